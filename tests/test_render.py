@@ -4,12 +4,14 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 from run_folders import gaussian, uniform, write_run
 
@@ -18,6 +20,9 @@ from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.render import render
+from heatsim.render.choice import Choice
+from heatsim.render.figure import WIDTH
+from heatsim.render.layout import arrange
 from heatsim.render.raster import Raster
 from heatsim.render.scales import (
     ENERGIES,
@@ -352,6 +357,55 @@ def test_a_view_projects_where_pyvista_draws() -> None:
     # A pixel near the corner x_min, y_min of the middle plane along z, which no other plane hides.
     column, row = view.project(np.array([[0.12, 0.06, 0.5]]))[0]
     assert tuple(image[view.height - 1 - int(row), int(column)]) == tuple(TemperatureScale(0.0, 1.0).colours([1.0])[0])
+
+
+@pytest.mark.parametrize("size", [(1.0, 1.0, 1.0), (1.0, 0.7, 0.125), (1.0, 0.125, 0.125), (0.125, 0.125, 1.0)])
+@pytest.mark.parametrize("with_view", [False, True])
+def test_bodies_of_any_shape_fill_the_page(size: tuple[float, float, float], with_view: bool) -> None:
+    page = arrange(size, with_view, below=50)
+    for panel in page.panels:
+        # In proportion, on the page, and beside the colour bar.
+        assert panel.width / panel.height == pytest.approx(size[panel.across] / size[panel.up])
+        assert 0.0 < panel.x < panel.x + panel.width <= page.bar[0]
+        assert 50.0 < panel.y < panel.y + panel.height < page.height
+    boxes = [(panel.x, panel.y, panel.x + panel.width, panel.y + panel.height) for panel in page.panels]
+    if page.view is not None:
+        left, below = page.place
+        boxes.append((left, below, left + page.view.width, below + page.view.height))
+    for one, other in combinations(boxes, 2):
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+    # The body reaches over most of the page in one direction.
+    low, high = (pick(box[i] for box in boxes) for pick, i in ((min, 0), (max, 2)))
+    lowest, highest = (pick(box[i] for box in boxes) for pick, i in ((min, 1), (max, 3)))
+    assert high - low > 0.75 * (WIDTH - 190) or highest - lowest > 0.75 * page.height
+    assert page.height <= 1460
+
+
+def test_texts_have_at_least_7_points_on_a_page_of_16_cm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: dict[str, float] = {}
+
+    def note(figure: Figure, path: Path, **options: object) -> None:
+        texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text()]
+        reduced = min(1.0, 16.0 / 2.54 / figure.get_size_inches()[0])
+        sizes[Path(path).name] = min(text.get_fontsize() * reduced for text in texts)
+
+    monkeypatch.setattr(Figure, "savefig", note)
+    block = write_run(tmp_path / "block", BLOCK, probes=[f"probe {number}" for number in range(40)])
+    render(block, Choice(views=("sections",), times=(0.0,)))
+    render(write_run(tmp_path / "plane", Grid((1500, 1, 70), (1.5, 0.1, 0.07)), times=[0.0]))
+    render(write_run(tmp_path / "line", Grid((40, 1, 1), (1.5, 0.1, 0.7)), probes=[f"{n}" for n in range(40)]))
+    assert set(sizes) >= {"sections_t0000.png", "plane_t0000.png", "profile.png", "probes.png", "energy.png"}
+    assert min(sizes.values()) >= 6.999, sizes
+
+
+def test_a_uniform_first_field_is_left_out(tmp_path: Path) -> None:
+    def warming(grid: Grid, time: float) -> np.ndarray:
+        return uniform(grid, time) + time * np.arange(grid.cells[0])
+
+    folder = write_run(
+        tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)), warming, times=[0.0, *range(1, 8)], probes=()
+    )
+    assert names(render(folder))[:-1] == [f"plane_t{index:04d}.png" for index in (1, 3, 5, 7)]
 
 
 @pytest.mark.parametrize(

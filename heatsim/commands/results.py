@@ -22,7 +22,7 @@ def render(
     ] = None,
     view: Annotated[
         tuple[Literal["slices", "sections", "surface", "isosurface"], ...],
-        Parameter(help="Draw only this view of a 3-D body; may be repeated.", negative=""),
+        Parameter(help="Draw only this view of a 3-D body; may be repeated.", negative="", show_default=False),
     ] = (),
     times: Annotated[
         str | None, Parameter(help='Times, as in "0, 2.5, 10 min"; the nearest fields are drawn. Default: a few.')

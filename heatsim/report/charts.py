@@ -23,6 +23,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 880, 14, 330
 _MOST_POINTS = 400  # for each curve; fewer than the pixels of a screen
 _MOST_NAMED = 14  # curves in the legend
 _DIGITS = 6
+_MARGIN = 0.04  # of the range of a curve, above and below it
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def draw(chart: Chart) -> str:
     curves = {name: points for name, points in thin.items() if len(points[0])}
     if not curves:
         return ""
-    frame = _Frame(*_span([x for x, _ in curves.values()]), *_span([y for _, y in curves.values()], chart.band))
+    frame = _Frame(*_span([x for x, _ in curves.values()]), *_upright_span([y for _, y in curves.values()], chart.band))
     parts = [*_axes(chart, frame), *_lines(curves, frame)]
     numbers = {
         "x": chart.x_label,
@@ -161,15 +162,21 @@ def _thin(x: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
     return x[chosen], y[chosen]
 
 
-def _span(parts: Sequence[_Floats], band: float = 0.0) -> tuple[float, float]:
-    """The range to show, with a margin if values are equal."""
+def _span(parts: Sequence[_Floats]) -> tuple[float, float]:
+    """The range of some values, with a margin if all are equal."""
     low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
-    if band:
-        low, high = min(low, -1.2 * band), max(high, 1.2 * band)
     if low == high:
         margin = 0.5 if low == 0.0 else 1e-3 * abs(low)
         return low - margin, high + margin
     return low, high
+
+
+def _upright_span(parts: Sequence[_Floats], band: float) -> tuple[float, float]:
+    """The range of the vertical axis: that of the curves and the band, with a margin."""
+    low, high = _span(parts)
+    low, high = min(low, -band) if band else low, max(high, band) if band else high
+    margin = _MARGIN * (high - low)
+    return low - margin, high + margin
 
 
 def _short(values: _Floats) -> list[float]:

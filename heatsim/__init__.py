@@ -1,24 +1,40 @@
-"""heatsim: 3-D heat conduction on a GPU or CPU, from a TOML scenario to temperatures, energy balances and pictures."""
+"""heatsim: 3-D heat conduction on a GPU or CPU, from a TOML scenario to temperatures, energy balances and pictures.
 
+- ``Simulation.from_scenario("scenarios/cube.toml").run()`` computes a run; ``Study`` computes a parameter study.
+- ``open("outputs/cube")`` gives the results of a run or a study as arrays and data frames.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
+    from heatsim.opened import Run, StudyResults, open
     from heatsim.run.simulation import Simulation
     from heatsim.study import Study
 
-__all__ = ["HeatsimError", "Simulation", "Study"]
+__all__ = ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
+
+# Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
+_MODULES = {
+    "Run": "heatsim.opened",
+    "Simulation": "heatsim.run.simulation",
+    "Study": "heatsim.study",
+    "StudyResults": "heatsim.opened",
+    "open": "heatsim.opened",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
-    if name == "Simulation":
-        from heatsim.run.simulation import Simulation
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    if name == "__version__":
+        from heatsim.version import version
 
-        return Simulation
-    if name == "Study":
-        from heatsim.study import Study
-
-        return Study
+        return version()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

@@ -11,6 +11,7 @@ from heatsim.commands.kernels import kernels
 from heatsim.commands.materials import materials
 from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
+from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, usable_streams
 from heatsim.commands.verification import verify
@@ -25,13 +26,13 @@ app = App(
     version_flags=["--version"],
 )
 app.default(run)
-for command in (run, resume, plan, study, render, export, kernels, materials, bench, verify):
+for command in (run, resume, plan, study, render, export, kernels, materials, schema, bench, verify):
     app.command(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     with usable_streams():
         return _main(words)
 

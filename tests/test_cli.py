@@ -185,7 +185,6 @@ def test_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        ([], ["SCENARIO", "--help"]),
         (["run"], ["SCENARIO", "--help"]),
         (["resume"], ["FOLDER", "--help"]),
         (["--colour", "SCENARIO"], ["--colour", "--help"]),
@@ -283,3 +282,11 @@ def test_ctrl_c_outside_a_run_is_reported(
     monkeypatch.setattr("heatsim.scenario.load", press)
     assert main(["plan", str(runs.write(tmp_path))]) == 130
     assert capsys.readouterr() == ("", "heatsim: interrupted\n")
+
+
+def test_heatsim_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    alone = capsys.readouterr()
+    assert main(["--help"]) == 0
+    assert (alone.out, alone.err) == (capsys.readouterr().out, "")
+    assert "resume" in alone.out

@@ -218,7 +218,7 @@ def test_tables_can_stand_in_a_scenario(tables: str, tmp_path: Path) -> None:
 def test_command_is_understood(arguments: list[str]) -> None:
     _, bound, unused = app.parse_args(arguments, exit_on_error=False, print_error=False)[:3]
     assert not unused
-    assert bound.arguments or arguments in (["kernels"], ["materials"], ["verify"], ["bench"])
+    assert bound.arguments or arguments in (["kernels"], ["materials"], ["schema"], ["verify"], ["bench"])
 
 
 def test_readme_shows_every_command() -> None:
@@ -275,12 +275,26 @@ def test_python_lines_of_the_readme_run(checkout: Path) -> None:
 def test_results_are_read_as_shown(package: str, run_of_cube: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(package)
     monkeypatch.chdir(run_of_cube)
-    (lines,) = (block for block in blocks(RESULTS, "python") if f"import {package}" in block)
+    (lines,) = (block for block in blocks(RESULTS, "python") if f"import {package}\n" in block)
     printed = run_python(lines)
     if package == "pyvista":
         simulation = heatsim.Simulation.resume("outputs/cube")
         T = simulation.temperature
         assert printed == f"{T.min():.2f} to {T.max():.2f} K at {simulation.time} s\n"
+
+
+def test_lines_for_notebooks_run(run_of_cube: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(run_of_cube)
+    opened, made = (block for block in blocks(RESULTS, "python") if "import heatsim\n" in block)
+    printed = run_python(opened).splitlines()
+    assert printed[0] == '<heatsim run "Aluminium cube quenched in water" in outputs/cube: finished, t = 5 s>'
+    assert re.fullmatch(r"hottest at the end: 37\d\.\d\d K; so far below: \d\.\d\d K", printed[1])
+    assert float(printed[2].split()[1]) < 0.0
+    printed = run_python(made).splitlines()
+    assert printed[0] == '<heatsim simulation "Bar that cools": 50 × 1 × 1 cells, t = 120 of 120 s, in outputs/bar>'
+    ends = [float(text) for text in printed[1].strip("[]").split(",")]
+    assert ends[0] == 100.0
+    assert ends == sorted(ends, reverse=True)
 
 
 def test_python_lines_on_studies_run(checkout: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 import runs
 
 import heatsim
+from heatsim.version import version
 
 PACKAGE = Path(str(files("heatsim")))
 # A module imports only from its own layer or from layers above it in this list.
@@ -27,12 +28,13 @@ LAYERS = (
     "kernels",
     "solver",
     "observers",
+    "render",
+    "report",
     "run",
     "benchmark",
     "verification",
-    "render",
-    "report",
     "study",
+    "opened",
     "commands",
     "cli",
     "__main__",
@@ -56,7 +58,10 @@ MAY_BE_HEAVY = {
         "cpu/linked_functions",
         *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),
     )
-} | {("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba"), ("render/raster.py", "matplotlib")}
+} | {
+    *(("numba_cache.py", "numba"), ("physics/voxel_gravity.py", "numba")),
+    *(("render/raster.py", "matplotlib"), ("opened/lazy_fields.py", "xarray")),
+}
 
 MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -152,9 +157,12 @@ print(*sorted({{name.split(".")[0] for name in sys.modules}}))
 
 
 def test_the_package_offers_what_it_says() -> None:
-    assert heatsim.__all__ == ["HeatsimError", "Simulation", "Study"]
+    assert heatsim.__all__ == ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
     for name in heatsim.__all__:
         assert getattr(heatsim, name).__name__ == name
+    assert [name for name in dir(heatsim) if not name.startswith("_")] == heatsim.__all__
+    assert "__version__" in dir(heatsim)
+    assert heatsim.__version__ == version()
     with pytest.raises(AttributeError, match="no attribute 'simulate'"):
         heatsim.simulate  # noqa: B018
 

@@ -45,7 +45,7 @@ SCENARIO_MISTAKES = [
     ("end = 10.0", 'end = "10 m"', ["time.end", '"10 m"', "s"]),
     ("end = 10.0", "end = 10.0\ndt = 1.25", ["time.dt", "1.25 s", "stability limit 0.8", "cell [0, 1, 0]", '"auto"']),
     ("end = 10.0", "end = 10.0\ndt = 0.3", ["time.dt", "0.3 s", "does not divide the 1.25 s", "nearest", "0.25 s"]),
-    ("every = 2.5", "every = 1e-9", ["time.dt", "1e-09 s", "due times", "output.every"]),
+    ("every = 2.5", "every = 1e-9", ["time.end", "1e-09 s", "due times", "output.every"]),
     ('device = "cpu"', 'device = "gpu"', ["solver.device", '"gpu"', '"auto", "cuda", "cpu"']),
     ('device = "cpu"', 'device = "cpu"\nkernel = "numbra"', ["solver.kernel", '"numbra"', 'did you mean "numba"?']),
     ('device = "cpu"', 'device = "cpu"\nkernel = "naive"', ["solver.kernel", '"naive"', "cuda", "auto, numpy, numba"]),

@@ -47,7 +47,7 @@ def run(name: str, tmp_path: Path, *overrides: str) -> tuple[Simulation, Columns
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_scenario_opens_with_a_comment_and_can_be_planned(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("# ")
+    assert text.startswith("#:schema heatsim.schema.json\n# ")
     assert "What to look for" in text.split("\n\n", 1)[0]
     if path in NOT_PAINTED:
         problem = HeatProblem.from_scenario(load(path))

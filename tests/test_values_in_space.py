@@ -158,7 +158,10 @@ def test_values_with_materials_that_vary(tmp_path: Path) -> None:
 
 
 def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:
-    extra = '[boundaries.z_max]\ntype = "flux"\nvalue = "1e5*x*y + 10*t"\n'
+    extra = '[boundaries]\nz_max = { type = "flux", value = "1e5*x*y + 10*t" }\n'
+    # The resolved scenario has surroundings too; they are the ambient, and not one more value.
+    extra += 'z_min = { type = "convection", coefficient = "5 + 100*x", ambient = "300 + 1e3*y + t" }\n'
+    extra += 'x_min = { type = "convection", coefficient = 9.0, ambient = "300 + 1e3*y", emissivity = 0.5 }\n'
     scenario = parse(tomllib.loads(TEXT + extra), "plate.toml")
     write_resolved(scenario, tmp_path)
     assert load(tmp_path / "scenario.toml") == scenario
@@ -189,6 +192,11 @@ def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:
         ),
         ('[boundaries.z_max]\ntype = "flux"\npower = "1 + x"', "boundaries.z_max.power", ["known are t, pi, e"]),
         ('[[sources]]\npower = 1.0\nscale = "x"', "sources.0.scale", ["known are t, pi, e"]),
+        (
+            '[[sources]]\npower_density = "1e6*x"',
+            "sources.0.power_density",
+            ["same power density everywhere", "shapes"],
+        ),
         (
             '[[patches]]\nface = "z_max"\nrectangle = { min = [0, 0], max = [0.01, 0.01] }\ntype = "radiation"\n'
             'emissivity = "200*x"\nambient = 300.0',

@@ -26,7 +26,7 @@ def run(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,
@@ -72,7 +72,33 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
 ) -> int:
-    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it."""
+    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
+
+    For a scenario with a table [study]: what would run, and how much it needs; a picture shows its first run.
+    """
+    from heatsim.scenario import read_document
+
+    target = output or Path("outputs") / scenario.stem
+    changes = all_overrides(overrides, device, kernel, precision)
+    if "study" in read_document(scenario):
+        return _plan_study(scenario, changes, target, picture)
+    return _plan_run(scenario, changes, target, picture)
+
+
+def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
+    from heatsim.study.definition import read
+    from heatsim.study.plan_text import describe
+
+    definition, problems = read(scenario, changes)
+    for hint in dict.fromkeys(hint for problem in problems.values() for hint in problem.scenario.hints):
+        warn(hint)
+    if picture is not None:
+        _draw_geometry(definition.scenario(1), picture)
+    print(describe(definition, problems, target))
+    return 0
+
+
+def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
@@ -80,7 +106,7 @@ def plan(
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
 
-    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    read = load(scenario, changes)
     for hint in read.hints:
         warn(hint)
     check_room(read)
@@ -88,7 +114,7 @@ def plan(
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     print(describe(planned, None if read.steady else measure_steps(planned.problem)))
-    planned.check_capacity(output or Path("outputs") / scenario.stem)
+    planned.check_capacity(target)
     return 0
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
-from heatsim.commands.terminal import show_table
+from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import RunError
 
 
@@ -15,7 +15,7 @@ def study(
     /,
     *,
     overrides: Overrides = (),
-    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/<name of the scenario>.")] = None,
+    output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     workers: Annotated[
         int | None,
         Parameter(help="Processes on this machine. Default: up to four per GPU, else one per core."),
@@ -40,6 +40,8 @@ def study(
         extend=extend,
         overwrite=overwrite,
     )
+    for hint in planned.hints:
+        warn(hint)
     planned.run(progress=not quiet)
     if not quiet:
         show_table(planned.summary())

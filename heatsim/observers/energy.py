@@ -8,6 +8,8 @@ Beside them the heat flows in W: the same heats per time, averaged since the row
 between two rows is exactly the heat that passed, also of a source that was on for a part of that time. The first row
 has no row before it; its flows are NaN.
 
+With `output.region_heat` the heat of each region and the flow through each contact follow; see parts.py.
+
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
 of its face; the heat through void surfaces is not.
 """
@@ -18,6 +20,7 @@ from math import fsum, nan
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Value, Values
+from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
@@ -37,8 +40,9 @@ def heats(problem: HeatProblem) -> tuple[str, ...]:
 
 def columns(problem: HeatProblem) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
-    names = heats(problem)
-    return [*((name, JOULE) for name in names), *((name, WATT) for name in names if name != RESIDUAL)]
+    names, of_regions = heats(problem), region_names(problem)
+    in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem))
+    return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
 def balance(state: RunState) -> dict[str, float]:
@@ -96,10 +100,12 @@ class Energy(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; restore the bound of the residual and the row before."""
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
-        self._before = None
+        self._before, initial = None, None
         if saved is not None:
             self._bound.restore(saved)
             self._before = json.loads(str(saved.get("energy_before", "null")))
+            initial = json.loads(str(saved.get("region_heats", "null")))
+        self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
         super().start(state, saved)
 
     def row(self, state: RunState) -> list[float]:
@@ -108,11 +114,18 @@ class Energy(TableObserver):
         turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
         heat = state.statistics.heat(absolute=True)
         self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
+        if not self.with_units:
+            return [value for name, value in row.items() if name != TIME]
+        row |= zip(region_names(state.problem), self._regions.row(), strict=True)
         before, self._before = self._before, row
         values = [value for name, value in row.items() if name != TIME]
-        return [*values, *flows(before, row).values()] if self.with_units else values
+        return [*values, *flows(before, row).values(), *self._contacts.row()]
 
     def save(self) -> dict[str, Value]:
         """The number of rows in the table, the last row, and the state of the residual's bound."""
-        before = {"energy_before": json.dumps(self._before)} if self.with_units else {}
-        return {**super().save(), **before, **self._bound.save()}
+        saved: dict[str, Value] = {**super().save(), **self._bound.save()}
+        if self.with_units:
+            saved["energy_before"] = json.dumps(self._before)
+        if self._regions.initial:
+            saved["region_heats"] = json.dumps(self._regions.initial)
+        return saved

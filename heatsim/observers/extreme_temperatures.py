@@ -87,11 +87,11 @@ class ExtremeTemperatures(Observer):
 def temperature_warnings(state: RunState) -> list[str]:
     """Warnings about the temperatures of a run: below absolute zero, or beyond a material's tables."""
     warnings = []
-    lowest = state.lowest
+    lowest, unit = state.lowest, state.problem.scenario.output.temperature_unit
     if lowest is not None and lowest.temperature < -ROUNDING:
         warnings.append(
-            f"the lowest temperature is {lowest.temperature:.6g} K, below absolute zero, at t = {lowest.time:.6g} s in "
-            f"cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
+            f"the lowest temperature is {unit.text(lowest.temperature)}, below absolute zero, at t = {lowest.time:.6g} "
+            f"s in cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
             "smaller or shorter"
         )
     materials = dict(state.problem.scenario.palette)
@@ -101,12 +101,12 @@ def temperature_warnings(state: RunState) -> list[str]:
         high = side == "high"
         ends = {key: highest if high else least for key, least, highest in material.table_ends}
         passed = [
-            f"{key} {'ends' if high else 'begins'} at {end:.6g} K"
+            f"{key} {'ends' if high else 'begins'} at {unit.text(end)}"
             for key, end in ends.items()
             if (record.temperature > end + ROUNDING if high else record.temperature < end - ROUNDING)
         ]
         warnings.append(
-            f'material "{name}" reached {record.temperature:.6g} K at t = {record.time:.6g} s, but its '
+            f'material "{name}" reached {unit.text(record.temperature)} at t = {record.time:.6g} s, but its '
             f"{' and its '.join(passed)}: outside, the run used the nearest known value; extend the table or the "
             "temperature_range"
         )

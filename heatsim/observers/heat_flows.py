@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Values
+from heatsim.observers.parts import ContactFlows, contact_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
@@ -26,7 +27,8 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     if problem.materials.exposed_cells:
         surfaces["void"] = flows.void
     # A source may have the name of a patch.
-    sources = {f"source {name}" if name in surfaces else name: power for name, power in flows.sources.items()}
+    taken = (*surfaces, *contact_names(problem))
+    sources = {f"source {name}" if name in taken else name: power for name, power in flows.sources.items()}
     found = {header(name, WATT): heat for name, heat in (*sources.items(), *surfaces.items())}
     relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}
@@ -45,7 +47,10 @@ class HeatFlows(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Find the heat flows and create the table."""
         assert state.steady is not None, "the steady state is solved before observers start"
+        contacts = zip(contact_names(state.problem), ContactFlows(state).row(), strict=True)
         self._row = row(state.problem, state.steady)
+        imbalance = {name: self._row.pop(name) for name in (IMBALANCE, RELATIVE)}
+        self._row |= {header(name, WATT): flow for name, flow in contacts} | imbalance
         super().start(state, saved)
 
     def columns(self, state: RunState) -> list[Column]:

@@ -1,18 +1,22 @@
-"""Temperatures at points, along lines and of regions, written to probes.csv.
+"""Temperatures at points and along lines, and statistics of regions, written to probes.csv.
 
 heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
+import json
 from collections.abc import Sequence
 from math import isfinite
 
 from heatsim.errors import NotFiniteError
-from heatsim.observers.observer import Values
+from heatsim.observers.observer import Value, Values
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
+from heatsim.scenario import Probe
 from heatsim.storage import folder
+
+_STATISTICS = "probe_statistics"
 
 
 class Probes(TableObserver):
@@ -24,7 +28,8 @@ class Probes(TableObserver):
     def columns(self, state: RunState) -> list[Column]:
         """The columns of the probes."""
         unit = state.problem.scenario.output.temperature
-        return [(name, unit) for name in state.problem.scenario.probe_columns]
+        probes = state.problem.scenario.probes
+        return [(name, probe.unit or unit) for probe in probes for name in probe.columns]
 
     def columns_without_units(self, state: RunState) -> Sequence[str]:
         """The columns of the probes, in K."""
@@ -34,31 +39,46 @@ class Probes(TableObserver):
         """Open the table; find the cells around each point."""
         problem = state.problem
         probes = problem.scenario.probes
-        self._regions = {
-            probe.name: RegionStatistic(probe, problem, state.field) for probe in probes if probe.region is not None
+        self._statistics = {
+            probe.name: RegionStatistic(probe, state) for probe in probes if probe.statistic is not None
         }
+        if saved is not None:
+            values = json.loads(str(saved.get(_STATISTICS, "{}")))
+            for name, statistic in self._statistics.items():
+                statistic.restore(values.get(name))
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
         super().start(state, saved)
 
     def row(self, state: RunState) -> list[float]:
-        """The temperatures of the probes.
+        """The numbers of the probes.
 
         Raises:
             NotFiniteError: the temperature of a face is not finite at this time.
         """
         points = self._points.of(self._cells.temperatures(), state.step)
+        unit = state.problem.scenario.output.temperature_unit
         row, left = list[float](), iter(points)
         for probe in state.problem.scenario.probes:
-            if probe.region is not None:
-                row.append(self._regions[probe.name].of(state.field))
+            if probe.statistic is None:
+                kelvins = [next(left) for _ in probe.points]
+                self._check(probe, kelvins, state)
+                row.extend(unit.of(each) for each in kelvins)
             else:
-                row.extend(next(left) for _ in probe.points)
-        for column, value in zip(state.problem.scenario.probe_columns, row, strict=True):
+                value = self._statistics[probe.name].of(state.field, state.time)
+                row.append(unit.of(value) if probe.unit is None else value)
+        return row
+
+    def save(self) -> dict[str, Value]:
+        """The number of rows, and what statistics need from the rows before."""
+        found = {name: statistic.save() for name, statistic in self._statistics.items()}
+        kept = {name: values for name, values in found.items() if values is not None}
+        return {**super().save(), **({_STATISTICS: json.dumps(kept)} if kept else {})}
+
+    def _check(self, probe: Probe, kelvins: Sequence[float], state: RunState) -> None:
+        for column, value in zip(probe.columns, kelvins, strict=True):
             if not isfinite(value):
                 raise NotFiniteError(
                     f'probe "{column}" is {value!r} K at t = {state.time!r} s, but the field is finite: the face at '
                     "the probe has no finite temperature at that time; change the expression in t of that face"
                 )
-        unit = state.problem.scenario.output.temperature_unit
-        return [unit.of(kelvins) for kelvins in row]

@@ -1,41 +1,76 @@
-"""Averages and extremes of the temperature over regions."""
+"""Statistics of regions, or of the whole body: temperatures, the liquid part, lengths of hot places, times above.
 
+Only the box around a region is read, a few planes at a time.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heatsim.physics.problem import HeatProblem
+from heatsim.observers.state import RunState
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import region_mask
-from heatsim.scenario import Probe
+from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIME_ABOVE, Material, Probe
 from heatsim.solver.field import Field
 
 _CELLS_AT_ONCE = 2**24
 
+Array = NDArray[np.float64]
 
-class RegionStatistic:
-    """The mean, maximum or minimum over the conducting cells of a region.
 
-    Only the box around the region is read, a few planes at a time.
+class RegionCells:
+    """The conducting cells of a region on the field's device; of the whole body without a region.
+
+    Attributes:
+        count: their number.
     """
 
-    def __init__(self, probe: Probe, problem: HeatProblem, field: Field) -> None:
-        assert probe.region is not None, "a probe of a region"
-        assert problem.parts is not None, "a scenario with regions is painted"
-        mask = region_mask(probe.region, problem.scenario, problem.parts)
+    def __init__(self, region: str | None, state: RunState) -> None:
+        problem = state.problem
+        mask = _mask(region, state)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
-        self._block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
-        self._mask: Any = field.device.xp.asarray(mask[self._block])
-        self._count = int(np.count_nonzero(mask))
-        self._statistic = probe.statistic
+        self.block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
+        self.count = int(np.count_nonzero(mask))
+        self._mask: Any = state.field.device.xp.asarray(mask[self.block])
+        self._cells: Any = None if problem.materials.uniform else state.arrays.body.cells
+        self._planes = max(1, _CELLS_AT_ONCE // self._mask[0].size)
+
+    def slabs(self) -> Iterator[tuple[Any, Any]]:
+        """The box around the region a few planes at a time: the index of the slab in the field, and the mask there."""
+        z, y, x = self.block
+        for first in range(z.start, z.stop, self._planes):
+            planes = slice(first, min(first + self._planes, z.stop))
+            yield (planes, y, x), self.mask_of(planes)
+
+    def with_neighbours(self, planes: slice) -> slice:
+        """Some planes of the box, with the plane below and the plane above where the box has them."""
+        z = self.block[0]
+        return slice(max(planes.start - 1, z.start), min(planes.stop + 1, z.stop))
+
+    def mask_of(self, planes: slice) -> Any:
+        """The mask of some planes of the box."""
+        start = self.block[0].start
+        return self._mask[planes.start - start : planes.stop - start]
+
+    def of_type(self, table: Any, place: Any) -> Any:
+        """The entries of a device array [types] for the cells at an index of the field."""
+        return table[0] if self._cells is None else table[self._cells[place] & CELL_TYPE]
+
+
+class Temperatures:
+    """The mean, maximum or minimum temperature."""
+
+    def __init__(self, cells: RegionCells, statistic: str) -> None:
+        self._cells, self._statistic = cells, statistic
 
     def of(self, field: Field) -> float:
         """The statistic in K."""
-        xp, (z, y, x) = field.device.xp, self._block
-        planes = max(1, _CELLS_AT_ONCE // self._mask[0].size)
-        parts = []
-        for first in range(z.start, z.stop, planes):
-            last = min(first + planes, z.stop)
-            place, mask = (slice(first, last), y, x), self._mask[first - z.start : last - z.start]
+        xp, parts = field.device.xp, []
+        for place, mask in self._cells.slabs():
             slab = field.degrees(field.deviation[place], place)
             if self._statistic == "mean":
                 parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
@@ -44,5 +79,175 @@ class RegionStatistic:
             else:
                 parts.append(float(xp.where(mask, slab, np.inf).min()))
         if self._statistic == "mean":
-            return field.reference + sum(parts) / self._count
+            return field.reference + sum(parts) / self._cells.count
         return field.reference + (max(parts) if self._statistic == "max" else min(parts))
+
+
+class LiquidFraction:
+    """The liquid part of the volume of materials that melt, from 0 to 1.
+
+    Latent heat is absorbed evenly from solidus to liquidus, so the part is (T − solidus)/(liquidus − solidus) there.
+    """
+
+    def __init__(self, cells: RegionCells, state: RunState) -> None:
+        self._cells = cells
+        materials, xp = _materials_of_types(state), state.field.device.xp
+        reference = state.field.reference
+        solidus = [np.nan if m is None or m.solidus is None else m.solidus - reference for m in materials]
+        liquidus = [np.nan if m is None or m.liquidus is None else m.liquidus - reference for m in materials]
+        self._solidus, self._liquidus = xp.asarray(np.array(solidus)), xp.asarray(np.array(liquidus))
+
+    def of(self, field: Field) -> float:
+        """The part now; NaN if nothing in the region melts."""
+        xp, liquid, volume = field.device.xp, 0.0, 0
+        for place, mask in self._cells.slabs():
+            T = field.degrees(field.deviation[place], place)
+            solidus, liquidus = (self._cells.of_type(table, place) for table in (self._solidus, self._liquidus))
+            melts = mask & xp.isfinite(xp.broadcast_to(solidus, mask.shape))
+            part = xp.clip((T - solidus) / (liquidus - solidus), 0.0, 1.0)
+            liquid += float(xp.where(melts, part, 0.0).sum(dtype=np.float64))
+            volume += int(xp.count_nonzero(melts))
+        return liquid / volume if volume else math.nan
+
+
+class Extent:
+    """The length along an axis of the box around all places that are hotter than a threshold.
+
+    Between the centres of two neighbouring cells on both sides of the threshold, the temperature is linear. Where the
+    region ends, a hot cell is hot up to its face. Places that are hot only between centres are not seen.
+    """
+
+    def __init__(self, cells: RegionCells, axis: int, threshold: float | None, state: RunState) -> None:
+        self._cells, self._axis = cells, axis
+        xp, materials = state.field.device.xp, _materials_of_types(state)
+        limits = [
+            np.nan if m is None or (threshold is None and m.liquidus is None) else threshold or m.liquidus
+            for m in materials
+        ]
+        self._limits: Any = xp.asarray(np.array(limits, dtype=np.float64) - state.field.reference)
+
+    def of(self, field: Field) -> float:
+        """The length in m; 0 if no centre of a cell is hotter."""
+        grid, along = field.grid, 2 - self._axis
+        low, high = np.inf, -np.inf
+        for (own, y, x), _ in self._cells.slabs():
+            planes = self._cells.with_neighbours(own)
+            ends = self._ends(field, (planes, y, x), own, along)
+            low, high = min(low, ends[0]), max(high, ends[1])
+        return max(high - low, 0.0) * grid.spacing[self._axis] if high > low else 0.0
+
+    def _ends(self, field: Field, place: Any, own: slice, along: int) -> tuple[float, float]:
+        """The lowest and highest coordinate, in cells, of what is hot in the planes ``own``.
+
+        They are inf and −inf if nothing is hot. ``place`` has the planes beside ``own`` too.
+        """
+        xp, mask = field.device.xp, self._cells.mask_of(place[0])
+        T = field.degrees(field.deviation[place], place)
+        excess = xp.where(mask, T - self._cells.of_type(self._limits, place), np.nan)
+        hot = excess >= 0.0
+        hot[: own.start - place[0].start] = False
+        hot[own.stop - place[0].start :] = False
+        excess, hot = xp.moveaxis(excess, along, 0), xp.moveaxis(hot, along, 0)
+        if not bool(hot.any()):
+            return np.inf, -np.inf
+        n = len(excess)
+        centres = xp.arange(n).reshape(-1, 1, 1) + (place[along].start + 0.5)
+        beyond = {}
+        for side in (-1, 1):
+            # How far the hot part of each hot cell reaches beyond its centre, in cells.
+            reach = xp.full(excess.shape, 0.5)
+            here, other = (slice(0, n - 1), slice(1, n)) if side > 0 else (slice(1, n), slice(0, n - 1))
+            colder = excess[other] < 0.0
+            with np.errstate(invalid="ignore", divide="ignore"):
+                crossing = excess[here] / (excess[here] - excess[other])
+            reach[here] = xp.where(colder, crossing, 0.5)
+            beyond[side] = reach
+        low = float(xp.where(hot, centres - beyond[-1], np.inf).min())
+        high = float(xp.where(hot, centres + beyond[1], -np.inf).max())
+        return low, high
+
+
+@dataclass
+class TimeAbove:
+    """The time for which the hottest cell has been above a threshold, with linear temperatures between rows.
+
+    Attributes:
+        threshold: in K.
+        hottest: the maximum of the region.
+        seconds: the time so far.
+        before: time in s and excess over the threshold in K of the row before; None at the first.
+    """
+
+    threshold: float
+    hottest: Temperatures
+    seconds: float = 0.0
+    before: tuple[float, float] | None = None
+
+    def at(self, field: Field, time: float) -> float:
+        """The time in s so far, when a row is written at ``time``."""
+        excess = self.hottest.of(field) - self.threshold
+        if self.before is not None:
+            since, excess_before = self.before
+            self.seconds += (time - since) * _part_above(excess_before, excess)
+        self.before = (time, excess)
+        return self.seconds
+
+
+class RegionStatistic:
+    """The statistic of a probe."""
+
+    def __init__(self, probe: Probe, state: RunState) -> None:
+        assert probe.statistic is not None, "a probe of a statistic"
+        cells = RegionCells(probe.region, state)
+        self._of: Temperatures | LiquidFraction | Extent | TimeAbove
+        if probe.statistic == LIQUID_FRACTION:
+            self._of = LiquidFraction(cells, state)
+        elif probe.statistic in EXTENTS:
+            self._of = Extent(cells, EXTENTS.index(probe.statistic), probe.threshold, state)
+        elif probe.statistic == TIME_ABOVE:
+            assert probe.threshold is not None, "required there"
+            self._of = TimeAbove(probe.threshold, Temperatures(cells, "max"))
+        else:
+            self._of = Temperatures(cells, probe.statistic)
+
+    def of(self, field: Field, time: float) -> float:
+        """The number of a row at ``time`` in s; a temperature in K."""
+        return self._of.at(field, time) if isinstance(self._of, TimeAbove) else self._of.of(field)
+
+    def save(self) -> list[float] | None:
+        """What the next row needs from the rows before; None if it needs nothing."""
+        if not isinstance(self._of, TimeAbove) or self._of.before is None:
+            return None
+        return [self._of.seconds, *self._of.before]
+
+    def restore(self, saved: list[float] | None) -> None:
+        """Set what :meth:`save` gave."""
+        if saved is not None and isinstance(self._of, TimeAbove):
+            self._of.seconds, self._of.before = saved[0], (saved[1], saved[2])
+
+
+def _part_above(before: float, after: float) -> float:
+    """The part of an interval in which a line from ``before`` to ``after`` is above 0."""
+    if before >= 0.0 and after >= 0.0:
+        return 1.0
+    if before < 0.0 and after < 0.0:
+        return 0.0
+    return max(before, after) / abs(after - before)
+
+
+def _mask(region: str | None, state: RunState) -> NDArray[np.bool_]:
+    """The conducting cells of a region, or of the body, shape (nz, ny, nx)."""
+    problem = state.problem
+    if region is not None:
+        assert problem.parts is not None, "a scenario with regions is painted"
+        return region_mask(region, problem.scenario, problem.parts)
+    materials: CellTypes = problem.materials
+    if materials.void is None:
+        return np.broadcast_to(np.True_, problem.grid.shape)
+    return np.asarray((materials.cells & CELL_TYPE) != materials.void)
+
+
+def _materials_of_types(state: RunState) -> list[Material | None]:
+    """The material of each cell type; None for void."""
+    materials, palette = state.problem.materials, dict(state.problem.scenario.palette)
+    return [palette[materials.palette[cell_type.material].name] for cell_type in materials.types]

@@ -109,8 +109,7 @@ class Boundary:
     def exposes(self) -> bool:
         """Whether heat can pass any surface towards void."""
         return any(
-            self.is_towards_void(number) and not isinstance(condition, Insulated)
-            for number, condition in enumerate(self.conditions)
+            self.is_towards_void(n) and not isinstance(each, Insulated) for n, each in enumerate(self.conditions)
         )
 
     def towards_void(self, region: str) -> int:

@@ -48,7 +48,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         inner = np.moveaxis(passed, along, 0)
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        inner[1:n] = _passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1])
+        inner[1:n] = passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1])
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], cell_type[-side]
@@ -56,7 +56,7 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
                 place = (first - 1) % nz if side == 0 else last % nz
                 other = problem.materials.types_of(place) if axis == 2 else cell_type[side - 1]
                 weight = weights[side][-side]
-                between = _passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), weight)
+                between = passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), weight)
                 inner[-side] = between if side == 0 else -between
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
@@ -80,8 +80,11 @@ def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Arr
     return weights
 
 
-def _passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array) -> Array:
-    """Heat flux from a cell to its neighbour in W/m²; ``weight``: from :func:`_weights`."""
+def passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array) -> Array:
+    """Heat flux from a cell to its neighbour in W/m².
+
+    ``weight``: of the link; if materials vary with temperature, the ratio of smooth to voxel area of a contact.
+    """
     (type_a, T_a), (type_b, T_b) = one, other
     materials = problem.materials
     if not materials.varies:

@@ -134,7 +134,7 @@ class HeatProblem:
         try:
             steps = time_steps.build(time.end, intervals, time.dt, time.safety, self.limit.dt, scenario.switching_times)
         except time_steps.TimelineError as error:
-            raise ScenarioError(scenario.path, [Mistake("time.dt", str(error))]) from None
+            raise ScenarioError(scenario.path, [Mistake(error.key, str(error))]) from None
         scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, self.rounding)
         if (materials.varies or not materials.uniform) and scheme == "seven_term":
             scheme = "increments"  # one cell's coefficients differ from the next one's
@@ -148,7 +148,7 @@ class HeatProblem:
         try:
             due = Timeline.adaptive_to(scenario.time.end, intervals)
         except time_steps.TimelineError as error:
-            raise ScenarioError(scenario.path, [Mistake("output", str(error))]) from None
+            raise ScenarioError(scenario.path, [Mistake(error.key, str(error))]) from None
         scheme: Scheme = "increments"
         if self.linear and isfinite(self.limit.dt):
             scheme = choose_stage_scheme(self.grid, self.rates, np.array([self.limit.dt]), self.precision)

@@ -1,6 +1,6 @@
 """Values that vary over the cells of a face, as mixtures of values that do not: levels, and the parts of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,23 +111,23 @@ class FaceCells:
 def levels_of(boundary: Boundary, number: int, cells: FaceCells) -> Iterator[Levels]:
     """The values of a condition that vary over some cells."""
     condition = boundary.conditions[number]
-    names: dict[int, list[str]] = {}
-    found: dict[int, tuple[SpaceFormula, Quantity]] = {}
+    names: dict[SpaceFormula, list[str]] = {}
+    quantities: dict[SpaceFormula, Quantity] = {}
     for name, value, quantity in functions_in_time(condition):
         if isinstance(value, SpaceFormula):
-            # Surroundings are the ambient if they are not set.
-            names.setdefault(id(value), []).append(name)
-            found.setdefault(id(value), (value, quantity))
-    bends = [_bends(condition, names[key], value, cells.varies) for key, (value, _) in found.items()]
+            # Surroundings are the ambient if they are not set; a resolved scenario has them in any case.
+            names.setdefault(value, []).append(name)
+            quantities.setdefault(value, quantity)
+    bends = [_bends(condition, some[0], value, cells.varies) for value, some in names.items()]
     levels = LEVELS[min(sum(bends), 3)]
-    for (key, (value, quantity)), bent in zip(found.items(), bends, strict=True):
-        at = _Key(boundary, f"{boundary.keys[number]}.{names[key][0]}", value, quantity)
-        yield at.spread(cells, tuple(names[key]), levels if bent else LEVELS[0])
+    for (value, some), bent in zip(names.items(), bends, strict=True):
+        at = _Key(boundary, f"{boundary.keys[number]}.{some[0]}", value, quantities[value])
+        yield at.spread(cells, tuple(some), levels if bent else LEVELS[0])
 
 
-def _bends(condition: Condition, names: Sequence[str], value: SpaceFormula, varies: bool) -> bool:
+def _bends(condition: Condition, name: str, value: SpaceFormula, varies: bool) -> bool:
     """Whether mixtures of two values do not give the flux of a value between them."""
-    match condition, names[0]:
+    match condition, name:
         case Flux(), _:
             return False
         case Temperature(), _:

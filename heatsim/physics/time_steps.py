@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, gcd, inf, lcm
+from math import ceil, floor, gcd, inf, lcm, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,15 @@ INSTANT = 1e-9
 
 
 class TimelineError(ValueError):
-    """Time steps that cannot be made; the text says which key and why."""
+    """Time steps that cannot be made; the text says why.
+
+    Attributes:
+        key: of the scenario, at which the mistake is reported.
+    """
+
+    def __init__(self, message: str, key: str = "time.dt") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 @dataclass(frozen=True)
@@ -178,12 +186,20 @@ def _due_ticks(end: float, intervals: Iterable[float], moments: Iterable[float] 
     for every in intervals:
         if end / every > MAXIMUM_DUE_TIMES:
             raise TimelineError(
-                f"multiples of {every!r} s up to {end!r} s are more than {MAXIMUM_DUE_TIMES:,} due times; "
-                "make output.every and output.probe_every longer"
+                f"got {end!r} s; multiples of {every!r} s until then are more than {MAXIMUM_DUE_TIMES:,} due times: "
+                f"make output.every and output.probe_every at least {_round_up(end / MAXIMUM_DUE_TIMES):g} s, "
+                "or the run shorter",
+                "time.end",
             )
         due.update(_multiples(Fraction(repr(every)), stop))
     ticks_per_second = lcm(*{time.denominator for time in due})
     return sorted(time.numerator * (ticks_per_second // time.denominator) for time in due), ticks_per_second
+
+
+def _round_up(value: float) -> float:
+    """The next number of two significant digits."""
+    step = 10.0 ** (floor(log10(value)) - 1)
+    return ceil(value / step) * step
 
 
 def _multiples(every: Fraction, end: Fraction) -> list[Fraction]:

@@ -119,21 +119,20 @@ def _on_face(boundary: Boundary, face: int) -> tuple[Numbers, Array, Numbers]:
 
 def _mixtures(values: Sequence[Levels], count: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp], Array]]:
     """Every combination of levels of some values, with the cells that have it and their parts of it."""
-    steps = [*product((0, 1), repeat=len(values))]
-    levels = np.concatenate(
-        [[value.below + step for value, step in zip(values, some, strict=True)] for some in steps], axis=1
-    )
-    weights = [
-        np.prod([value.part if step else 1.0 - value.part for value, step in zip(values, some, strict=True)], axis=0)
-        for some in steps
-    ]
-    weight, cells = np.concatenate(weights), np.tile(np.arange(count), len(steps))
-    has = weight > 0.0
-    combinations, which = np.unique(levels[:, has], axis=1, return_inverse=True)
-    order = np.argsort(which.reshape(-1), kind="stable")
-    ends = np.cumsum(np.bincount(which.reshape(-1), minlength=combinations.shape[1]))
-    for number, some in enumerate(np.split(order, ends[:-1])):
-        yield tuple(combinations[:, number].tolist()), cells[has][some], weight[has][some]
+    counts = [len(value.levels) for value in values]
+    keys, weights = [], []
+    for some in product((0, 1), repeat=len(values)):
+        levels = tuple(value.below + step for value, step in zip(values, some, strict=True))
+        keys.append(np.ravel_multi_index(levels, counts))
+        parts = [value.part if step else 1.0 - value.part for value, step in zip(values, some, strict=True)]
+        weights.append(np.prod(parts, axis=0))
+    key, weight, cells = np.concatenate(keys), np.concatenate(weights), np.tile(np.arange(count), len(keys))
+    has = np.flatnonzero(weight > 0.0)
+    order = has[np.argsort(key[has], kind="stable")]
+    combinations, first = np.unique(key[order], return_index=True)
+    for combination, some_parts in zip(combinations.tolist(), np.split(order, first[1:]), strict=True):
+        found = np.unravel_index(combination, counts)
+        yield tuple(int(level) for level in found), cells[some_parts], weight[some_parts]
 
 
 def _joined(parts: Sequence[tuple[int, Numbers, int, Array]]) -> MixedCells:

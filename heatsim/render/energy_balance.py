@@ -149,7 +149,7 @@ def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, floa
     table = read_energy(folder)
     if table is None or not len(table.times):
         return None
-    flows = {name: values[-1:] for name, values in table.in_unit(WATT).items()}
+    flows = {name: values[-1:] for name, values in table.of_body(WATT).items()}
     imbalance = float(flows.pop("imbalance", np.zeros(1))[-1])
     once = {name: float(heat[-1]) for name, heat in count_once(flows, patches).items()}
     return {SURFACES_TO_VOID if name == "void" else name: heat for name, heat in once.items()}, imbalance

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
-from heatsim.temperature_units import TemperatureUnit
+from heatsim.storage.run_tables import RunTable, header
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _PARTS_OF_WALL_TIME = (
     ("preparing", "preparing_time"),
@@ -178,32 +179,39 @@ def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
     return NumberTable("Heat flows", ("into the body", "W"), [*rows, (f"imbalance, the sum{part}", f"{imbalance:.3g}")])
 
 
-def probe_table(
-    probes: Mapping[str, NDArray[np.float64]], settings: RunSettings, most: int = _MOST_ROWS
-) -> NumberTable:
-    """First, last, lowest and highest temperature of each probe; those along a line have one row together."""
+def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
+    """First, last, lowest and highest value of each probe; those along a line have one row together.
+
+    Numbers that are no temperatures have their unit beside their name.
+    """
     unit = settings.temperature_unit
     groups: dict[str, list[NDArray[np.float64]]] = {}
-    for column, values in probes.items():
+    for (column, its_unit), values in probes.columns.items():
         line = settings.line_of(column)
         name = column if line is None else f"{line} ({settings.lines[line][1]} points)"
-        groups.setdefault(name, []).append(values)
-    once = all(len(values) == 1 for values in probes.values())
+        is_temperature = its_unit == KELVIN.name
+        name = name if is_temperature else header(name, its_unit)
+        groups.setdefault(name, []).append(unit.of(values) if is_temperature else values)
+    once = len(probes.times) == 1
     rows = []
     for name, curves in groups.items():
         together = np.stack(curves)
         moments = (together[:, :1],) if once else (together[:, :1], together[:, -1:])
-        cells = ["…".join(_ends(moment, unit)) for moment in moments]
-        rows.append((name, *cells, *(() if once else (_of(together.min(), unit), _of(together.max(), unit)))))
+        cells = ["…".join(_ends(moment)) for moment in moments]
+        rows.append((name, *cells, *(() if once else (_short(together.min()), _short(together.max())))))
     headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
     return NumberTable(
         f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
     )
 
 
-def _ends(values: NDArray[np.float64], unit: TemperatureUnit) -> list[str]:
-    """The lowest and the highest of some temperatures, as one text if they are equal."""
-    return list(dict.fromkeys((_of(values.min(), unit), _of(values.max(), unit))))
+def _ends(values: NDArray[np.float64]) -> list[str]:
+    """The lowest and the highest of some numbers, as one text if they are equal."""
+    return list(dict.fromkeys((_short(values.min()), _short(values.max()))))
+
+
+def _short(value: float) -> str:
+    return f"{float(value):.{_DIGITS}g}"
 
 
 def _of(kelvins: float, unit: TemperatureUnit) -> str:

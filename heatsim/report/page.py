@@ -16,7 +16,7 @@ from heatsim.report.document import Section, Verdict
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, header, read_energy, read_probes
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _Floats = NDArray[np.float64]
@@ -109,7 +109,7 @@ def _tables(
     probes: RunTable | None,
 ) -> Iterator[facts.NumberTable]:
     if probes is not None and probes.columns and len(probes.times):
-        yield facts.probe_table(probes.in_unit(KELVIN.name), settings, _MOST_PROBES)
+        yield facts.probe_table(probes, settings, _MOST_PROBES)
     if balance is not None:
         yield facts.balance_table(balance)
     if flows is not None:
@@ -136,6 +136,10 @@ def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
     alone = {name: unit.of(values) for name, values in columns.items() if settings.line_of(name) is None}
     if alone and len(probes.times) > 1:
         yield _over_time("Probes", label, probes.times, alone)
+    if len(probes.times) > 1:
+        for (name, its_unit), numbers in probes.columns.items():
+            if its_unit != KELVIN.name:
+                yield _over_time(f'Probe "{name}"', header(name, its_unit), probes.times, {name: numbers})
     for name, (length, count) in settings.lines.items():
         values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
         if len(values) == count:
@@ -164,13 +168,16 @@ def _balance_chart(balance: EnergyBalance) -> Chart:
 
 
 def _flow_charts(energy: RunTable) -> Iterator[Chart]:
-    largest = {name: float(np.nanmax(np.abs(heat))) for name, heat in energy.in_unit(WATT).items()}
-    flows = {name: heat for name, heat in energy.in_unit(WATT).items() if largest[name] > 0.0}
-    if flows:
-        unit: Unit = choose_unit(POWERS, max(largest.values()))
-        scaled = {name: heat / unit.size for name, heat in flows.items()}
-        title = "Heat flows; that of a face includes its patches"
-        yield _over_time(title, f"Heat flow into the body ({unit.symbol})", energy.times, scaled)
+    for title, label, found in (
+        ("Heat flows; that of a face includes its patches", "Heat flow into the body", energy.of_body(WATT)),
+        ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
+    ):
+        # The first row has no mean since the row before.
+        flows = {name: heat[1:] for name, heat in found.items() if float(np.abs(heat[1:]).max()) > 0.0}
+        if flows:
+            unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
+            scaled = {name: heat / unit.size for name, heat in flows.items()}
+            yield _over_time(title, f"{label} ({unit.symbol})", energy.times[1:], scaled)
 
 
 def _over_time(title: str, label: str, times: _Floats, curves: Mapping[str, _Floats], band: float = 0.0) -> Chart:

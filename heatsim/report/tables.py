@@ -10,7 +10,6 @@ from heatsim.report.terminal import TerminalTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import read_settings
 from heatsim.storage.run_tables import read_probes
-from heatsim.temperature_units import KELVIN
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -42,7 +41,7 @@ def summarise(folder: Path) -> "Group":
         parts.append(TerminalTable(facts.balance_table(balance)))
     probes = read_probes(folder)
     if probes is not None and probes.columns and len(probes.times):
-        parts.append(TerminalTable(facts.probe_table(probes.in_unit(KELVIN.name), settings)))
+        parts.append(TerminalTable(facts.probe_table(probes, settings)))
     parts.append(_file_table(folder, settings.steady))
     return Group(*parts)
 

@@ -38,6 +38,17 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
     return lines + (_chosen_steps(problem, work) if adaptive and work else _equal_steps(problem))
 
 
+def own_work(problem: HeatProblem) -> tuple[int, int]:
+    """The least and the most steps, stages or applications of a run with its own method; 1 of a steady state."""
+    method = problem.scenario.time.method
+    if problem.scenario.steady:
+        return 1, 1
+    work = problem.choice.work if problem.choice is not None else None
+    if work is None and problem.timeline.adaptive:
+        work = count_work(problem, first_tolerance(problem))
+    return _count(problem, method, work)[1]
+
+
 def _why(choice: MethodChoice, method: str, automatic: bool) -> str:
     """Which method "auto" takes, and why."""
     if automatic:
@@ -75,7 +86,9 @@ def _equal_steps(problem: HeatProblem) -> list[str]:
 def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:
     """What decides the steps of a method with a tolerance."""
     given = problem.scenario.time.tolerance
-    to = f"{given:.6g} K" if given is not None else f"0.02 % of the temperature range, {work.tolerance:.4g} K at first"
+    unit = problem.scenario.output.temperature_unit
+    first = unit.difference_text(work.tolerance, 4)
+    to = f"0.02 % of the temperature range, {first} at first" if given is None else unit.difference_text(given)
     return [
         f"steps        to t = {problem.scenario.time.end:.6g} s, each with an error of at most {to}",
         f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",

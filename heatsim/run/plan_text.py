@@ -55,7 +55,8 @@ def _transient(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
 def _steady(plan: Plan) -> list[str]:
     """Tolerance, materials and needs of a steady state."""
     problem, tolerance = plan.problem, plan.problem.scenario.time.tolerance
-    to = "0.01 % of the temperature range, at least 1 mK" if tolerance is None else f"{tolerance:.6g} K"
+    unit = problem.scenario.output.temperature_unit
+    to = "0.01 % of the temperature range, at least 1 mK" if tolerance is None else unit.difference_text(tolerance)
     return [
         f"device       {plan.device.name}; {problem.precision}",
         f"method       steady state, to {to}",
@@ -109,7 +110,8 @@ def _material(problem: HeatProblem, material: Survey) -> list[str]:
     """A material's properties and stability limit."""
     kx, ky, kz = material.conductivity
     k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
-    at, enthalpy = "" if material.at is None else f" at {material.at:.6g} K", material.enthalpy
+    unit = problem.scenario.output.temperature_unit
+    at, enthalpy = "" if material.at is None else f" at {unit.text(material.at)}", material.enthalpy
     lines = [
         f"material     {material.name}: {problem.materials.cells_of(material.name):,} cells; k = {k} W/(m K), "
         f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"
@@ -120,8 +122,8 @@ def _material(problem: HeatProblem, material: Survey) -> list[str]:
         least, most = enthalpy.conductivity_range
         least_cp, most_cp = enthalpy.specific_heat_range
         lines.append(
-            f"             followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K), "
-            f"cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
+            f"             followed from {unit.of(low):.6g} to {unit.text(high)}: "
+            f"k = {least:.6g} … {most:.6g} W/(m K), cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
         )
     return lines
 

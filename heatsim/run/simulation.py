@@ -1,9 +1,10 @@
 """Run a simulation from start to end: the place that puts all parts together."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.resume import check_numerics, identity, input_files
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
-from heatsim.scenario import Scenario, load, write_resolved
+from heatsim.scenario import Scenario, load, parse_dict, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
@@ -32,7 +33,7 @@ from heatsim.storage import checkpoint, folder, traces
 from heatsim.storage.disk import resume_command
 
 
-@dataclass
+@dataclass(repr=False)
 class Simulation:
     """A scenario that can be run or resumed.
 
@@ -83,6 +84,24 @@ class Simulation:
         scenario = load(path, overrides)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
         return cls._assemble(scenario, target, overwrite=overwrite)
+
+    @classmethod
+    def from_dict(
+        cls, document: Mapping[str, Any], output: str | Path, *, folder: str | Path = ".", overwrite: bool = False
+    ) -> "Simulation":
+        """A simulation of a scenario given as a dictionary with the tables and keys of a TOML file.
+
+        Args:
+            document: for instance ``{"domain": {"size": [0.1, 0.1, 0.1], "cells": [64, 64, 64]}, …}``; numbers and
+                arrays of NumPy and paths are allowed.
+            output: the output folder.
+            folder: where the paths of input files start.
+            overwrite: as for :meth:`from_scenario`.
+
+        Raises:
+            ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
+        """
+        return cls.from_model(parse_dict(document, folder), output, overwrite=overwrite)
 
     @classmethod
     def from_model(cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False) -> "Simulation":
@@ -140,6 +159,18 @@ class Simulation:
         simulation.timing.preparing = time.perf_counter() - started
         return simulation
 
+    def __repr__(self) -> str:
+        return f"<heatsim simulation {self._describe()}>"
+
+    def _repr_html_(self) -> str:
+        return f"<b>heatsim simulation</b><br>{escape(self._describe())}"
+
+    def _describe(self) -> str:
+        scenario, end = self.plan.problem.scenario, self.plan.problem.scenario.time.end
+        cells = " × ".join(map(str, scenario.domain.cells))
+        reached = scenario.time.method if scenario.steady else f"t = {self.time:.6g} of {end:.6g} s"
+        return f'"{scenario.title}": {cells} cells, {reached}, in {self.folder}'
+
     @property
     def temperature(self) -> NDArray[np.float64]:
         """The temperatures in K after the steps done so far, shape (nz, ny, nx)."""
@@ -160,13 +191,21 @@ class Simulation:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
         return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
 
-    def run(self, *, progress: bool = False, watchers: Sequence[Observer] = (), stop: "Stop | None" = None) -> None:
-        """Run to the end and write all results to the folder, except pictures (:func:`heatsim.render.render`).
+    def run(
+        self,
+        *,
+        progress: bool = False,
+        pictures: bool = False,
+        watchers: Sequence[Observer] = (),
+        stop: "Stop | None" = None,
+    ) -> None:
+        """Run to the end and write all results to the folder. `heatsim.open(simulation.folder)` reads them.
 
         After an interruption, call it again to continue.
 
         Args:
             progress: print the progress on stderr.
+            pictures: draw the pictures into the folder figures/ at the end.
             watchers: observers of the caller; checkpoints keep nothing of them.
             stop: interrupts the run once it is requested, as a signal does.
 
@@ -174,9 +213,17 @@ class Simulation:
             FolderError: the folder cannot be used.
             NotFiniteError, StorageError: the run failed; the files written before are good.
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
+            InputError: 3-D views cannot be drawn on this machine; everything else is written.
         """
-        if self.finished:
-            return
+        if not self.finished:
+            self._run(progress, watchers, stop)
+        if pictures:
+            from heatsim.render import render
+
+            render(self.folder)
+
+    def _run(self, progress: bool, watchers: Sequence[Observer], stop: "Stop | None") -> None:
+        """Run to the end and write all results, except pictures."""
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stepper, batch = self.stepper(), Batch()

@@ -44,11 +44,16 @@ def measure_steps(problem: HeatProblem) -> dict[str, float]:
         with suppress(ScenarioError, CapacityError, RunError):
             plan = Plan.of(problem if method == problem.scenario.time.method else problem.with_method(method))
             plan.check_memory()
-            found[method] = _measure(plan)
+            found[method] = measure_step(plan)
     return found
 
 
-def _measure(plan: Plan) -> float:
+def measure_step(plan: Plan) -> float:
+    """Seconds of one step, stage or application of the operator of a run's method in time.
+
+    Raises:
+        ScenarioError, RunError: the first steps fail.
+    """
     state = initial_state(plan, Path())
     if state.method is not None:
         return _median(_stages(state), _SECONDS)

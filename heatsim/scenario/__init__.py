@@ -20,14 +20,14 @@ from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.labels import Labels, load_labels
 from heatsim.scenario.layers import Layer, Plane
-from heatsim.scenario.load import load, parse, read_document
+from heatsim.scenario.load import load, parse, parse_dict, read_document
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.materials import VOID, Material
 from heatsim.scenario.messages import suggest
 from heatsim.scenario.model import Initial, Scenario
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
-from heatsim.scenario.probes import Line, Probe
+from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_ABOVE, Line, Probe
 from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.solver import Solver
@@ -38,6 +38,9 @@ from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table
 
 __all__ = [
     "ADAPTIVE",
+    "EXTENTS",
+    "LIQUID_FRACTION",
+    "TIME_ABOVE",
     "VOID",
     "ArrayFile",
     "Beam",
@@ -91,6 +94,7 @@ __all__ = [
     "load",
     "load_labels",
     "parse",
+    "parse_dict",
     "radiates",
     "read_document",
     "suggest",

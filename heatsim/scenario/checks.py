@@ -33,6 +33,7 @@ from heatsim.scenario.placement import (
     patches_do_not_overlap,
     probes_lie_in_the_domain,
 )
+from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_ABOVE
 from heatsim.scenario.time import ADAPTIVE
 from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
@@ -222,6 +223,26 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
+    """Statistics of a melt need a material that melts; those of time need time."""
+    if not known(scenario.time, scenario.material or scenario.materials):
+        return []
+    named = [scenario.material] if scenario.material is not None else list(scenario.materials.values())
+    melts = any(material is None or material.liquidus is not None for material in named)
+    mistakes = []
+    for index, probe in entries(scenario.probes):
+        key = f"probes.{index}.statistic"
+        if scenario.steady and probe.statistic in (LIQUID_FRACTION, TIME_ABOVE):
+            message = f'got {show(probe.statistic)}; with time.method = "steady" no time passes, and nothing melts'
+            mistakes.append(Mistake(key, message))
+        elif not melts and probe.statistic == LIQUID_FRACTION:
+            mistakes.append(Mistake(key, f"got {show(probe.statistic)}; no material has a latent_heat"))
+        elif probe.statistic in EXTENTS and probe.threshold is None and (not melts or scenario.steady):
+            message = f'missing; {show(probe.statistic)} needs a threshold where nothing melts, as in "60 degC"'
+            mistakes.append(Mistake(f"probes.{index}.threshold", message))
+    return mistakes
+
+
 CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     one_form_of_materials,
     domain_names_its_material,
@@ -247,4 +268,5 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     held_patches_are_as_wide_as_half_a_cell,
     sources_and_probes_name_known_regions,
     probes_lie_in_the_domain,
+    statistics_suit_the_scenario,
 )

@@ -172,7 +172,14 @@ def _read_initial(value: object, info: ValidationInfo) -> float | Expression | A
     return read_initial(value, folder_of(info))
 
 
-def choice(*names: str) -> PlainValidator:
+@dataclass(frozen=True)
+class Choice(PlainValidator):
+    """The field type for one of several names."""
+
+    names: tuple[str, ...] = ()
+
+
+def choice(*names: str) -> Choice:
     """The field type for one of ``names``."""
 
     def read(value: object) -> str:
@@ -181,7 +188,7 @@ def choice(*names: str) -> PlainValidator:
             raise ValueError(f"got {show(value)}; one of {allowed} is expected{did_you_mean(value, names)}")
         return str(value)
 
-    return PlainValidator(read)
+    return Choice(read, names=names)
 
 
 def _read_flag(value: object) -> bool:

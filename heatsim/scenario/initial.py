@@ -134,7 +134,9 @@ def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile 
         try:
             return Expression(value, ("x", "y", "z"))
         except ValueError as error:
-            raise ValueError(f"got {show(value)}; {error}; {FORMS}") from None
+            advice = TEMPERATURE.advice(value)
+            text = f"{error}; {FORMS}" if advice == TEMPERATURE.expected else advice
+            raise ValueError(f"got {show(value)}; {text}") from None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"got {show(value)}; {FORMS}")
     return TEMPERATURE.read(value)

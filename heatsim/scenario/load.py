@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
 from heatsim.scenario.hints import hints
@@ -15,6 +17,7 @@ from heatsim.scenario.model import Scenario
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.validation import read_model
 
+_DICTIONARY = "scenario"  # stands for the name of a file in messages
 LONGEST = 2**26  # bytes of a scenario file
 
 
@@ -60,6 +63,34 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     scenario._path = file
     scenario._hints = tuple(hints(document))
     return scenario
+
+
+def parse_dict(document: Mapping[str, Any], folder: str | Path = ".") -> Scenario:
+    """A scenario from a dictionary with the tables and keys of a TOML document.
+
+    Args:
+        document: the tables; NumPy's numbers and arrays, tuples and paths become TOML's numbers, lists and texts.
+        folder: where relative paths start.
+
+    Raises:
+        ScenarioError: lists every mistake.
+    """
+    return parse(_plain(document), Path(folder) / _DICTIONARY)
+
+
+def _plain(value: Any) -> Any:
+    """A value with TOML's types."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(each) for key, each in value.items() if each is not None}
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case np.ndarray() | np.generic():
+            return value.tolist()
+        case Path():
+            return str(value)
+        case _:
+            return value
 
 
 def read_document(file: Path) -> dict[str, Any]:

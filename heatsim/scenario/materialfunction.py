@@ -160,8 +160,10 @@ def _read_formula(text: str, quantity: Quantity) -> float | MaterialFormula:
     try:
         formula = MaterialFormula(Expression(text, ("T",)))
     except ValueError as error:
-        message = f"got {show(text)}; {error}; {quantity.expected}, or as an expression in T (in K)"
-        raise ValueError(message) from None
+        advice = quantity.advice(text)
+        if advice == quantity.expected:
+            advice = f"{error}; {advice}, or as an expression in T (in K)"
+        raise ValueError(f"got {show(text)}; {advice}") from None
     tried = formula.samples(*TRIED) if formula.expression.used else np.array(TRIED[:1])
     faults = [quantity.range_fault(number) for number in formula.at(tried).tolist()]
     if None not in faults:

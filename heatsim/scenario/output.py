@@ -29,6 +29,9 @@ class Output(BaseModel):
     checkpoint_wall: Duration = Field(default=60.0, description="Wall-clock time between checkpoints")
     fields: Flag = Field(default=True, description="Write `fields.vtkhdf`")
     energy: Flag = Field(default=True, description="Write `energy.csv`")
+    region_heat: Flag = Field(
+        default=False, description="Add the heat of each region and the flow through each contact to `energy.csv`"
+    )
     heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
     figures: Flag = Field(default=True, description="Draw pictures at the end")
     temperature: TemperatureName = Field(

@@ -15,6 +15,7 @@ from heatsim.scenario.surfaces import gather_condition
 Array = NDArray[np.float64]
 
 # Columns of energy.csv, which also has a column for every patch.
+RESERVED_BEGINNINGS = ("region ", "contact ")
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
 OWN_KEYS = ("name", "face", "rectangle")
 # The largest rounding error of a coordinate in decimals, as a fraction of a cell.
@@ -104,7 +105,7 @@ class Patch(BaseModel):
     @field_validator("name", mode="after")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if name in RESERVED:
+        if name in RESERVED or name.startswith(RESERVED_BEGINNINGS):
             raise ValueError(f"got {show(name)}; energy.csv has a column of this name: choose another name")
         return name
 

@@ -11,11 +11,20 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic_core import InitErrorDetails
 
-from heatsim.scenario.fields import STRICT, Count, Point, Text, Vector, choice
-from heatsim.scenario.messages import fault, validate_beside
+from heatsim.scenario.fields import STRICT, Count, Kelvin, Point, Text, Vector, choice
+from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 
-Statistic = Annotated[Literal["mean", "max", "min"], choice("mean", "max", "min")]
+# The statistics that are temperatures, and the units of the others.
+TEMPERATURES = ("mean", "max", "min")
+LIQUID_FRACTION, TIME_ABOVE = "liquid_fraction", "time_above"
+EXTENTS = ("extent_x", "extent_y", "extent_z")
+UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), TIME_ABOVE: "s"}
+Statistic = Annotated[
+    Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above"],
+    choice(*TEMPERATURES, *UNITS),
+]
 
 
 class Line(BaseModel):
@@ -47,10 +56,26 @@ class Line(BaseModel):
         return tuple(f"{name}[{index}]" for index in range(self.count))
 
 
-class Probe(BaseModel):
-    """A temperature that is recorded: at a point (x, y, z) in m, along a line, or a statistic of a region.
+def _threshold_faults(statistic: object, threshold: object) -> list[InitErrorDetails]:
+    """Faults of a threshold beside a statistic that needs one, or that has none."""
+    if statistic == TIME_ABOVE and threshold is None:
+        return [fault(missing_key('threshold = "60 degC"'), ("threshold",))]
+    if threshold is not None and statistic not in (TIME_ABOVE, *EXTENTS):
+        names = ", ".join(map(show, (TIME_ABOVE, *EXTENTS)))
+        return [fault(f"got {show(threshold)}; only the statistics {names} have a threshold", ("threshold",))]
+    return []
 
-    Points lie inside the domain or on its surface.
+
+class Probe(BaseModel):
+    """A number that is recorded: the temperature at a point (x, y, z) in m or along a line, or a statistic.
+
+    Points lie inside the domain or on its surface. A statistic is of the conducting cells of a region, or of all:
+
+    - mean, max, min: temperatures.
+    - liquid_fraction: the liquid part of the volume of materials that melt, from 0 to 1.
+    - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
+      ``threshold`` (K). Without a threshold: hotter than the liquidus of their material, which is a melt pool.
+    - time_above: the time in s during which the hottest cell has been above ``threshold``.
     """
 
     model_config = STRICT
@@ -68,7 +93,16 @@ class Probe(BaseModel):
     )
     region: Text | None = Field(default=None, examples=['region = "die"'], description="Region; needs `statistic`")
     statistic: Statistic | None = Field(
-        default=None, examples=['statistic = "mean"'], description="Statistic of the region's temperatures"
+        default=None,
+        examples=['statistic = "mean"'],
+        description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
+        "the volume; the length of what is hotter than `threshold`; the time for which the hottest cell was",
+    )
+    threshold: Kelvin | None = Field(
+        default=None,
+        examples=['threshold = "60 degC"'],
+        description="Threshold of `time_above` and `extent_…`; without one, `extent_…` measures what is above the "
+        "liquidus: the melt",
     )
 
     @property
@@ -77,6 +111,11 @@ class Probe(BaseModel):
         if self.line is not None:
             return self.line.points
         return () if self.point is None else (self.point,)
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its numbers; None for temperatures."""
+        return UNITS.get(self.statistic or "")
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -98,12 +137,17 @@ class Probe(BaseModel):
         faults = []
         if isinstance(table, Mapping):
             given = [key for key in ("point", "line", "region") if key in table]
-            if not given:
-                message = "missing; write for example point = [0.05, 0.05, 0.05], or a line or a region"
+            statistic = table.get("statistic")
+            if not given and statistic is None:
+                message = "missing; write for example point = [0.05, 0.05, 0.05], or a line, a region or a statistic"
                 faults.append(fault(message, ("point",)))
             if len(given) > 1:
                 faults.append(fault(f"got {' and '.join(given)}; one of point, line, region is expected"))
-            if ("region" in table) != ("statistic" in table):
-                message = 'region and statistic belong together, as in region = "die", statistic = "mean"'
+            if "region" in table and statistic is None:
+                message = 'missing; a region needs a statistic, as in region = "die", statistic = "mean"'
                 faults.append(fault(message, ("statistic",)))
+            if statistic is not None and ("point" in table or "line" in table):
+                message = f"got {show(statistic)} of points; a statistic is of a region, or of the whole body"
+                faults.append(fault(message, ("statistic",)))
+            faults += _threshold_faults(statistic, table.get("threshold"))
         return validate_beside(faults, validate, table)

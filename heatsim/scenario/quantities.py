@@ -38,6 +38,11 @@ class Quantity:
             return f"{self.name} is expected, as a number"
         return f'{self.name} is expected, as a number in {self.unit} or as text with a unit such as "{self.example}"'
 
+    def advice(self, text: str) -> str:
+        """The part of a message that says what to write instead of a text that cannot be read."""
+        respelled = units.respell(text, self.unit) if self.unit else None
+        return self.expected if respelled is None else f'write "{respelled}"'
+
     def range_fault(self, value: float) -> str | None:
         """The part of a message that names the allowed range if ``value`` is outside, else None."""
         if not isfinite(value):
@@ -78,11 +83,11 @@ class Quantity:
         parts = units.split(text)
         if parts is None or not self.unit:
             unquoted = ": no quotes around a plain number" if _is_number(text) else ""
-            raise ValueError(f"got {show(text)}; {self.expected}{unquoted}")
+            raise ValueError(f"got {show(text)}; {self.advice(text)}{unquoted}")
         try:
             number = units.convert(*parts, self.unit)
         except ValueError as error:
-            raise ValueError(f"got {show(text)}; {error}; {self.expected}") from None
+            raise ValueError(f"got {show(text)}; {error}; {self.advice(text)}") from None
         outside = self.range_fault(number)
         if outside:
             raise ValueError(f"got {show(text)}, which is {self._with_unit(number)}; {outside}")

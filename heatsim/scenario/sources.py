@@ -15,6 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from heatsim.scenario import units
+from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import (
     STRICT,
     Absorptivity,
@@ -114,6 +116,14 @@ def _read_during(value: object) -> tuple[float, float]:
     return (start, stop)
 
 
+def _has_variables(text: str) -> bool:
+    """Whether a text is an expression that depends on x, y, z or t."""
+    try:
+        return bool(Expression(text, ("x", "y", "z", "t")).used)
+    except ValueError:
+        return False
+
+
 class Source(Shaped):
     """A heat source in a region, in a shape or everywhere, or a beam on a face.
 
@@ -143,6 +153,17 @@ class Source(Shaped):
         default=None, examples=["during = [0.0, 5.0]"], description="Start and end"
     )
     scale: FactorInTime = Field(default=Constant(1.0), description="Factor for the power as a function of t")
+
+    @field_validator("power", "power_density", mode="before")
+    @classmethod
+    def _refuse_expressions(cls, value: object) -> object:
+        """Say what to write instead of an expression in space or time."""
+        if isinstance(value, str) and units.split(value) is None and _has_variables(value):
+            raise ValueError(
+                f"got {show(value)}; a source has the same power density everywhere: divide it into several sources "
+                "with shapes of their own, and write a change in time as scale"
+            )
+        return value
 
     @model_validator(mode="wrap")
     @classmethod

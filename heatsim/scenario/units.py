@@ -1,6 +1,7 @@
 """Conversion of texts with a unit, such as "5 mm", to the SI unit of a key."""
 
 import re
+from collections.abc import Iterator
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,15 @@ TERM = rf"(?:{FACTOR}|\(\s*{FACTOR}(?:{BETWEEN}{FACTOR})*\s*\))"
 UNIT = re.compile(rf"(?:1\s*/\s*)?{TERM}(?:{BETWEEN}{TERM})*")
 NUMBER_WITH_UNIT = re.compile(rf"\s*({NUMBER})\s*(\S.*?)\s*", re.DOTALL)
 MAX_LENGTH = 80
+# Other spellings of degrees, without spaces. Elsewhere C is the coulomb and F the farad.
+_DEGREES = {
+    "degC": ("c", "degc", "°c", "celsius", "centigrade", "degcelsius", "degreecelsius", "degreescelsius", "gradc"),
+    "degF": ("f", "degf", "°f", "fahrenheit", "degfahrenheit", "degreefahrenheit", "degreesfahrenheit"),
+    "K": ("degk", "°k", "kelvins"),
+}
+_SIGNS = re.compile(r"[\s()*.·⋅^-]+")
+_WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
+_BETWEEN_NAMES = re.compile(r"(?<=[A-Za-zµμΩÅ1-9])\s*[-.·⋅*]\s*(?=[A-Za-zµμΩÅ])")
 SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*", "⋅": "*", "²": "^2", "³": "^3", "⁻¹": "^-1"}
 # Usual units with the unit, the factor and the offset that they are converted by: the unit library takes half a second
 # to load.
@@ -94,6 +104,37 @@ def _convert(number: str, unit: str, target: str) -> float:
         raise ValueError(f'"{unit}" cannot be converted to {target}') from None
     except Exception:
         raise ValueError(f'"{number} {unit}" cannot be calculated in {target}') from None
+
+
+def respell(text: str, target: str) -> str | None:
+    """A text such as "100 C" or "237 W/m-K" in a spelling that can be converted to ``target``; None if none is near."""
+    match = NUMBER_WITH_UNIT.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    if match is None:
+        return None
+    number, unit = match[1], match[2]
+    for candidate in _spellings(unit, target):
+        parts = split(f"{number} {candidate}")
+        try:
+            if parts is not None:
+                convert(*parts, target)
+                return f"{number} {candidate}"
+        except ValueError:
+            continue
+    return None
+
+
+def _spellings(unit: str, target: str) -> Iterator[str]:
+    """Units that may be meant."""
+    if target == "K":
+        yield from (name for name, spelled in _DEGREES.items() if unit.lower().replace(" ", "") in spelled)
+    if _SIGNS.sub("", unit) == _SIGNS.sub("", target):
+        yield target
+    plain = _WITHOUT_POWER.sub(r"\1^\2", unit)
+    yield plain
+    # W/m-K, W/m.K and W/m·K mean W/(m K).
+    above, slash, below = plain.partition("/")
+    if slash:
+        yield f"{above}/({' '.join(_BETWEEN_NAMES.split(below.strip('() ')))})"
 
 
 def to_si(number: str, unit: str) -> float:

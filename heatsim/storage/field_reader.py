@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import h5py
 import numpy as np
@@ -117,6 +117,31 @@ class FieldReader:
         with self._reading():
             flux: Field = self._file[ROOT][HEAT_FLUX][i, planes]
         return flux
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of TEMPERATURE, (times, nz, ny, nx), or of HEAT_FLUX, (times, nz, ny, nx, 3).
+
+        Raises:
+            StorageError: the file is damaged, or does not hold it.
+        """
+        with self._reading():
+            return (len(self.times), *self._file[ROOT][name].shape[1:])
+
+    def read_part(self, name: str, index: tuple[Any, ...]) -> Field:
+        """A part of TEMPERATURE or HEAT_FLUX at an index of h5py: numbers, slices, one ascending list; NaN in void.
+
+        Raises:
+            StorageError: the file is damaged, or does not hold it.
+        """
+        with self._reading():
+            part: Field = np.asarray(self._file[ROOT][name][index])
+            if VOID in self.materials:
+                void = np.asarray(self._file[ROOT][MATERIAL][(0, *index[1:4])]) == self.materials.index(VOID)
+                # The index may leave dimensions out; those of time come first, those of components last.
+                before = not isinstance(index[0], int | np.integer)
+                after = part.ndim - before - void.ndim
+                part = np.where(void.reshape((*(1,) * before, *void.shape, *(1,) * after)), np.nan, part)
+        return part.astype(self.dtype, copy=False)
 
     def read_materials(self, planes: slice = slice(None)) -> NDArray[np.uint8]:
         """The materials of the cells of some planes, shape (planes, ny, nx).

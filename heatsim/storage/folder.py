@@ -23,6 +23,7 @@ from heatsim.storage import system
 from heatsim.storage.disk import AGAIN, PARTS, make_folders, part_of, reason, resume_command, write_whole
 from heatsim.storage.input_copies import input_copies
 from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_links, walk
+from heatsim.storage.study_hint import study_hint
 
 SCENARIO = "scenario.toml"
 FIELDS = "fields.vtkhdf"
@@ -201,7 +202,8 @@ def require_run(folder: Path) -> Path:
     if not folder.is_dir():
         raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
     if not (folder / SCENARIO).is_file():
-        raise FolderError(f"{folder}: is not the folder of a heatsim run, {SCENARIO} is missing; {advice}")
+        missing = f"is not the folder of a heatsim run, {SCENARIO} is missing; {advice}"
+        raise FolderError(f"{folder}: {study_hint(folder) or missing}")
     refuse_links([folder / name for name in (*FILES, FAILURE, FIGURES, EXPORT)])
     return folder
 

@@ -18,6 +18,8 @@ from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]
 TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
+# The names of heats that the balance of the body does not add up begin with these.
+REGION, CONTACT = "region ", "contact "
 # Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
 _RESIDUAL = "residual"
 
@@ -48,6 +50,14 @@ class RunTable:
     def in_unit(self, unit: str) -> dict[str, Values]:
         """The columns with a unit, by name."""
         return {name: values for (name, its_unit), values in self.columns.items() if its_unit == unit}
+
+    def of_body(self, unit: str) -> dict[str, Values]:
+        """The terms of the balance of the whole body in J or W, by name: without those of regions and contacts."""
+        return {name: values for name, values in self.in_unit(unit).items() if not name.startswith((REGION, CONTACT))}
+
+    def of_parts(self, unit: str) -> dict[str, Values]:
+        """The heats in J or W of regions and contacts, by name."""
+        return {name: values for name, values in self.in_unit(unit).items() if name.startswith((REGION, CONTACT))}
 
 
 def read_probes(folder: Path) -> RunTable | None:

@@ -24,6 +24,7 @@ from heatsim.study.model import (
     StudyFile,
     StudyTable,
 )
+from heatsim.temperature_units import TEMPERATURE_UNITS
 
 
 def read_table(table: object) -> tuple[StudyTable | None, list[Mistake]]:
@@ -143,6 +144,19 @@ def responses_name_known_probes(study: StudyTable, probes: Sequence[str]) -> lis
         )
         for index, response in enumerate(study.responses)
         if response.probe not in probes
+    ]
+
+
+def thresholds_are_temperatures(study: StudyTable, units: Mapping[str, str]) -> list[Mistake]:
+    """A response with a threshold in K belongs to a probe of temperatures; ``units``: of the probes, by name."""
+    return [
+        Mistake(
+            f"study.responses.{index}.statistic",
+            f"got {show(response.statistic)}; probe {show(response.probe)} is no temperature, but a number in "
+            f'{units[response.probe]}: use "{FINAL}", "max", "min" or "mean"',
+        )
+        for index, response in enumerate(study.responses)
+        if response.is_time and units.get(response.probe, "K") not in TEMPERATURE_UNITS
     ]
 
 

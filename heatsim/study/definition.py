@@ -13,11 +13,13 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
 from heatsim.scenario.overrides import Override, read_overrides
+from heatsim.scenario.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     read_table,
     responses_name_free_columns,
     responses_name_known_probes,
     responses_suit_the_method,
+    thresholds_are_temperatures,
 )
 from heatsim.study.model import MAX_RUNS, Range, StudyTable
 from heatsim.study.points import Point, count, describe, identity, points
@@ -53,7 +55,7 @@ class Definition:
     @property
     def probes(self) -> list[str]:
         """The names of the scenario's probes."""
-        return [str(probe["name"]) for probe in self.document.get("probes", [])]
+        return list(self.probe_units)
 
     @property
     def temperature_unit(self) -> TemperatureUnit:
@@ -61,6 +63,15 @@ class Definition:
         output = self.document.get("output")
         name = output.get("temperature") if isinstance(output, Mapping) else None
         return TEMPERATURE_UNITS.get(str(name), KELVIN)
+
+    @property
+    def probe_units(self) -> dict[str, str]:
+        """The unit of each of the scenario's probes, by name."""
+        temperature = self.temperature_unit.name
+        return {
+            str(probe["name"]): PROBE_UNITS.get(str(probe.get("statistic")), temperature)
+            for probe in self.document.get("probes", [])
+        }
 
     @property
     def numbers(self) -> range:
@@ -199,6 +210,7 @@ def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProb
             scenario = definition.scenario(number)
             mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
             mistakes += responses_suit_the_method(definition.table, scenario.steady)
+            mistakes += thresholds_are_temperatures(definition.table, definition.probe_units)
             check_room(scenario, elsewhere)
             problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:

@@ -19,7 +19,9 @@ from heatsim.study.model import GRID
 from heatsim.study.responses import (
     Parameter,
     ResponseValues,
+    curve_of,
     finished_rows,
+    label_of,
     parameters_of,
     rank_correlation,
     responses_of,
@@ -75,9 +77,8 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}{suffix}"
         if all(probe in curve for _, curve in curves):
-            unit = definition.temperature_unit
-            of_runs = [(times, unit.of(curve[probe])) for times, curve in curves]
-            _draw_curves(path, title, probe, of_runs, over, unit.symbol)
+            of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
+            _draw_curves(path, title, probe, of_runs, over, label_of(definition, probe))
             yield path
 
 
@@ -194,7 +195,7 @@ def _draw_curves(
     probe: str,
     curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
     over: Sequence[Parameter],
-    unit_of_temperature: str,
+    label: str,
 ) -> None:
     """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
@@ -213,7 +214,7 @@ def _draw_curves(
         for (times, temperatures), value in zip(curves, by.values, strict=True):
             axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
         axes.set_xlabel(f"Time ({unit.symbol})")
-        axes.set_ylabel(f"Temperature ({unit_of_temperature})")
+        axes.set_ylabel(label)
         axes.margins(x=0.0)
         axes.grid(alpha=0.25)
         bar = figure.colorbar(mappable, cax=figure.add_axes((0.865, 0.12, 0.02, 0.77)), label=by.label)

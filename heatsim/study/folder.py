@@ -20,10 +20,10 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage import system
 from heatsim.storage.disk import make_folders, part_of, reason, write_whole, writing
 from heatsim.storage.own_files import refuse_links
+from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
 
-STUDY = "study.json"
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
 FIGURES = "figures"

@@ -12,7 +12,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.report import describe_progress, files_of, response_tables, title_of
-from heatsim.study.responses import Parameter, finished_rows, parameters_of
+from heatsim.study.responses import Parameter, curve_of, finished_rows, label_of, parameters_of
 from heatsim.study.results import Row, read_curves
 
 _MOST_RUNS = 500  # rows of the table; for more runs it has their statistics
@@ -69,17 +69,16 @@ def _charts(study: Path, definition: Definition, done: Sequence[Row]) -> Iterato
     shown = done[:_MOST_CURVES]
     over = parameters_of(definition, done)
     curves = [read_curves(study / str(row[FOLDER])) for row in shown]
-    temperature = definition.temperature_unit
     for probe in definition.probes[:_MOST_PROBES]:
         if not curves or not all(probe in columns and len(times) > 1 for times, columns in curves):
             continue
         unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
         named = {
-            f"run {row[RUN]}: {_describe_point(over, index)}": (times / unit.size, temperature.of(columns[probe]))
+            f"run {row[RUN]}: {_describe_point(over, index)}": (times / unit.size, curve_of(definition, probe, columns))
             for index, (row, (times, columns)) in enumerate(zip(shown, curves, strict=True))
         }
         more = f", the first {len(shown)} of {len(done)} runs" if len(shown) < len(done) else ""
-        label = f"Temperature ({temperature.symbol})"
+        label = label_of(definition, probe)
         yield Chart(f'Probe "{probe}" in each run{more}', f"Time ({unit.symbol})", label, named)
 
 

@@ -1,6 +1,6 @@
 """The parameters and responses of a study as columns of numbers, for the figures and the terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,16 +115,26 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
 
     Without probes, these are the final values of the body.
     """
-    temperature = definition.temperature_unit.symbol
-    columns = {response.name: "s" if response.is_time else temperature for response in definition.table.responses}
-    if not columns:
-        columns = {probe_columns(probe)[1]: temperature for probe in definition.probes[:_MOST_PROBES]}
-    if not columns:
-        columns = dict.fromkeys(FINAL_COLUMNS, temperature)
+    units = column_units(definition)
+    columns = [response.name for response in definition.table.responses]
+    columns = columns or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
+    columns = columns or list(FINAL_COLUMNS)
     return [
-        ResponseValues(name, unit, np.array([row[name] for row in rows], dtype=np.float64))
-        for name, unit in columns.items()
+        ResponseValues(name, _symbol(units[name]), np.array([row[name] for row in rows], dtype=np.float64))
+        for name in columns
     ]
+
+
+def curve_of(definition: Definition, probe: str, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The curve of a probe, of those from ``read_curves``, in the unit of the results."""
+    temperature = TEMPERATURE_UNITS.get(definition.probe_units[probe])
+    return columns[probe] if temperature is None else temperature.of(columns[probe])
+
+
+def label_of(definition: Definition, probe: str) -> str:
+    """The label of an axis of a probe's curves."""
+    unit = definition.probe_units[probe]
+    return f"Temperature ({_symbol(unit)})" if unit in TEMPERATURE_UNITS else f"{probe} ({unit})"
 
 
 def rank_correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:

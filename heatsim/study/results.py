@@ -34,7 +34,7 @@ from heatsim.study.columns import (
 )
 from heatsim.study.definition import Definition
 from heatsim.study.model import FINAL, MAX, MEAN, MIN, TIME_ABOVE, Response, si_number
-from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
+from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
     import pyarrow
@@ -65,9 +65,12 @@ def column_units(definition: Definition) -> dict[str, str]:
     units = dict.fromkeys(column_types(definition), "")
     units.update({key: _key_unit(definition, key) for key in table.keys})
     units.update(dict.fromkeys(FINAL_COLUMNS, temperature))
-    for probe in definition.probes:
-        units.update(dict.fromkeys(probe_columns(probe), temperature))
-    units.update({response.name: SECOND if response.is_time else temperature for response in table.responses})
+    of_probes = definition.probe_units
+    for probe, unit in of_probes.items():
+        units.update(dict.fromkeys(probe_columns(probe), unit))
+    units.update(
+        {response.name: SECOND if response.is_time else of_probes[response.probe] for response in table.responses}
+    )
     return units | {RESIDUAL: JOULE, WALL_TIME: SECOND}
 
 
@@ -227,15 +230,15 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
 
 
 def read_curves(path: Path) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-    """The times in s and the temperatures of a run's probes in K, by name; empty if the run has no probes."""
+    """The times in s and the curves of a run's probes by name, temperatures in K; empty if the run has no probes."""
     probes = run_tables.read_probes(path)
     if probes is None or not len(probes.times):
         return np.empty(0), {}
-    return probes.times, probes.in_unit(KELVIN.name)
+    return probes.times, {name: values for (name, _), values in probes.columns.items()}
 
 
 def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
-    """The value of a response for a probe's curve: temperatures in K at times in s.
+    """The value of a response for a probe's curve, such as temperatures in K at times in s.
 
     "mean" is the mean over time by the trapezoidal rule. "time_above" and "time_below" are the first time at which the
     curve reaches the threshold, with linear interpolation between rows; None if it does not reach it.

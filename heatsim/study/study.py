@@ -154,6 +154,11 @@ class Study:
         return results.table()
 
     @property
+    def hints(self) -> list[str]:
+        """Warnings about values of the runs that are allowed, but are probably not what was meant; each once."""
+        return list(dict.fromkeys(hint for problem in self._problems.values() for hint in problem.scenario.hints))
+
+    @property
     def failed(self) -> int:
         """The number of runs that are not done."""
         return sum(row[STATUS] != DONE for row in self._rows)

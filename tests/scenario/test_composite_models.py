@@ -484,7 +484,7 @@ MISTAKES = {
         ['did you mean "die"?'],
     ),
     "probe statistic": (('"max"', '"maximum"'), "", "probes.2.statistic", ['one of "mean", "max", "min"']),
-    "probe without statistic": (('statistic = "max"', ""), "", "probes.2.statistic", ["belong together"]),
+    "probe without statistic": (('statistic = "max"', ""), "", "probes.2.statistic", ["a region needs a statistic"]),
     "probe column twice": ((), '[[probes]]\nname = "axis[1]"\npoint = [0, 0, 0]', "probes.3.name", ["a second time"]),
 }
 

@@ -1,4 +1,5 @@
 import contextlib
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -6,6 +7,8 @@ from hypothesis import strategies as st
 
 from heatsim.scenario import quantities as q
 from heatsim.scenario import units
+from heatsim.scenario.materialfunction import read_material_function
+from heatsim.scenario.timefunction import read_time_function
 
 
 @pytest.mark.parametrize(
@@ -101,3 +104,46 @@ def test_usual_units_give_the_bits_of_the_unit_library(unit, number):
             return str(error)
 
     assert outcome(units.convert) == outcome(units._convert)
+
+
+@pytest.mark.parametrize(
+    ("text", "quantity", "expected"),
+    [
+        ("100 C", q.TEMPERATURE, "100 degC"),
+        ("20 °c", q.TEMPERATURE, "20 degC"),
+        ("20 deg C", q.TEMPERATURE, "20 degC"),
+        ("20.5 Celsius", q.TEMPERATURE, "20.5 degC"),
+        ("68 F", q.TEMPERATURE, "68 degF"),
+        ("237 W/m-K", q.CONDUCTIVITY, "237 W/(m K)"),
+        ("237 W/mK", q.CONDUCTIVITY, "237 W/(m K)"),
+        ("237 W/m K", q.CONDUCTIVITY, "237 W/(m K)"),
+        ("237 W/(m.K)", q.CONDUCTIVITY, "237 W/(m K)"),
+        ("237 W m-1 K-1", q.CONDUCTIVITY, "237 W m^-1 K^-1"),
+        ("0.9 kJ/kg-K", q.SPECIFIC_HEAT, "0.9 kJ/(kg K)"),
+        ("500 W/m2K", q.COEFFICIENT, "500 W/(m^2 K)"),
+        ("500 W/m2-K", q.COEFFICIENT, "500 W/(m^2 K)"),
+        ("2700 kg/m3", q.DENSITY, "2700 kg/m^3"),
+    ],
+)
+def test_a_usual_spelling_is_answered_with_what_to_write(text: str, quantity: q.Quantity, expected: str) -> None:
+    with pytest.raises(ValueError, match="got") as caught:
+        quantity.read(text)
+    assert str(caught.value).endswith(f'write "{expected}"')
+    quantity.read(expected)
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (read_time_function, "500 W/m2K"),
+        (read_material_function, "0.5 W/m2-K"),
+    ],
+)
+def test_where_an_expression_is_allowed_too_a_spelling_is_answered(read: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=r'write "[0-9.]+ W/\(m\^2 K\)"$'):
+        read(text, q.COEFFICIENT)
+
+
+def test_what_is_no_unit_gets_no_spelling() -> None:
+    for text in ("20 foo", "5 kg", "x + 3", "5 m^9^9", "20 C/s"):
+        assert units.respell(text, "K") is None

@@ -16,7 +16,7 @@ QUICK = ["solver.device=cpu", "output.figures=false"]
 def test_every_run_can_be_run(name: str, runs: int) -> None:
     path = SCENARIOS / f"{name}_study.toml"
     opening = path.read_text(encoding="utf-8").split("\n\n", 1)[0]
-    assert opening.startswith("# ")
+    assert opening.startswith("#:schema heatsim.schema.json\n# ")
     assert "What to look for" in opening
     assert f"{runs} runs" in opening
     definition, problems = read(path)

@@ -1,0 +1,42 @@
+"""Arrays of fields.vtkhdf that read from the file when their values are needed.
+
+xarray asks for a part of the array by an index; only that part is read. The file is open only while it is read, so a
+run may go on writing to it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xarray.backends import BackendArray
+from xarray.core import indexing
+
+from heatsim.storage.field_reader import FieldReader
+
+
+class LazyField(BackendArray):
+    """A quantity of all times of a file, shape (times, z, y, x) or (times, z, y, x, 3).
+
+    Values in void cells are NaN.
+
+    Attributes:
+        shape: of the array.
+        dtype: float32 or float64.
+    """
+
+    def __init__(self, path: Path, times: int, name: str) -> None:
+        """``times``: the number of times; ``name``: as FieldReader.read_part takes it."""
+        self._path, self._name = path, name
+        with FieldReader(path) as reader:
+            self.shape = (times, *reader.shape_of(name)[1:])
+            self.dtype = reader.dtype
+
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
+        """The part of the array at an index of xarray."""
+        support = indexing.IndexingSupport.OUTER_1VECTOR
+        return indexing.explicit_indexing_adapter(key, self.shape, support, self._read)
+
+    def _read(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        with FieldReader(self._path) as reader:
+            return reader.read_part(self._name, key)

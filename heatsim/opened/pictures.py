@@ -1,0 +1,27 @@
+"""Pictures that a notebook shows."""
+
+import base64
+import html
+from collections.abc import Iterable
+from pathlib import Path
+
+
+class Pictures(tuple[Path, ...]):
+    """The paths of pictures; a notebook shows the pictures themselves."""
+
+    __slots__ = ()
+
+    def __new__(cls, paths: Iterable[Path]) -> "Pictures":
+        """Keep the paths in their order."""
+        return super().__new__(cls, paths)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self)) or "no pictures"
+
+    def _repr_html_(self) -> str:
+        return "".join(_shown(path) for path in self) or "no pictures"
+
+
+def _shown(path: Path) -> str:
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f'<img src="data:image/png;base64,{data}" alt="{html.escape(path.name)}" style="max-width: 100%">'

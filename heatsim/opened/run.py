@@ -1,0 +1,210 @@
+"""The results of one run."""
+
+import html
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heatsim.errors import FolderError
+from heatsim.grid import AXES
+from heatsim.opened.pictures import Pictures
+from heatsim.storage import folder as run_folder
+from heatsim.storage import run_tables
+from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_settings import RunSettings, read_settings
+from heatsim.storage.traces import latest_time
+from heatsim.storage.vtkhdf import HEAT_FLUX, TEMPERATURE
+from heatsim.temperature_units import KELVIN
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+
+class Run:
+    """The results of a run, which may still be running: each access reads what the files have then.
+
+    >>> import heatsim
+    >>> run = heatsim.open("outputs/cube")
+    >>> run.temperature.sel(time=10.0, method="nearest").max()
+    >>> run.probes.plot()
+
+    Attributes:
+        folder: of the run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Look at a folder.
+
+        Raises:
+            FolderError: it is not the folder of a run.
+        """
+        self.folder = run_folder.require_run(folder)
+        self._settings: RunSettings = read_settings(folder)
+
+    @property
+    def title(self) -> str:
+        """The title of the scenario."""
+        return self._settings.title
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run is complete."""
+        return (self.folder / run_folder.SUMMARY).is_file()
+
+    @property
+    def time(self) -> float:
+        """The time in s that the files have reached."""
+        return latest_time(self.folder)
+
+    @property
+    def temperature(self) -> "xarray.DataArray":
+        """The temperature in K over time, dimensions time (s), z, y, x (m): the centres of the cells; NaN in void.
+
+        Values are read when they are needed: `run.temperature[-1].max()` reads one time. The number of times is that of
+        the file now. A steady state has one time, 0 s.
+
+        Raises:
+            FolderError: the run writes no fields.
+            StorageError: the file is damaged.
+        """
+        return self._field(TEMPERATURE, "temperature", "K", ())
+
+    @property
+    def heat_flux(self) -> "xarray.DataArray":
+        """The heat flux in W/m², as :attr:`temperature` with the dimension component: "x", "y", "z".
+
+        Raises:
+            FolderError: the run writes no heat flux.
+            StorageError: the file is damaged.
+        """
+        return self._field(HEAT_FLUX, "heat flux", "W/m^2", ("component",))
+
+    @property
+    def material(self) -> "xarray.DataArray":
+        """The name of the material of each cell, dimensions z, y, x; "void" where nothing conducts.
+
+        Raises:
+            FolderError: the run writes no fields.
+            StorageError: the file is damaged.
+        """
+        import xarray
+
+        with self._reader() as reader:
+            names = np.array(reader.materials or ("material",))
+            return xarray.DataArray(
+                names[reader.read_materials()], _coordinates(reader), ("z", "y", "x"), name="material"
+            )
+
+    @property
+    def probes(self) -> "pandas.DataFrame":
+        """The probes over time, with the headers of probes.csv: the index `time (s)`, columns such as `centre (degC)`.
+
+        Raises:
+            FolderError: the run has no probes.
+            StorageError: the file is damaged.
+        """
+        return self._frame(run_tables.read_probes(self.folder), run_folder.PROBES, "[[probes]]")
+
+    @property
+    def energy(self) -> "pandas.DataFrame":
+        """The heats in J and heat flows in W over time, with the headers of energy.csv; of a steady state the flows.
+
+        Raises:
+            FolderError: the run writes no energy balance.
+            StorageError: the file is damaged.
+        """
+        return self._frame(run_tables.read_energy(self.folder), run_folder.ENERGY, "output.energy = true")
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """The content of summary.json: device, method, steps, temperatures in K at the end, times and more.
+
+        Raises:
+            FolderError: the run has not finished.
+        """
+        return run_folder.read_summary(self.folder)
+
+    def plot(self, beginning: str = "") -> Pictures:
+        """Draw the pictures of the run into its folder figures/, and show them in a notebook.
+
+        Args:
+            beginning: how the names of the pictures to show begin, such as "probes" or "slices"; all are drawn.
+
+        Returns:
+            The paths of the pictures.
+
+        Raises:
+            FolderError: there is nothing to draw.
+            InputError: 3-D views cannot be drawn on this machine.
+        """
+        from heatsim.render import render
+
+        paths = render(self.folder)
+        return Pictures(path for path in paths if path.name.startswith(beginning))
+
+    def __repr__(self) -> str:
+        state = "finished" if self.finished else "not finished"
+        return f'<heatsim run "{self.title}" in {self.folder}: {state}, {self._reached()}>'
+
+    def _repr_html_(self) -> str:
+        names = [name for name in run_folder.CONTENTS if (self.folder / name).is_file()]
+        rows = {
+            "folder": str(self.folder),
+            "state": "finished" if self.finished else "not finished",
+            "reached": self._reached(),
+            "files": ", ".join(names),
+        }
+        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows.items())
+        return f"<b>{html.escape(self.title)}</b><table>{cells}</table>"
+
+    def _reached(self) -> str:
+        return "steady state" if self._settings.steady else f"t = {self.time:.6g} s"
+
+    def _reader(self) -> FieldReader:
+        path = self.folder / run_folder.FIELDS
+        if not path.is_file():
+            raise FolderError(f"{path}: is not there; the run writes it with output.fields = true")
+        return FieldReader(path)
+
+    def _field(self, name: str, text: str, unit: str, more: tuple[str, ...]) -> "xarray.DataArray":
+        import xarray
+        from xarray.core.indexing import LazilyIndexedArray
+
+        from heatsim.opened.lazy_fields import LazyField
+
+        with self._reader() as reader:
+            if name == HEAT_FLUX and not reader.has_heat_flux:
+                raise FolderError(f"{reader.path}: has no heat flux; the run writes it with output.heat_flux = true")
+            times, coordinates = reader.times, _coordinates(reader)
+            data = LazilyIndexedArray(LazyField(reader.path, len(times), name))
+        of_time = {"time": ("time", times, {"units": "s"})}
+        of_components = {dimension: (dimension, list(AXES)) for dimension in more}
+        variable = xarray.Variable(("time", "z", "y", "x", *more), data)
+        attributes = {"units": unit, "long_name": text.capitalize()}
+        return xarray.DataArray(
+            variable, {**of_time, **coordinates, **of_components}, name=text.replace(" ", "_"), attrs=attributes
+        )
+
+    def _frame(self, table: run_tables.RunTable | None, file: str, key: str) -> "pandas.DataFrame":
+        import pandas
+
+        if table is None:
+            raise FolderError(f"{self.folder / file}: is not there; the run writes it with {key}")
+        unit = self._settings.temperature_unit
+        columns = {
+            run_tables.header(name, unit.name if its_unit == KELVIN.name else its_unit): (
+                unit.of(values) if its_unit == KELVIN.name else values
+            )
+            for (name, its_unit), values in table.columns.items()
+        }
+        index = pandas.Index(table.times, name=run_tables.header(run_tables.TIME, run_tables.SECOND))
+        return pandas.DataFrame(columns, index=index)
+
+
+def _coordinates(reader: FieldReader) -> dict[str, Any]:
+    """The centres of the cells in m along z, y and x, as xarray takes them."""
+    return {
+        axis: (axis, reader.grid.centres(number), {"units": "m"}) for number, axis in reversed(list(enumerate(AXES)))
+    }

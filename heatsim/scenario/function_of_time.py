@@ -1,0 +1,83 @@
+"""What a number as a function of time is: the base of constants, formulas and tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario.averages import Length
+
+
+class TimeFunction:
+    """A number as a function of time: a constant, a formula or a table."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether the value is the same at all times."""
+        raise NotImplementedError
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at times in s; each value depends only on its own time."""
+        raise NotImplementedError
+
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
+        """Times in s in (0, ``end``), ascending, at which the value jumps or has a kink.
+
+        Args:
+            end: in s.
+            error: kinks of a table are left out if straight lines between the others miss it by no more than this, in
+                the unit of its values.
+
+        Returns:
+            The times; None if they are too many to distinguish.
+        """
+        raise NotImplementedError
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
+        raise NotImplementedError
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """Times in [0, end], ascending, at which to look for the smallest and largest value."""
+        raise NotImplementedError
+
+    def last_change(self, end: float) -> float:
+        """The time in s from which the value is constant up to ``end`` (s); 0 if it never changes."""
+        raise NotImplementedError
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest value in [0, end]."""
+        values = self.at(self.samples(end))
+        return float(values.min()), float(values.max())
+
+
+@dataclass(frozen=True)
+class Constant(TimeFunction):
+    """One value at all times."""
+
+    value: float
+
+    @property
+    def constant(self) -> bool:
+        """True."""
+        return True
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, once for each time."""
+        return np.full(np.shape(times), self.value)
+
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64]:
+        """None at all."""
+        return np.zeros(0)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """The value, once for each step."""
+        return self.at(times)
+
+    def samples(self, end: float) -> NDArray[np.float64]:
+        """Time 0 alone."""
+        return np.zeros(1)
+
+    def last_change(self, end: float) -> float:
+        """0."""
+        return 0.0

@@ -1,0 +1,257 @@
+"""A JSON Schema of the scenario, made from the models, with which editors complete and check the keys of a TOML file.
+
+It knows every key with its meaning, its unit and the kind of its value; numbers are checked against their range. Texts
+such as "5 mm" or expressions are accepted as texts, and rules between keys are left to heatsim. So a file that heatsim
+accepts fits the schema, but not the other way round.
+"""
+
+from collections.abc import Mapping
+from inspect import isclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from heatsim.scenario.boundaries import FACE_TYPES
+from heatsim.scenario.document_quantities import parts
+from heatsim.scenario.expressions import Expression
+from heatsim.scenario.fields import Choice, Form, Named
+from heatsim.scenario.files import InputFile
+from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.library import PREFIX
+from heatsim.scenario.materialfunction import MaterialFunction
+from heatsim.scenario.materials import Material
+from heatsim.scenario.quantities import LARGEST, Quantity
+from heatsim.scenario.timefunction import Constant, TimeFunction
+
+Schema = dict[str, Any]
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+DEFINITIONS = "definitions"
+_TEXT: Schema = {"type": "string"}
+_NUMBERS: Schema = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2}
+_TABLE_IN_TIME: Schema = {
+    "type": "object",
+    "description": "Values over time, linear in between",
+    "properties": {"times": _NUMBERS, "values": _NUMBERS, "repeat": {"type": "boolean"}},
+    "required": ["times", "values"],
+    "additionalProperties": False,
+}
+_CSV_IN_TIME: Schema = {
+    "type": "object",
+    "description": "Two columns of a CSV file",
+    "properties": {
+        **dict.fromkeys(("file", "time", "time_unit", "column", "unit", "delimiter", "decimal"), _TEXT),
+        "repeat": {"type": "boolean"},
+    },
+    "required": ["file", "time", "column"],
+    "additionalProperties": False,
+}
+_TABLE_IN_TEMPERATURE: Schema = {
+    "type": "object",
+    "description": "Values over temperature, linear in between",
+    "properties": {
+        "temperatures": _NUMBERS,
+        # Three numbers along x, y and z for each temperature are a conductivity.
+        "values": {"type": "array", "items": {"type": ["number", "string", "array"]}, "minItems": 2},
+    },
+    "required": ["temperatures", "values"],
+    "additionalProperties": False,
+}
+_ARRAY_FILE: Schema = {
+    "type": "object",
+    "properties": {"file": _TEXT},
+    "required": ["file"],
+    "additionalProperties": False,
+}
+_IMAGE_FILE: Schema = {
+    "type": "object",
+    "properties": {"image": _TEXT, "range": _NUMBERS},
+    "required": ["image", "range"],
+    "additionalProperties": False,
+}
+# What TOML may have in the place of a value of these types, beside numbers.
+_READ_FROM: dict[Any, tuple[Schema, ...]] = {
+    TimeFunction: (_TEXT, _TABLE_IN_TIME, _CSV_IN_TIME),
+    MaterialFunction: (_TEXT, _TABLE_IN_TEMPERATURE),
+    Expression: (_TEXT,),
+    ArrayFile: (_ARRAY_FILE,),
+    ImageFile: (_IMAGE_FILE,),
+}
+
+
+class SchemaMaker:
+    """Makes the schemas of models; tables that occur in several places are made once.
+
+    Attributes:
+        definitions: the schemas of tables by name.
+    """
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Schema] = {}
+
+    def table(self, model: type[BaseModel], optional: tuple[str, ...] = ()) -> Schema:
+        """The schema of a table.
+
+        Args:
+            model: its model.
+            optional: keys that may be left out although the model requires them.
+        """
+        properties, required = {}, []
+        for name, info in model.model_fields.items():
+            if name == "condition":
+                continue
+            key = info.alias or name
+            properties[key] = self._field(info)
+            extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+            if (info.is_required() and "default" not in extra and key not in optional) or key == "type":
+                required.append(key)
+        schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        return schema | ({"required": required} if required else {})
+
+    def _reference(self, model: type[BaseModel]) -> Schema:
+        """A reference to the schema of a table."""
+        if model.__name__ not in self.definitions:
+            self.definitions[model.__name__] = {}  # it may contain itself
+            self.definitions[model.__name__] = self._with_condition(model)
+        return {"$ref": f"#/{DEFINITIONS}/{model.__name__}"}
+
+    def _with_condition(self, model: type[BaseModel]) -> Schema:
+        """The schema of a table; if it has a condition, one for each type, with the keys of both."""
+        own = self.table(model)
+        if "condition" not in model.model_fields:
+            return own
+        kinds = []
+        for condition in parts(model.model_fields["condition"]):
+            if isclass(condition) and issubclass(condition, BaseModel):
+                of_type = self.table(condition)
+                properties = own["properties"] | of_type["properties"]
+                required = [*own.get("required", ()), *of_type["required"]]
+                kinds.append({**own, "properties": properties, "required": required})
+        return {"oneOf": kinds}
+
+    def _field(self, info: FieldInfo) -> Schema:
+        """The schema of a key's value, with its description, unit and default."""
+        of_field = parts(info)
+        quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
+        form = next((part.allowed for part in of_field if isinstance(part, Form)), None)
+        names = next((part.names for part in of_field if isinstance(part, Choice)), None)
+        kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
+        schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        about = [info.description or ""]
+        if quantity is not None and quantity.unit:
+            about.append(f"in {quantity.unit}")
+        if form is not None:
+            about.append(form)
+        # Beside a reference, draft 7 ignores all other keys.
+        described = {"allOf": [schema]} if "$ref" in schema else schema
+        return {**described, "description": "; ".join(part for part in about if part), **_default(info)}
+
+    def _kinds(self, annotation: Any, quantity: Quantity | None) -> list[Schema]:
+        """The schemas of everything that TOML may have for a type."""
+        origin, arguments = get_origin(annotation), get_args(annotation)
+        if origin is Annotated:
+            return self._kinds(arguments[0], quantity)
+        if annotation is Material:
+            return [self._reference(Material), {"type": "string", "pattern": f"^{PREFIX}"}]
+        if origin in (Union, UnionType):
+            found = [kind for each in arguments for kind in self._kinds(each, quantity)]
+            found = [kind for number, kind in enumerate(found) if kind not in found[:number]]
+            # The key `type` of a condition chooses one of several tables.
+            return [{"oneOf": found}] if set(arguments) <= set(FACE_TYPES.values()) else found
+        if origin is Literal:
+            return [{"enum": list(arguments)}]
+        if origin is tuple:
+            return self._tuple(arguments, quantity)
+        if origin is Mapping or origin is Named:
+            return [self._mapping(arguments[-1])]
+        if annotation is NoneType:
+            return []
+        if isclass(annotation) and issubclass(annotation, BaseModel):
+            # The name of an STL file alone is short for its table.
+            short = [_TEXT] if annotation.__name__ == "Stl" else []
+            return [*short, self._reference(annotation)]
+        return _leaf(annotation, quantity)
+
+    def _tuple(self, arguments: tuple[Any, ...], quantity: Quantity | None) -> list[Schema]:
+        """The schemas of a list."""
+        entry, *others = arguments
+        kinds = self._kinds(entry, quantity)
+        # Of a conductivity, a number stands for three; the range of lists is left to heatsim.
+        items = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+        length = {} if others == [...] else {"minItems": len(arguments), "maxItems": len(arguments)}
+        return [{"type": "array", "items": items, **length}]
+
+    def _mapping(self, entry: Any) -> Schema:
+        """The schema of a table of names."""
+        kinds = self._kinds(entry, None)
+        if any("$ref" in kind for kind in kinds) and Material not in (entry, *get_args(entry)):
+            # TOML reads a dotted key without quotes as nested tables.
+            kinds = [*kinds, {"type": "object"}]
+        schema: Schema = {"type": "object", "additionalProperties": {"anyOf": kinds}}
+        if Material in (entry, *get_args(entry)):
+            # A table of a library's material replaces single values.
+            changes = {key: value for key, value in self.table(Material).items() if key != "required"}
+            schema["patternProperties"] = {f"^{PREFIX}": changes}
+        return schema
+
+
+def schema_of(
+    model: type[BaseModel],
+    title: str,
+    optional: tuple[str, ...] = (),
+    more: Mapping[str, type[BaseModel]] | None = None,
+) -> Schema:
+    """The JSON Schema (draft 7) of a TOML document.
+
+    Args:
+        model: of the document.
+        title: of the schema.
+        optional: keys of the document that may be left out although the model requires them.
+        more: models of further tables of the document, by key.
+    """
+    maker = SchemaMaker()
+    schema = maker.table(model, optional)
+    for key, table in (more or {}).items():
+        schema["properties"][key] = maker.table(table) | {"description": table.__doc__ or ""}
+    return {"$schema": DRAFT, "title": title, **schema, DEFINITIONS: maker.definitions}
+
+
+def _leaf(annotation: Any, quantity: Quantity | None) -> list[Schema]:
+    """The schemas of a type that is no table and no list."""
+    if annotation in _READ_FROM:
+        with_numbers = annotation in (TimeFunction, MaterialFunction)
+        return [*(_number(quantity) if with_numbers else ()), *_READ_FROM[annotation]]
+    if annotation is bool:
+        return [{"type": "boolean"}]
+    if annotation is int:
+        return [{"type": "integer"}]
+    if annotation is float:
+        return [*_number(quantity), *([_TEXT] if quantity is not None and quantity.unit else [])]
+    if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile)):
+        return [_TEXT]
+    return [{}]
+
+
+def _number(quantity: Quantity | None) -> list[Schema]:
+    """The schema of a plain number, with the range of its quantity."""
+    schema: Schema = {"type": "number"}
+    if quantity is not None:
+        if quantity.above is not None:
+            schema["exclusiveMinimum"] = quantity.above
+        if quantity.at_least is not None:
+            schema["minimum"] = quantity.at_least
+        if quantity.at_most < LARGEST:
+            schema["maximum"] = quantity.at_most
+    return [schema]
+
+
+def _default(info: FieldInfo) -> Schema:
+    """The default of a key, if it is a number, a text or a truth value."""
+    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
+    if info.is_required() or "default" in extra:
+        return {}
+    default = info.get_default(call_default_factory=True, validated_data={})
+    default = default.value if isinstance(default, Constant) else default
+    return {"default": default} if isinstance(default, bool | int | float | str) else {}

@@ -1,0 +1,87 @@
+"""The plan of a study as text for a terminal: what would run, how long, and in how much memory and disk space."""
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from heatsim.errors import CapacityError, RunError, ScenarioError
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import size
+from heatsim.run.plan import Plan
+from heatsim.run.plan_methods import between, own_work
+from heatsim.run.step_times import measure_step
+from heatsim.study import folder as study_folder
+from heatsim.study.definition import Definition
+from heatsim.study.model import Axis, Range
+from heatsim.study.report import title_of
+
+# Steps are timed on one run of each kind, of this many kinds at most; other kinds take as long a cell as the last.
+_MOST_TIMED = 6
+_MOST_VALUES = 6
+
+
+def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder: Path) -> str:
+    """The plan as lines of text. Some steps are done to time them; nothing is written.
+
+    Args:
+        definition: of the study.
+        problems: of its runs, by their numbers.
+        folder: where it would write; runs that are done there are counted.
+    """
+    plans = {number: Plan.of(problem) for number, problem in problems.items()}
+    count, axes = len(plans), definition.table.axes
+    lines = [title_of(definition), f"study        {definition.table.method}: {_runs(count)}"]
+    lines += [f"parameter    {', '.join(axis.keys)}: {_values(axis)}" for axis in axes]
+    first = next(iter(plans.values()))
+    lines.append(f"device       {first.device.name}; {first.problem.precision}")
+    cells = sorted({plan.problem.grid.cell_count for plan in plans.values()})
+    lines.append("cells        " + " to ".join(f"{n:,}" for n in dict.fromkeys((cells[0], cells[-1]))) + " in a run")
+    methods = Counter(plan.problem.scenario.time.method for plan in plans.values())
+    lines.append("method       " + ", ".join(f"{name} in {_runs(runs)}" for name, runs in methods.items()))
+    number, largest = max(plans.items(), key=lambda item: item[1].device_bytes + item[1].host_bytes)
+    lines.append(
+        f"memory       {size(largest.device_bytes)} on the device and {size(largest.host_bytes)} on the host for the "
+        f"largest, run {number}"
+    )
+    lines.append(f"disk         {size(sum(plan.disk_bytes for plan in plans.values()))} for all runs")
+    done = [number for number in plans if study_folder.is_done(study_folder.run_path(folder, number))]
+    left = {number: plan for number, plan in plans.items() if number not in done}
+    if done:
+        lines.append(f"done         {_runs(len(done))} in {folder}; {_runs(len(left))} left")
+    time = _time(left)
+    if time is not None:
+        lines.append(f"time         {between(*time)} for {_runs(len(left))} one after the other, from steps timed now")
+    return "\n".join(lines)
+
+
+def _runs(count: int) -> str:
+    return f"{count:,} run{'s' if count != 1 else ''}"
+
+
+def _values(axis: Axis) -> str:
+    """The values of a parameter as the file has them."""
+    if isinstance(axis.values, Range):
+        return f"{axis.values.min} to {axis.values.max}, {axis.values.scale}"
+    shown = ", ".join(map(str, axis.values[:_MOST_VALUES]))
+    return shown + (f", … ({len(axis.values)} values)" if len(axis.values) > _MOST_VALUES else "")
+
+
+def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:
+    """The least and the most seconds of stepping of all runs; None if no step could be timed."""
+    of_cells: dict[tuple[object, ...], float] = {}
+    least = most = 0.0
+    for plan in plans.values():
+        problem = plan.problem
+        cells, work = problem.grid.cell_count, own_work(problem)
+        kind = (problem.scenario.time.method, problem.materials.varies, problem.materials.uniform, cells)
+        if kind not in of_cells and len(of_cells) < _MOST_TIMED:
+            with suppress(ScenarioError, CapacityError, RunError):
+                plan.check_memory()
+                steady = problem.scenario.steady
+                of_cells[kind] = (plan.estimate_seconds() if steady else measure_step(plan)) / cells
+        if not of_cells:
+            return None
+        each = of_cells.get(kind, next(reversed(of_cells.values()))) * cells
+        least, most = least + work[0] * each, most + work[1] * each
+    return least, most

@@ -1,0 +1,120 @@
+"""The JSON Schema: it accepts what heatsim accepts, and refuses unknown keys and wrong kinds of values."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from heatsim.cli import main
+from heatsim.scenario import parse
+from heatsim.scenario.load import read_document
+from heatsim.scenario.reference import SECTIONS
+from heatsim.study.schema import NAME, scenario_schema, scenario_schema_text
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("heatsim/verification/cases/*.toml")])
+SCHEMA = jsonschema.Draft7Validator(scenario_schema())
+PLATE = """
+domain = { size = ["10 cm", 0.1, 0.01], cells = [4, 4, 1] }
+material = { conductivity = 40.0, density = "2 g/cm^3", specific_heat = 500.0 }
+initial.temperature = "20 degC"
+time.end = "1 min"
+"""
+
+
+def errors(text: str) -> list[str]:
+    return [error.message for error in SCHEMA.iter_errors(tomllib.loads(PLATE + text))]
+
+
+def test_it_is_a_schema() -> None:
+    jsonschema.Draft7Validator.check_schema(scenario_schema())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_it_accepts_every_bundled_scenario(path: Path) -> None:
+    assert not list(SCHEMA.iter_errors(read_document(path)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        'boundaries.default = { type = "convection", coefficient = "5 + t", ambient = "20 degC", emissivity = 0.5 }',
+        "boundaries.x_min = { type = 'temperature', value = { times = [0, '1 h'], values = [300, '30 degC'] } }",
+        "boundaries.z_max = { type = 'flux', value = { file = 'a.csv', time = 'h', column = 'q', time_unit = 'h' } }",
+        "initial.temperature_file = 1",  # a key that does not exist; see below
+        "patches = [{ face = 'z_max', rectangle = { min = [0, 0], max = ['5 cm', 0.1] }, type = 'flux', value = 1e4 }]",
+        "regions = [{ name = 'a', material = 'void', stl = 'part.stl' }]",
+        "regions = [{ name = 'a', material = 'x', cylinder = { from = [0, 0, 0], to = [0, 0, 1], radius = '5 mm' } }]",
+        "sources = [{ power = 5.0, during = [0, '5 s'], scale = '1 + sin(t)' }]",
+        "materials.copper = 'library:copper'",
+        "materials.'library:copper' = { conductivity = 390.0 }",
+        "study = { method = 'grid', parameters.material.density = [1, 2] }",
+        "study = { method = 'grid', parameters.'material.density' = [1, 2] }",
+        "study = { method = 'latin-hypercube', samples = 4, parameters.'time.end' = { min = 1.0, max = '5 s' } }",
+    ],
+)
+def test_it_accepts_every_way_to_write_a_value(text: str) -> None:
+    assert bool(errors(text)) == ("temperature_file" in text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "domian = 3",
+        "time.ends = 3.0",
+        "output.evry = 3.0",
+        "boundaries.x_mid = { type = 'insulated' }",
+        "boundaries.x_min = { type = 'isolated' }",
+        "boundaries.x_min = { type = 'flux', value = 3.0, ambient = 300.0 }",
+        "boundaries.x_min = { coefficient = 3.0, ambient = 300.0 }",
+        "boundaries.x_min = { type = 'convection', coefficient = -3.0, ambient = 300.0 }",
+        "patches = [{ face = 'z_max', type = 'flux', value = 1e4 }]",
+        "patches = [{ face = 'top', rectangle = { min = [0, 0], max = [1, 1] }, type = 'flux', value = 1e4 }]",
+        "probes = [{ name = 'a', point = [0.0, 0.0] }]",
+        "solver.precision = 'float16'",
+        "output.figures = 'yes'",
+        "solver.kernel = 3",
+        "materials.copper = { density = 3.0 }",
+        "study = { method = 'gird', parameters = {} }",
+    ],
+)
+def test_it_refuses_what_is_wrong(text: str) -> None:
+    assert errors(text)
+
+
+def test_every_key_has_its_description() -> None:
+    schema = scenario_schema()
+    for _, model in SECTIONS:
+        found = _object(schema, model.__name__)
+        for name, info in model.model_fields.items():
+            if name != "condition":
+                assert str(info.description) in found["properties"][info.alias or name]["description"]
+
+
+def _object(schema: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any] = schema if name == "Scenario" else schema["definitions"][name]
+    return found["oneOf"][0] if "oneOf" in found else found
+
+
+def test_the_file_beside_the_scenarios_is_current_and_they_refer_to_it() -> None:
+    current = (ROOT / "scenarios" / NAME).read_text(encoding="utf-8") == scenario_schema_text()
+    assert current, "run python -m heatsim.study.schema"
+    for path in ROOT.glob("scenarios/*.toml"):
+        assert path.read_text(encoding="utf-8").startswith(f"#:schema {NAME}\n"), path.name
+
+
+def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema"]) == 0
+    assert json.loads(capsys.readouterr().out) == scenario_schema()
+    assert main(["schema", str(tmp_path / "a.json")]) == 0
+    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == scenario_schema()
+    assert main(["schema", str(tmp_path / "no" / "a.json")]) == 1
+    assert "could not be written" in capsys.readouterr().err
+
+
+def test_what_heatsim_accepts_is_what_the_plate_is() -> None:
+    assert parse(tomllib.loads(PLATE), ROOT / "plate.toml").domain.size == (0.1, 0.1, 0.01)

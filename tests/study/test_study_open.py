@@ -1,0 +1,29 @@
+"""heatsim.open of a study's folder."""
+
+from pathlib import Path
+
+import pandas
+import pytest
+import study_text
+
+import heatsim
+from heatsim.errors import FolderError
+
+
+def test_the_results_are_a_data_frame_with_the_headers_of_the_file(tmp_path: Path) -> None:
+    fewer = study_text.STUDY.replace('"boundaries.x_min.coefficient" = [100.0, 300.0, 900.0]\n', "")
+    path = study_text.write(tmp_path, fewer.replace("[20.0, 40.0]", "[20.0, 30.0, 40.0]"))
+    planned = heatsim.Study.from_scenario(path, output=tmp_path / "out", workers=1)
+    planned.run()
+    study = heatsim.open(tmp_path / "out")
+    assert isinstance(study, heatsim.StudyResults)
+    expected = pandas.read_csv(tmp_path / "out" / "results.csv", index_col="run")
+    found = study.results
+    assert list(found.columns) == list(expected.columns)
+    pandas.testing.assert_frame_equal(found.drop(columns="message"), expected.drop(columns="message"), rtol=1e-15)
+    assert found["warmest (K)"].max() == 400.0
+    assert study.run(2).probes["middle (K)"].iloc[-1] == found["middle final (K)"][2]
+    assert repr(study) == f'<heatsim study "Plate that cools" in {tmp_path / "out"}: 3 of 3 runs done>'
+    assert "<table" in study._repr_html_()
+    with pytest.raises(FolderError, match="got run 4; the runs are 1 to 3"):
+        study.run(4)

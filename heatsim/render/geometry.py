@@ -52,7 +52,9 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
             draw_section(axes, geometry, panel, index)
             unit = length_unit(grid)
             place = grid.centres(panel.normal)[index] / unit.size
-            axes.set_title(f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"), pad=2.5)
+            axes.set_title(
+                f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"), pad=2.5, loc=panel.title_side
+            )
         caption.draw(figure)
 
 

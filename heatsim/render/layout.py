@@ -11,6 +11,7 @@ from heatsim.render.view import VIEW_MARGINS, View, outline
 _LEFT, _BELOW, _ABOVE, _BETWEEN = 118, 88, 46, 20
 _BAR = 190  # for the colour bar with its texts
 _HEADING = 80
+_NARROWEST = 200.0  # room for the title of a thin section
 _LARGEST_HEIGHT = 1400
 
 _Size = tuple[float, float, float]
@@ -27,6 +28,11 @@ class Panel:
     y: float
     width: float
     height: float
+
+    @property
+    def title_side(self) -> str:
+        """Where its title stands: that of a thin section begins at its left edge."""
+        return "left" if self.width < _NARROWEST else "center"
 
 
 @dataclass(frozen=True)
@@ -158,7 +164,12 @@ def _place(
     """The panels of one arrangement, as large as there is room."""
     widths = [max(size[across] for _, across, _ in column) for column in columns]
     heights = [sum(size[up] for _, _, up in column) for column in columns]
-    scale = (room[0] - len(columns) * (_LEFT + _BETWEEN)) / sum(widths)
+    across = room[0] - len(columns) * (_LEFT + _BETWEEN)
+    scale = across / sum(widths)
+    # Thin sections need room for their titles, which leaves less for the others.
+    thin = [wide for wide in widths if scale * wide < _NARROWEST]
+    if thin and len(thin) < len(widths):
+        scale = (across - len(thin) * _NARROWEST) / (sum(widths) - sum(thin))
     for column, tall in zip(columns, heights, strict=True):
         scale = min(scale, (room[1] - len(column) * (_BELOW + _ABOVE)) / tall)
     top = max(len(column) * (_BELOW + _ABOVE) + scale * tall for column, tall in zip(columns, heights, strict=True))
@@ -170,5 +181,5 @@ def _place(
             y -= _ABOVE + scale * size[up]
             panels.append(Panel(normal, across, up, x, y, scale * size[across], scale * size[up]))
             y -= _BELOW
-        x += scale * wide + _BETWEEN
+        x += max(scale * wide, _NARROWEST if len(widths) > 1 else 0.0) + _BETWEEN
     return panels

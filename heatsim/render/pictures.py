@@ -151,7 +151,7 @@ def draw_slices(
             draw_outlines(axes, labels, caption.materials, (*axes.get_xlim(), *axes.get_ylim()))
             start, end = ends_of(grid, panel.normal, unit)
             place = f"{AXES[panel.normal]} = {start + section.place * (end - start):.4g} {unit.symbol}"
-            axes.set_title(place.replace("-", "−"), pad=2.5)
+            axes.set_title(place.replace("-", "−"), pad=2.5, loc=panel.title_side)
         add_colour_bar(figure, scale, page.bar)
         caption.draw(figure)
 

@@ -20,7 +20,7 @@ from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.render import render
-from heatsim.render.choice import Choice
+from heatsim.render.choice import PictureChoice
 from heatsim.render.figure import WIDTH
 from heatsim.render.layout import arrange
 from heatsim.render.raster import Raster
@@ -391,7 +391,7 @@ def test_texts_have_at_least_7_points_on_a_page_of_16_cm(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(Figure, "savefig", note)
     block = write_run(tmp_path / "block", BLOCK, probes=[f"probe {number}" for number in range(40)])
-    render(block, Choice(views=("sections",), times=(0.0,)))
+    render(block, PictureChoice(views=("sections",), times=(0.0,)))
     render(write_run(tmp_path / "plane", Grid((1500, 1, 70), (1.5, 0.1, 0.07)), times=[0.0]))
     render(write_run(tmp_path / "line", Grid((40, 1, 1), (1.5, 0.1, 0.7)), probes=[f"{n}" for n in range(40)]))
     assert set(sizes) >= {"sections_t0000.png", "plane_t0000.png", "profile.png", "probes.png", "energy.png"}

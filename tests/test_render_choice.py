@@ -14,7 +14,7 @@ from heatsim.cli import main
 from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render import render
-from heatsim.render.choice import Choice, read_planes, read_span, read_times
+from heatsim.render.choice import PictureChoice, read_planes, read_span, read_times
 from heatsim.render.quantities import HeatFluxReader, LiquidFractionReader, MaterialReader
 from heatsim.render.sections import read_sections
 from heatsim.storage.field_reader import FieldReader
@@ -99,18 +99,18 @@ def test_each_quantity_is_drawn_beside_the_usual_pictures(melting: Path) -> None
     (melting / "figures").mkdir()
     (melting / "figures" / "energy.png").write_bytes(b"kept")
     for quantity in ("heat_flux", "liquid_fraction", "material"):
-        (path,) = render(melting, Choice(views=("sections",), quantity=quantity, times=(0.0,)))
+        (path,) = render(melting, PictureChoice(views=("sections",), quantity=quantity, times=(0.0,)))
         assert path.name == f"{quantity}_sections_t0000.png"
     assert (melting / "figures" / "energy.png").read_bytes() == b"kept"
     with pytest.raises(InputError, match=r"no material of this run melts"):
-        render(write_run(melting.parent / "plain", BLOCK), Choice(quantity="liquid_fraction"))
+        render(write_run(melting.parent / "plain", BLOCK), PictureChoice(quantity="liquid_fraction"))
     with pytest.raises(InputError, match=r"has no heat flux; run the scenario with output\.heat_flux = true"):
-        render(melting.parent / "plain", Choice(quantity="heat_flux"))
+        render(melting.parent / "plain", PictureChoice(quantity="heat_flux"))
 
 
 def test_times_choose_the_nearest_fields(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", PLANE, times=TIMES)
-    assert [path.name for path in render(folder, Choice(times=(0.9, 1.1, 50.0)))] == [
+    assert [path.name for path in render(folder, PictureChoice(times=(0.9, 1.1, 50.0)))] == [
         "plane_t0001.png",
         "plane_t0003.png",
     ]
@@ -118,7 +118,7 @@ def test_times_choose_the_nearest_fields(tmp_path: Path) -> None:
 
 def test_a_chosen_range_is_the_scale_of_every_time(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", PLANE, times=TIMES, probes=())
-    paths = render(folder, Choice(span=(0.0, 1000.0)))
+    paths = render(folder, PictureChoice(span=(0.0, 1000.0)))
     images = [np.asarray(Image.open(path).convert("RGB")) for path in paths]
     bars = [image[120:, -190:] for image in images]
     assert all(np.array_equal(bar, bars[0]) for bar in bars)
@@ -130,7 +130,7 @@ def test_vector_formats_hold_texts_and_the_view(tmp_path: Path, suffix: str) -> 
     folder = write_run(tmp_path / "run", BLOCK, times=[0.0], probes=())
     (folder / "figures").mkdir()
     (folder / "figures" / "energy.png").write_bytes(b"kept")
-    paths = render(folder, Choice(views=("slices",), format=suffix))
+    paths = render(folder, PictureChoice(views=("slices",), format=suffix))
     assert [path.name for path in paths] == [f"slices_t0000.{suffix}"]
     assert (folder / "figures" / "energy.png").read_bytes() == b"kept"
     content = paths[0].read_bytes()

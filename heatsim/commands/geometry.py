@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
-from heatsim.render.parts import Contact, Geometry, Path3D, Rectangle3D, Source
+from heatsim.render.parts import Geometry, Path3D, Rectangle3D, ShownContact, ShownSource
 from heatsim.scenario import Scenario, face_axes
 from heatsim.scenario.resolved import document
 from heatsim.temperature_units import TemperatureUnit
@@ -40,22 +40,22 @@ def geometry_of(scenario: Scenario) -> Geometry:
     )
 
 
-def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[Source]:
+def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
     for source in scenario.sources:
         if source.beam is not None:
             continue
         everywhere = np.ones(scenario.grid.shape, dtype=bool)
         amount = f"{source.power:g} W" if source.power is not None else f"{source.power_density:g} W/m³"
-        yield Source(
+        yield ShownSource(
             f"source {source.name}: {amount}", everywhere if parts is None else source_mask(source, scenario, parts)
         )
 
 
-def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[Contact]:
+def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownContact]:
     for contact in scenario.contacts:
         one, other = (_cells_of(name, scenario, labels, parts) for name in contact.between)
         text = f"contact {' – '.join(contact.between)}: {contact.resistance:g} m² K/W"
-        yield Contact(text, one, other)
+        yield ShownContact(text, one, other)
 
 
 def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> _Mask:

@@ -9,7 +9,7 @@ from heatsim.commands.options import Folder
 from heatsim.errors import FolderError, InputError
 
 if TYPE_CHECKING:
-    from heatsim.render.choice import Choice
+    from heatsim.render.choice import PictureChoice
 
 
 def render(
@@ -88,7 +88,7 @@ def _choose(
     span: str | None,
     quantity: str,
     animate: bool,
-) -> "Choice":
+) -> "PictureChoice":
     """What the options choose.
 
     Raises:
@@ -109,7 +109,7 @@ def _choose(
     if planes is not None:
         with FieldReader(folder / run_folder.FIELDS) as reader:
             places = choice.read_planes(planes, reader.grid)
-    return choice.Choice(
+    return choice.PictureChoice(
         views=view,
         times=choice.read_times(times),
         quantity=quantity,

@@ -6,7 +6,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from heatsim.errors import InputError
-from heatsim.render.choice import Choice
+from heatsim.render.choice import PictureChoice
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.picture import Picture
 from heatsim.render.run_pictures import find_pictures
@@ -14,10 +14,10 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import clear_pictures, make_folders
 
 _NAMES = ("slices_t*", "surface_t*", "plane_t*", "isosurface", "profile", "probes", "probes_*", "line_*", "energy")
-_USUAL = Choice()
+_USUAL = PictureChoice()
 
 
-def render(folder: Path, choice: Choice = _USUAL) -> list[Path]:
+def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
     """Draw a run's fields, probes and energy into ``folder/figures``.
 
     A 3-D grid gives ``slices_t….png`` at up to four times, and ``isosurface.png`` or, with void in the box,
@@ -84,13 +84,13 @@ def draw_some(folder: Path, numbers: Iterable[int]) -> None:
             _draw(pictures[number], folder, _USUAL)
 
 
-def _draw(picture: Picture, folder: Path, choice: Choice) -> Path:
+def _draw(picture: Picture, folder: Path, choice: PictureChoice) -> Path:
     path = folder / run_folder.FIGURES / f"{picture.name}.{choice.format}"
     picture.draw(path)
     return path
 
 
-def _draw_flat(views: Iterable[Picture], folder: Path, choice: Choice) -> list[Path]:
+def _draw_flat(views: Iterable[Picture], folder: Path, choice: PictureChoice) -> list[Path]:
     """Draw of views in space what needs no OpenGL."""
     drawn = []
     for view in views:

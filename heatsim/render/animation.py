@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
-from heatsim.render.choice import MATERIAL, TEMPERATURE, Choice
+from heatsim.render.choice import MATERIAL, TEMPERATURE, PictureChoice
 from heatsim.render.field_pictures import Fields, frames_of
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.quantities import open_reader
@@ -31,7 +31,7 @@ _GIF_WIDTH = 1000  # pixels; a GIF of the whole picture would be large
 _COLOURS = 255
 
 
-def animate(folder: Path, choice: Choice) -> Path:
+def animate(folder: Path, choice: PictureChoice) -> Path:
     """Write an animation of one view over all times, or over those of ``choice``, into ``folder/figures``.
 
     All frames share a colour scale. The view is the first that was chosen, or the first of the usual ones.

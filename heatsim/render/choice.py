@@ -18,7 +18,7 @@ _UNITS = {TEMPERATURE: "K", HEAT_FLUX: "W/m^2", LIQUID_FRACTION: "", MATERIAL: "
 
 
 @dataclass(frozen=True)
-class Choice:
+class PictureChoice:
     """What to draw.
 
     Attributes:

@@ -10,7 +10,7 @@ import numpy as np
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.render import curves, pictures
-from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE, Choice
+from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE, PictureChoice
 from heatsim.render.figure import title_of
 from heatsim.render.layout import arrange
 from heatsim.render.picture import Picture
@@ -33,7 +33,7 @@ _INTERESTING = 0.2
 
 
 def field_pictures(
-    reader: FieldReader, run: RunSettings, choice: Choice, stack: ExitStack
+    reader: FieldReader, run: RunSettings, choice: PictureChoice, stack: ExitStack
 ) -> tuple[Sequence[Picture], Sequence[Picture]]:
     """The 3-D views of a run, which need OpenGL, and its flat pictures; ``stack`` closes what they open.
 
@@ -73,7 +73,7 @@ def frames_of(fields: "Fields", times: Sequence[int], stack: ExitStack) -> tuple
     return "profile", [Picture("", partial(_draw_line, fields, [index])) for index in times], False
 
 
-def _refuse_views(choice: Choice, axes: int) -> None:
+def _refuse_views(choice: PictureChoice, axes: int) -> None:
     if wrong := [view for view in choice.views if view != SECTIONS]:
         raise InputError(f"--view {wrong[0]}: this run has no 3-D views, only cells along {axes} axes; leave it out")
     if axes < 2 and choice.quantity != TEMPERATURE:
@@ -83,7 +83,7 @@ def _refuse_views(choice: Choice, axes: int) -> None:
 class Fields:
     """The fields of a run, which of them to draw, and with which scale."""
 
-    def __init__(self, reader: FieldReader, run: RunSettings, choice: Choice) -> None:
+    def __init__(self, reader: FieldReader, run: RunSettings, choice: PictureChoice) -> None:
         self.reader, self.run, self.choice = reader, run, choice
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ _Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Source:
+class ShownSource:
     """A heat source: its text in the legend, and its cells, shape (nz, ny, nx)."""
 
     text: str
@@ -21,7 +21,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Contact:
+class ShownContact:
     """A resistance between two parts: its text in the legend, and the cells of both, shape (nz, ny, nx)."""
 
     text: str
@@ -68,8 +68,8 @@ class Geometry:
     grid: Grid
     materials: Sequence[str]
     labels: NDArray[np.uint8]
-    sources: Sequence[Source]
-    contacts: Sequence[Contact]
+    sources: Sequence[ShownSource]
+    contacts: Sequence[ShownContact]
     rectangles: Sequence[Rectangle3D]
     beams: Sequence[Path3D]
     probes: Sequence[Path3D]

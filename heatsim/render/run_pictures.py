@@ -10,7 +10,7 @@ import numpy as np
 
 from heatsim.errors import FolderError
 from heatsim.render import curves, energy_picture
-from heatsim.render.choice import Choice
+from heatsim.render.choice import PictureChoice
 from heatsim.render.energy_balance import read_balance, read_flows
 from heatsim.render.field_pictures import field_pictures
 from heatsim.render.figure import title_of
@@ -37,7 +37,7 @@ class Pictures:
         return (*self.views, *self.flat, *self.curves)
 
 
-def find_pictures(folder: Path, stack: ExitStack, choice: Choice) -> Pictures:
+def find_pictures(folder: Path, stack: ExitStack, choice: PictureChoice) -> Pictures:
     """The pictures that the files of a run allow; ``stack`` closes the files.
 
     Curves are there if the usual pictures are asked for.

@@ -27,7 +27,7 @@ _LARGEST_PICTURE = 8 << 20  # bytes
 
 
 @dataclass(frozen=True)
-class Section:
+class Part:
     """A part of the page with a heading; ``content`` is HTML."""
 
     heading: str
@@ -35,14 +35,14 @@ class Section:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Badge:
     """A short statement at the top of the page; ``good`` is None for one that is neither good nor bad."""
 
     text: str
     good: bool | None = None
 
 
-def page(title: str, subtitle: str, verdicts: Sequence[Verdict], sections: Iterable[Section]) -> str:
+def page(title: str, subtitle: str, badges: Sequence[Badge], sections: Iterable[Part]) -> str:
     """The whole page; sections without content are left out."""
     kept = [section for section in sections if section.content]
     anchors = {section.heading: section.heading.lower().replace(" ", "-") for section in kept}
@@ -52,7 +52,7 @@ def page(title: str, subtitle: str, verdicts: Sequence[Verdict], sections: Itera
         for section in kept
     )
     looks = {True: "", False: ' class="bad"', None: ' class="plain"'}
-    items = "".join(f"<li{looks[verdict.good]}>{escape(verdict.text)}</li>" for verdict in verdicts)
+    items = "".join(f"<li{looks[badge.good]}>{escape(badge.text)}</li>" for badge in badges)
     resources = files(__package__)
     style, script = (resources.joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     return (
@@ -62,7 +62,7 @@ def page(title: str, subtitle: str, verdicts: Sequence[Verdict], sections: Itera
         f'<meta name="generator" content="heatsim {escape(version(), quote=True)}">'
         f'<link rel="icon" href="data:,"><title>{escape(title)}</title><style>\n{style}</style></head>\n<body>'
         f"<h1>{escape(title)}</h1><p>{escape(subtitle)}</p>"
-        f'<ul class="verdicts">{items}</ul><nav>{links}</nav>\n{parts}'
+        f'<ul class="badges">{items}</ul><nav>{links}</nav>\n{parts}'
         f"<script>\n{script}</script></body></html>\n"
     )
 

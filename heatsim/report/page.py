@@ -12,7 +12,7 @@ from heatsim.render.energy_balance import EnergyBalance, read_balance, read_flow
 from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
 from heatsim.report import charts, document, facts
 from heatsim.report.charts import Chart
-from heatsim.report.document import Section, Verdict
+from heatsim.report.document import Badge, Part
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
@@ -51,32 +51,32 @@ def build(folder: Path) -> str:
     flows = read_flows(folder, settings.patches) if settings.steady else None
     probes = read_probes(folder)
     sections = [
-        Section("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit))),
-        Section("How sure it is", _certainty(summary, settings, balance)),
-        Section("Curves", "".join(map(charts.draw, _charts(folder, settings, balance, probes)))),
-        Section("Pictures", document.pictures(_figures(folder))),
-        Section("Tables", "".join(map(document.table, _tables(summary, settings, balance, flows, probes)))),
-        Section("Files", document.name_list(facts.written_files(folder, settings.steady))),
-        Section("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
+        Part("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit))),
+        Part("How sure it is", _certainty(summary, settings, balance)),
+        Part("Curves", "".join(map(charts.draw, _charts(folder, settings, balance, probes)))),
+        Part("Pictures", document.pictures(_figures(folder))),
+        Part("Tables", "".join(map(document.table, _tables(summary, settings, balance, flows, probes)))),
+        Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
+        Part("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
     ]
     subtitle = f"heatsim · {folder.resolve().name}"
-    return document.page(settings.title or folder.name, subtitle, list(_verdicts(summary, balance, flows)), sections)
+    return document.page(settings.title or folder.name, subtitle, list(_badges(summary, balance, flows)), sections)
 
 
-def _verdicts(
+def _badges(
     summary: Mapping[str, Any], balance: EnergyBalance | None, flows: tuple[dict[str, float], float] | None
-) -> Iterator[Verdict]:
-    yield Verdict("finished", True) if summary else Verdict("not finished", False)
+) -> Iterator[Badge]:
+    yield Badge("finished", True) if summary else Badge("not finished", False)
     if balance is not None and balance.closed is not None:
-        yield Verdict(f"energy balance {'closed' if balance.closed else 'NOT CLOSED'}", balance.closed)
+        yield Badge(f"energy balance {'closed' if balance.closed else 'NOT CLOSED'}", balance.closed)
     if flows is not None:
         turnover = 0.5 * sum(map(abs, flows[0].values()))
         if turnover > 0.0:
-            yield Verdict(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover:.2g} %")
+            yield Badge(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover:.2g} %")
     if summary.get("method"):
-        yield Verdict(f"method {summary['method']}")
+        yield Badge(f"method {summary['method']}")
     if warnings := summary.get("warnings"):
-        yield Verdict(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", False)
+        yield Badge(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", False)
 
 
 def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:

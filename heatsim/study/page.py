@@ -6,7 +6,7 @@ from pathlib import Path
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
-from heatsim.report.document import Section, Verdict
+from heatsim.report.document import Badge, Part
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
@@ -42,17 +42,17 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     done, failed = finished_rows(rows), [row for row in rows if row[STATUS] == FAILED]
     drawn = sorted((study / study_folder.FIGURES).glob("*.png"))
     sections = [
-        Section("What was varied", document.name_list(_describe(definition, done)) if done else ""),
-        Section("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),
-        Section("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
-        Section("Failed runs", document.sentences(f"run {row[RUN]}: {row[MESSAGE]}" for row in failed)),
-        Section("Pictures", document.pictures(drawn)),
-        Section("Files", document.name_list(files_of(study, len(rows)))),
-        Section("Scenario", document.listing(tomli_w.dumps(definition.document), definition.path.name)),
+        Part("What was varied", document.name_list(_describe(definition, done)) if done else ""),
+        Part("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),
+        Part("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
+        Part("Failed runs", document.sentences(f"run {row[RUN]}: {row[MESSAGE]}" for row in failed)),
+        Part("Pictures", document.pictures(drawn)),
+        Part("Files", document.name_list(files_of(study, len(rows)))),
+        Part("Scenario", document.listing(tomli_w.dumps(definition.document), definition.path.name)),
     ]
-    verdicts = [Verdict(describe_progress(rows), len(done) == len(rows)), Verdict(f"method {definition.table.method}")]
+    badges = [Badge(describe_progress(rows), len(done) == len(rows)), Badge(f"method {definition.table.method}")]
     subtitle = f"heatsim study · {study.resolve().name}"
-    return document.page(title_of(definition), subtitle, verdicts, sections)
+    return document.page(title_of(definition), subtitle, badges, sections)
 
 
 def _describe(definition: Definition, done: Sequence[Row]) -> Iterator[tuple[str, str]]:

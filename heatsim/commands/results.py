@@ -40,7 +40,7 @@ def render(
 
     Without options, all usual pictures are drawn again.
     """
-    from heatsim.study.folder import STUDY
+    from heatsim.storage.study_hint import STUDY
 
     if (folder / STUDY).is_file():
         if view or times or planes or range or animate or quantity != "temperature":

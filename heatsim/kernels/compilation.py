@@ -50,7 +50,7 @@ class Variant:
         varying: materials that vary with temperature; needs ``materials``.
         heated: sources in some types of cells.
         mixed: several conditions on one face cell.
-        contacts: contacts between materials with weighted areas; needs ``materials``.
+        contacts: links with weights: contacts with smooth areas, layers; needs ``materials``.
         stages: steps of different lengths, each with its own c0…c6 or, with ``faces``, a factor of its increments; not
             with stochastic rounding.
         rate: the increments are added to another field than T, or to 0; needs ``faces``, ``stages`` and increments.

@@ -19,7 +19,7 @@
 //     BLOCK_X/Y/Z      threads of a block along each axis
 //     VECTOR           consecutive cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
-//     CONTACTS         1 if contacts between materials have weights
+//     CONTACTS         1 if links have weights: those of contacts between materials, and those that layers change
 //     MATERIALS        1 for several materials; 2 if materials vary with temperature; needs FACES and increments
 //     LAWS             1 if film coefficients or emissivities depend on the temperature of the surface; needs FACES
 //     MIXED            1 if several conditions share face cells; needs FACES

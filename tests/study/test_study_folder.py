@@ -98,7 +98,7 @@ def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None
     assert list(tree(out)) == ["study.json"]
 
 
-@pytest.mark.parametrize("other", ["notes.txt", "runs/0002/notes.txt", "figures/drawing.svg"])
+@pytest.mark.parametrize("other", ["notes.txt", "runs/0002/notes.txt", "figures/drawing.odg"])
 def test_files_of_others_are_never_removed(tmp_path: Path, out: Path, other: str) -> None:
     (out / other).parent.mkdir(exist_ok=True)
     (out / other).write_text("mine")

@@ -42,7 +42,7 @@ def test_a_plan_reports_the_mistakes_of_all_runs(tmp_path: Path, capsys: pytest.
     assert "-4.0; a conductivity must be greater than 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["resume", "render", "export"])
+@pytest.mark.parametrize("command", ["resume", "export"])
 def test_a_command_for_runs_names_the_one_for_the_study(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

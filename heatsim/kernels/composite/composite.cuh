@@ -279,7 +279,8 @@ __device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const S
 
 // Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
 // surface. Towards void it multiplies the half cell's conductance, and is 0 if no smooth surface belongs to the face. At a
-// contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient.
+// contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient,
+// as for links that layers change.
 __device__ __forceinline__ size_t rank_of(const CellTypes& cell_types, size_t cell)
 {
     const size_t word = cell / 32;

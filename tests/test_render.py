@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
-from run_folders import gaussian, uniform, write_run
+from run_folders import gaussian, uniform, write_run, write_table
 
 from heatsim.commands.pictures import BackgroundRenderer
 from heatsim.device import usable_cores
@@ -396,6 +396,13 @@ def test_texts_have_at_least_7_points_on_a_page_of_16_cm(tmp_path: Path, monkeyp
     render(write_run(tmp_path / "line", Grid((40, 1, 1), (1.5, 0.1, 0.7)), probes=[f"{n}" for n in range(40)]))
     assert set(sizes) >= {"sections_t0000.png", "plane_t0000.png", "profile.png", "probes.png", "energy.png"}
     assert min(sizes.values()) >= 6.999, sizes
+
+
+def test_probes_of_other_units_have_pictures_of_their_unit(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((1, 1, 1), (1.0, 1.0, 1.0)))
+    columns = ["time (s)", "centre (K)", "melt (1)", "width (m)", "depth (m)"]
+    write_table(folder / "probes.csv", columns, [[float(t), 300.0, 0.1 * t, 1e-3 * t, 2e-3] for t in range(5)])
+    assert names(render(folder)) == ["profile.png", "probes.png", "probes_1.png", "probes_2.png", "energy.png"]
 
 
 def test_a_uniform_first_field_is_left_out(tmp_path: Path) -> None:

@@ -65,6 +65,23 @@ def draw_temperatures(
         _add_legend(axes, lines)
 
 
+def draw_numbers(
+    path: Path, title: str, times: NDArray[np.float64], curves: Mapping[str, NDArray[np.float64]], label: str
+) -> None:
+    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis."""
+    unit = choose_unit(TIMES, float(times[-1]))
+    with new_figure(path, title, 1600, 900) as figure:
+        axes = add_axes(figure, 150, 105, 1050, 705)
+        marker = "o" if len(times) == 1 else None
+        lines = {
+            name: axes.plot(times / unit.size, values, marker=marker, **line_style(number))[0]
+            for number, (name, values) in enumerate(curves.items())
+        }
+        axes.set_ylabel(label)
+        finish_times(axes, unit, times)
+        _add_legend(axes, lines)
+
+
 def draw_line_probe(
     path: Path,
     title: str,

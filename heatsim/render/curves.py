@@ -118,7 +118,7 @@ def draw_line_probe(
         if scale.uniform:
             axes.set_ylim(*scale.limits)
         axes.grid(alpha=0.25)
-        axes.legend(loc="best", fontsize=7.0, labelspacing=0.25)
+        axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
         if len(times) > 1:
             _draw_map(figure, place, times / time_unit.size, scale, temperatures)
             figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")

@@ -143,8 +143,8 @@ def _legend(names: Sequence[str]) -> str:
 
 def _colour(number: int, total: int) -> str:
     """The colour of a curve; many curves run from blue to red, so that neighbours look alike."""
-    if total <= 2 * len(COLOURS):
-        return COLOURS[number % len(COLOURS)]
+    if total <= len(COLOURS):
+        return COLOURS[number]
     return f"hsl({round(240.0 - 240.0 * number / (total - 1))} 75% 42%)"
 
 

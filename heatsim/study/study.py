@@ -142,8 +142,8 @@ class Study:
         if stop.requested and any(self._is_missing(number) for number in missing):
             done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
             raise Interrupted(
-                f"interrupted: {done} of {len(self.definition.points)} runs are done, the others have checkpoints; "
-                f"continue with {study_folder.AGAIN}"
+                f"interrupted: {done} of {len(self.definition.points)} runs are done; those that had "
+                f"started have checkpoints; continue with {study_folder.AGAIN}"
             )
         if self.definition.document.get("output", {}).get("figures", True):
             from heatsim.study.figures import draw

@@ -112,6 +112,13 @@ def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: P
         assert (found == wanted).all(axis=1).sum() > 200, colour
 
 
+def test_conditions_of_surfaces_are_named(tmp_path: Path) -> None:
+    air = '[[regions]]\nname = "gap"\nmaterial = "void"\nbox = { min = [0.01, 0.02, 0.006], max = [0.02, 0.03, 0.01] }\n'
+    surface = '[[surfaces]]\nof = "chip"\ntype = "convection"\ncoefficient = 7.0\nambient = 300.0\nemissivity = 0.9\n'
+    described = geometry_of(load(runs.write(tmp_path, PARTS + air + surface)))
+    assert "chip towards void: convection 7 W/(m² K) to 300 K, emissivity 0.9." in described.remarks
+
+
 @pytest.mark.parametrize("cells", ["[8, 6, 1]", "[8, 1, 1]"])
 def test_flat_grids_are_drawn_without_opengl(tmp_path: Path, cells: str) -> None:
     text = runs.TEXT.replace("[7, 5, 6]", cells)

@@ -95,6 +95,18 @@ def test_quantities_are_those_of_the_field(melting: Path) -> None:
         np.testing.assert_array_equal(reader.read(0)[0, 0], [0.0] * 6 + [1.0] * 4 + [2.0] * 2)
 
 
+@pytest.mark.parametrize(
+    "materials", ["[material]\n", '[domain]\nmaterial = "wax"\n[materials.wax]\n'], ids=["no name", "one name"]
+)
+def test_liquid_fraction_of_a_body_of_one_material(tmp_path: Path, materials: str) -> None:
+    folder = write_run(tmp_path / "run", BLOCK, times=[0.0], probes=())
+    (folder / "scenario.toml").write_text(f'title = "wax"\n{materials}solidus = 310.0\nliquidus = 330.0\n')
+    with FieldWriter.create(folder / "fields.vtkhdf", BLOCK, "float64") as writer:
+        writer.append(0.0, [np.broadcast_to(300.0 + 5.0 * np.arange(12.0), BLOCK.shape)])
+    with LiquidFractionReader(folder / "fields.vtkhdf", read_settings(folder)) as reader:
+        np.testing.assert_allclose(reader.read(0)[2, 3, 2:8], [0.0, 0.25, 0.5, 0.75, 1.0, 1.0], atol=1e-15)
+
+
 def test_each_quantity_is_drawn_beside_the_usual_pictures(melting: Path) -> None:
     (melting / "figures").mkdir()
     (melting / "figures" / "energy.png").write_bytes(b"kept")

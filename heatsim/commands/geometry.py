@@ -110,7 +110,7 @@ def _beams(scenario: Scenario) -> Iterator[Path3D]:
 
 
 def _remarks(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[str]:
-    """The conditions of faces and void surfaces, those that are equal together; and probes of regions."""
+    """The conditions of faces and of surfaces towards void, those that are equal together; and probes of regions."""
     conditions: dict[str, list[str]] = {}
     unit = scenario.output.temperature_unit
     for face in (*FACES, "void"):
@@ -120,6 +120,8 @@ def _remarks(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[str]:
         if face == "void" and not scenario.uses_void:
             continue
         conditions.setdefault("insulated" if table is None else _condition(table, unit), []).append(face)
+    for table in tables.get("surfaces", ()):
+        conditions.setdefault(_condition(table, unit), []).append(f"{table['of']} towards void")
     for text, faces in conditions.items():
         yield f"{', '.join(faces)}: {text}."
     regions = [f"{probe.name} ({probe.statistic} of {probe.region})" for probe in scenario.probes if probe.region]
@@ -140,11 +142,12 @@ def _condition(table: Mapping[str, Any], unit: TemperatureUnit) -> str:
         words.append(_value(table["coefficient"], "W/(m² K)"))
     if "ambient" in table:
         words.append(f"to {_temperature(table['ambient'], unit)}")
+    radiating = []
     if table.get("emissivity"):
-        words.append(f"emissivity {_value(table['emissivity'], '')}")
+        radiating.append(f"emissivity {_value(table['emissivity'], '')}")
         if table.get("surroundings") not in (None, table.get("ambient")):
-            words.append(f"surroundings {_temperature(table['surroundings'], unit)}")
-    return " ".join(words).strip()
+            radiating.append(f"surroundings {_temperature(table['surroundings'], unit)}")
+    return ", ".join([" ".join(words).strip(), *radiating])
 
 
 def _temperature(value: object, unit: TemperatureUnit) -> str:

@@ -169,7 +169,7 @@ class Extent:
 
 @dataclass
 class TimeAbove:
-    """The time for which the hottest cell has been above a threshold, with linear temperatures between rows.
+    """The time for which any cell has been above a threshold, with linear temperatures between rows.
 
     Attributes:
         threshold: in K.

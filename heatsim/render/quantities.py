@@ -29,7 +29,7 @@ class LiquidFractionReader(FieldReader):
 
     def __init__(self, path: Path, settings: RunSettings) -> None:
         super().__init__(path)
-        names = self.materials or ("material",)
+        names = self.materials or (settings.material,)
         never = (np.inf, np.inf)
         self._melting = np.array([settings.melting.get(name, never) for name in names])
 

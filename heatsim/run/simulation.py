@@ -119,11 +119,13 @@ class Simulation:
         """Continue from the last good checkpoint of a run's folder, or from the start if there is none.
 
         Raises:
-            FolderError: the folder is not that of a run, or its scenario.toml was changed.
+            FolderError: the folder is not that of a run, another process writes there, or its scenario.toml was
+                changed.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
-        saved, warnings = checkpoint.read_last_good(target)
+        with folder.claim(target):  # nothing is said about a folder in which another process writes
+            saved, warnings = checkpoint.read_last_good(target)
         if saved is not None:
             check_numerics(target, saved)
         reached = traces.latest_time(target) if saved is None else 0.0
@@ -205,7 +207,7 @@ class Simulation:
 
         Args:
             progress: print the progress on stderr.
-            pictures: draw the pictures into the folder figures/ at the end.
+            pictures: draw the pictures into the folder figures/ at the end, and write report.html.
             watchers: observers of the caller; checkpoints keep nothing of them.
             stop: interrupts the run once it is requested, as a signal does.
 
@@ -219,8 +221,10 @@ class Simulation:
             self._run(progress, watchers, stop)
         if pictures:
             from heatsim.render import render
+            from heatsim.report.page import write_report
 
             render(self.folder)
+            write_report(self.folder)
 
     def _run(self, progress: bool, watchers: Sequence[Observer], stop: "Stop | None") -> None:
         """Run to the end and write all results, except pictures."""

@@ -75,7 +75,7 @@ class Probe(BaseModel):
     - liquid_fraction: the liquid part of the volume of materials that melt, from 0 to 1.
     - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
       ``threshold`` (K). Without a threshold: hotter than the liquidus of their material, which is a melt pool.
-    - time_above: the time in s during which the hottest cell has been above ``threshold``.
+    - time_above: the time in s during which any cell has been above ``threshold``.
     """
 
     model_config = STRICT
@@ -96,7 +96,7 @@ class Probe(BaseModel):
         default=None,
         examples=['statistic = "mean"'],
         description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
-        "the volume; the length of what is hotter than `threshold`; the time for which the hottest cell was",
+        "the volume; the length of what is hotter than `threshold`; the time for which any cell was",
     )
     threshold: Kelvin | None = Field(
         default=None,

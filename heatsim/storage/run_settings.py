@@ -22,6 +22,8 @@ class RunSettings:
         temperature_unit: the unit in which temperatures are shown.
         patches: the face of each patch, by the name of the patch.
         lines: the length in m and the number of points of each probe along a line, by the name of the probe.
+        material: the material of the domain; "material" if it has no name. It is that of all cells where the fields
+            name none.
         melting: the solidus and the liquidus in K of each material that melts, by its name; a material without a name
             is "material".
         text: the whole scenario.toml.
@@ -32,6 +34,7 @@ class RunSettings:
     temperature_unit: TemperatureUnit
     patches: Mapping[str, str]
     lines: Mapping[str, tuple[float, int]]
+    material: str
     melting: Mapping[str, tuple[float, float]]
     text: str
 
@@ -58,6 +61,7 @@ def read_settings(folder: Path) -> RunSettings:
             TEMPERATURE_UNITS[unit],
             {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
             {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},
+            str(document.get("domain", {}).get("material") or "material"),
             _melting({"material": document.get("material"), **document.get("materials", {})}),
             text,
         )

@@ -113,7 +113,7 @@ def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: P
 
 
 def test_conditions_of_surfaces_are_named(tmp_path: Path) -> None:
-    air = '[[regions]]\nname = "gap"\nmaterial = "void"\nbox = { min = [0.01, 0.02, 0.006], max = [0.02, 0.03, 0.01] }\n'
+    air = '[[regions]]\nname = "a"\nmaterial = "void"\nbox = { min = [0.01, 0.02, 0.006], max = [0.02, 0.03, 0.01] }\n'
     surface = '[[surfaces]]\nof = "chip"\ntype = "convection"\ncoefficient = 7.0\nambient = 300.0\nemissivity = 0.9\n'
     described = geometry_of(load(runs.write(tmp_path, PARTS + air + surface)))
     assert "chip towards void: convection 7 W/(m² K) to 300 K, emissivity 0.9." in described.remarks

@@ -19,7 +19,7 @@ from heatsim.render.scales import ticks
 _Floats = NDArray[np.float64]
 
 _WIDTH, _HEIGHT = 900, 380
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 880, 14, 330
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 880, 14, 330
 _MOST_POINTS = 400  # for each curve; fewer than the pixels of a screen
 _MOST_NAMED = 14  # curves in the legend
 _DIGITS = 6

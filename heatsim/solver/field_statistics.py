@@ -5,6 +5,7 @@ and the cell types, a few planes at a time.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes, Field
 
 _CELLS_AT_ONCE = 2**22
+# Up to this number of cells their heat capacities are kept: 8 MiB.
+_CELLS_KEPT = 2**20
 
 
 class FieldStatistics:
@@ -41,11 +44,22 @@ class FieldStatistics:
         field = self._field
         if self._fused:
             return float(self._capacities[0]) * (field.absolute_total() if absolute else field.total())
-        total, capacities = 0.0, field.device.xp.asarray(self._capacities)
+        total = 0.0
         for planes in _slabs(field.deviation):
             slab = abs(field.deviation[planes]) if absolute else field.deviation[planes]
-            total += (slab * (capacities[self._cell_types(planes)])).sum(dtype=np.float64)
+            total += (slab * self._capacities_of(planes)).sum(dtype=np.float64)
         return float(total)
+
+    def _capacities_of(self, planes: slice) -> Any:
+        """The heat capacities of the cells in some planes in J/K."""
+        if self._field.grid.cell_count <= _CELLS_KEPT and not self._materials.uniform:
+            return self._kept_capacities[planes]
+        return self._field.device.xp.asarray(self._capacities)[self._cell_types(planes)]
+
+    @cached_property
+    def _kept_capacities(self) -> Any:
+        """The heat capacities of all cells."""
+        return self._field.device.xp.asarray(self._capacities)[self._cell_types(slice(None))]
 
     def deviations(self) -> Extremes:
         """The lowest and highest T − T_ref in K; includes void cells if no material varies."""

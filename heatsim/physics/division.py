@@ -1,7 +1,7 @@
 """The materials of a body, divided where contacts or surfaces name regions, or a region turns its material.
 
-The cells of such a region are a kind of their own: they have the material's properties, but contacts, conditions
-towards void and axes of their own. So kernels know cell types only, and no regions.
+The cells of such a region have their own cell types: they have the material's properties, but contacts, conditions
+towards void and axes are separate. So kernels know cell types only, and no regions.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class Division:
 
     @property
     def divides(self) -> bool:
-        """Whether any region is a kind of its own."""
+        """Whether any region has its own cell type."""
         return any(region for _, region in self.kinds)
 
     def kind(self, material: str, region: str) -> int:

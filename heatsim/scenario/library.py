@@ -1,6 +1,6 @@
 """The library of materials: ``library:copper`` has constant properties, ``library:copper(T)`` tables in temperature.
 
-A scenario may name a material of the library wherever it may name one of its own. The values then stand in the resolved
+A scenario may name a material of the library wherever it may name another one. The values then stand in the resolved
 scenario, below ``[materials."library:copper"]``; the same table in a scenario replaces single values.
 """
 

@@ -5,7 +5,7 @@
 //
 // The barrier between loading and adding is needed: without it a thread may read a value that another thread has not loaded yet.
 // Traffic as L1; each value is read from memory once by its block, halos twice. Expected: as L1. A cache already did what the
-// tile does, and the copy to shared memory and the barrier cost time of their own.
+// tile does, and the copy to shared memory and the barrier cost more time.
 
 typedef REAL Real;
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _BETWEEN = 2  # spaces between columns
 _SHORTEST_NAME = 12
-_WIDEST_HEADERS = (40, 24, 12)  # the first that lets all columns stand beside each other is taken
+_WIDEST_HEADERS = (40, 24, 12)  # characters; the first with which all columns fit side by side
 
 
 class TerminalTable:

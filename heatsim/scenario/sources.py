@@ -161,7 +161,7 @@ class Source(Shaped):
         if isinstance(value, str) and units.split(value) is None and _has_variables(value):
             raise ValueError(
                 f"got {show(value)}; a source has the same power density everywhere: divide it into several sources "
-                "with shapes of their own, and write a change in time as scale"
+                "with different shapes, and write a change in time as scale"
             )
         return value
 

@@ -96,11 +96,6 @@ class LocalWorkers:
         self._failed_starts = 0
         self._size = min(workers, len(self._waiting))
 
-    @property
-    def pids(self) -> list[int]:
-        """The process ids of the workers."""
-        return [worker.process.pid for worker in self._workers]
-
     def events(self) -> Iterator[Event | None]:
         """Run all groups, and yield their events, or None after 0.1 s without one. Call :meth:`stop` afterwards.
 

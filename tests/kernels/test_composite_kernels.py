@@ -376,7 +376,7 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
 def test_layers_and_laws_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor, cases_of_kind: str) -> None:
     """Bits of CUDA kernels and of CPU kernels, and the oracle to rounding, as above.
 
-    Neighbours of one type may have links of their own; a heat flux may be a table in the surface's temperature.
+    Neighbours of one type may have separate links; a heat flux may be a table in the surface's temperature.
     """
     for case in globals()[cases_of_kind]():
         exact = on_cpu(ORACLE, case, "float64", "increments")

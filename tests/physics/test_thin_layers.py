@@ -328,7 +328,7 @@ def test_layers_beside_materials_that_vary_are_refused() -> None:
 
 
 def test_four_planes_of_copper_need_four_cells() -> None:
-    """Each layer finds cells of its own, from the underside up."""
+    """Each layer finds different cells, from the underside up."""
     planes = "".join(layer("z", at) for at in (0.0, 0.001, 0.002, 0.003, 0.004))
     with pytest.raises(ScenarioError, match="as many cells"):
         problem(text(CUBE, (6, 6, 4), planes + HELD, head="time = { end = 1.0 }\n"))

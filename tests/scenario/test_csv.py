@@ -140,7 +140,7 @@ def test_a_file_that_does_not_exist_is_named(tmp_path: Path) -> None:
 
 
 def test_the_file_is_copied_beside_the_resolved_scenario(tmp_path: Path) -> None:
-    """A file with the name of a result goes to a folder of its own."""
+    """A file with the name of a result goes to a separate folder."""
     for name, copy in (("weather.csv", "weather.csv"), ("energy.csv", "2/energy.csv")):
         scenario = load(scenario_with(tmp_path, HOURS, name=name))
         assert scenario.input_files == (tmp_path / name,)

@@ -33,9 +33,9 @@ class ExtremeTemperatures(Observer):
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
-        coldest = int(np.argmin(low))
+        coldest = min(range(len(low)), key=low.__getitem__)
         if state.lowest is None or low[coldest] < state.lowest.temperature:
-            state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
+            state.lowest = Record(low[coldest], state.time, state.statistics.lowest_cell(coldest))
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
             if ends is None:
@@ -47,7 +47,7 @@ class ExtremeTemperatures(Observer):
             ):
                 before = state.beyond.get((name, side))
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
-                    state.beyond[name, side] = Record(float(found), state.time)
+                    state.beyond[name, side] = Record(found, state.time)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""

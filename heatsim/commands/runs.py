@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Folder, Kernel, Overrides, Precision, Quiet, Scenario, all_overrides
+from heatsim.commands.options import (
+    Device,
+    Folder,
+    Kernel,
+    Overrides,
+    Precision,
+    Quiet,
+    Scenario,
+    Verbose,
+    all_overrides,
+)
 from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import HeatsimError
 
@@ -32,6 +42,7 @@ def run(
     kernel: Kernel = None,
     precision: Precision = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
     from heatsim.scenario import load
@@ -42,10 +53,10 @@ def run(
         draw = _prepare_pictures(stack, read, target)
         from heatsim.run.simulation import Simulation
 
-        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet)
+        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet, verbose)
 
 
-def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
+def resume(folder: Folder, /, *, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.run.simulation import Simulation
 
@@ -56,7 +67,7 @@ def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
         return 0
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)
-        return _run(simulation, draw, quiet)
+        return _run(simulation, draw, quiet, verbose)
 
 
 def plan(
@@ -156,7 +167,7 @@ def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path)
     return stack.enter_context(BackgroundRenderer(folder, in_three_dimensions)).render
 
 
-def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> int:
+def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verbose: bool) -> int:
     from heatsim.report.tables import summarise
 
     for warning in simulation.warnings:
@@ -168,7 +179,7 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     if simulation.plan.problem.scenario.output.figures:
         _show(simulation.folder, draw)
     if not quiet:
-        show_table(summarise(simulation.folder))
+        show_table(summarise(simulation.folder, verbose))
     return 0
 
 

@@ -13,7 +13,7 @@ from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
 from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
-from heatsim.commands.terminal import no_traceback, usable_streams
+from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError
 from heatsim.version import version
@@ -46,14 +46,14 @@ def _main(words: Sequence[str]) -> int:
             sys.stdout.flush()
             return code
     except HeatsimError as error:
-        print(f"heatsim: {error}", file=sys.stderr)
+        tell(f"heatsim: {error}")
         return error.exit_code
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        print(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.', file=sys.stderr)
+        tell(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.')
         return 2
     except CycloptsError as error:
-        print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)
+        tell(f"heatsim: {error}\nTry `heatsim --help`.")
         return 2
     except (KeyboardInterrupt, SystemExit) as error:
         # cyclopts turns Ctrl-C into SystemExit(130).

@@ -18,7 +18,7 @@ from heatsim.commands.options import (
     Verbose,
     all_overrides,
 )
-from heatsim.commands.terminal import show_table, warn
+from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
         warn(hint)
     if picture is not None:
         _draw_geometry(definition.scenario(1), picture)
-    print(describe(definition, problems, target))
+    show_lines(describe(definition, problems, target))
     return 0
 
 
@@ -124,7 +124,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    print(describe(planned, None if read.steady else measure_steps(planned.problem)))
+    show_lines(describe(planned, None if read.steady else measure_steps(planned.problem)))
     planned.check_capacity(target)
     return 0
 

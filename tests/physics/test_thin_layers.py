@@ -190,7 +190,7 @@ def test_layers_over_void_are_left_out() -> None:
     whole = (1850.0 * 1100.0 * 0.004 + 8960.0 * 385.0 * 35e-6) * laid
     assert found.materials.counts @ found.materials.cell_heat_capacity == pytest.approx(whole, rel=1e-12)
     assert (
-        f"3.5e-05 m of copper at z = 0.002 m; {laid:.6g} m² of 3.6e-05 m², the rest lies over void"
+        f"35 µm of copper at z = 2 mm; {1e4 * laid:.4g} cm² of 0.36 cm², the rest lies over void"
         in plan_text.describe(Plan.of(found))
     )
 

@@ -273,6 +273,7 @@ CUBE = (0.006, 0.006, 0.004)
         (layer("z", 0.005), "layers.0.plane.at", ["got 0.005", "from 0.0 to 0.004 m along z"]),
         (layer("z", 0.002, (0.0, 0.0), (0.007, 0.003)), "layers.0.plane.rectangle.max.0", ["got 0.007", "along x"]),
         (layer("z", 0.002, None, None, 1.1e-3), "layers.0.thickness", ["more than a cell", "region with cells"]),
+        (layer("z", 0.002, None, None, 35.0), "layers.0.thickness", ["35.0 m", 'write "35 um" for micrometres']),
         (layer("z", 0.002, material="cooper"), "layers.0.material", ['got "cooper"', 'did you mean "copper"']),
         (layer("z", 0.002, material="void"), "layers.0.material", ["does not conduct"]),
         (layer("z", 0.002).replace('"z"', '"w"'), "layers.0.plane.axis", ['one of "x", "y", "z"']),

@@ -15,7 +15,7 @@ from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
-from heatsim.errors import HeatsimError, InputError
+from heatsim.errors import HeatsimError, InputError, at_command_line
 from heatsim.version import version
 
 app = App(
@@ -33,7 +33,7 @@ for command in (run, resume, plan, study, render, export, kernels, materials, sc
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with usable_streams():
+    with usable_streams(), at_command_line():
         return _main(words)
 
 

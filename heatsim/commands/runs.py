@@ -37,7 +37,9 @@ def run(
     *,
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
+    overwrite: Annotated[
+        bool, Parameter(help="Also replace an unfinished run; a finished one is always replaced.", negative="")
+    ] = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,

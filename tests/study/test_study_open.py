@@ -41,7 +41,7 @@ def test_a_study_in_a_notebook(tmp_path: Path) -> None:
     assert isinstance(study, heatsim.StudyResults)
     assert not study.plot()
     with pytest.raises(
-        FolderError, match="run 2 has not started; finish it with `heatsim study .*plate.toml"
+        FolderError, match=r"run 2 has not started; finish it with `heatsim study .*plate\.toml"
     ) as caught:
         study.run(2)
     told = f'heatsim.Study.from_scenario("{tmp_path / "plate.toml"}", output="{tmp_path / "out"}").run()'

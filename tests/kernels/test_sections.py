@@ -74,7 +74,7 @@ def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labell
     labels = np.random.default_rng(6).integers(0, 5, SHAPE).astype(np.uint8) if labelled else None
     division = Division(5) if labelled else WHOLE
     whole = in_pieces(where, values, labels, division, 1)
-    assert len(whole) == 19
+    assert len(whole) == 10
     for pieces in PIECES:
         assert combined(in_pieces(where, values, labels, division, pieces)) == combined(whole)
 

@@ -176,7 +176,8 @@ def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Can
     xp, on_device, precision = device.xp, field.deviation.reshape(-1), field.precision
     other = field.spare.reshape(-1)
     flat = values.reshape(-1)
-    bounds = field.groups.starts(field.grid.shape[0]) * (flat.size // field.grid.shape[0])
+    planes = field.grid.shape[0]
+    bounds = field.grid.groups.starts(planes) * (flat.size // planes)
     expected = fused.statistics(devices.choose("cpu"), [Sections(flat, bounds)])[0][0]
 
     def sum_fault(queue: Callable[[], Any], depth: int, roundoff: float) -> str | None:

@@ -8,6 +8,7 @@ import numpy as np
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.cell_parts import watched_regions
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, shapes_of_sums
 
 
@@ -18,7 +19,7 @@ class DeviceBytes:
     Attributes:
         field: one buffer of the field; a copy for writing takes another one if there is memory.
         ledger: sums of heat, including carried ones.
-        body: cell types, conditions of faces with patches, and tables of the kernel.
+        body: cell types, parts of the body for statistics, conditions of faces with patches, and tables of the kernel.
         fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.
     """
 
@@ -41,6 +42,8 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     body = materials.nbytes + sum(numbers.nbytes for numbers in boundary.maps)
     if len(boundary.mixed.places):
         body += boundary.mixed.nbytes
+    if watched_regions(problem):
+        body += problem.grid.cell_count  # labels of the parts
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize

@@ -70,7 +70,6 @@ class Field:
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
         point_thermometer: the same for values on the host.
-        groups: the groups of planes in which sums are formed.
         division: the parts of the cells, whose statistics are found separately.
         labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
     """
@@ -83,7 +82,8 @@ class Field:
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
         self.point_thermometer: Thermometer | None = None
-        self.groups = grid.groups
+        nz, ny, nx = grid.shape
+        self._bounds = grid.groups.starts(nz) * (ny * nx)
         self.division: Division = WHOLE
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
@@ -191,9 +191,8 @@ class Field:
         return statistics(self.device, [sections])[0][0].largest_change
 
     def _sections(self) -> Sections:
-        """The current values in groups of planes."""
-        nz, ny, nx = self.deviation.shape
-        return Sections(self.deviation, self.groups.starts(nz) * (ny * nx), self.labels)
+        """The current values, in the grid's groups of planes."""
+        return Sections(self.deviation, self._bounds, self.labels)
 
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""

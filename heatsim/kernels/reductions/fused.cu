@@ -39,6 +39,15 @@ typedef LABEL Label;
 #define CHUNK (ROUND * ROUNDS)
 #endif
 
+// Blocks of a multiprocessor. With more of them the compiler would spill registers; Turing has 1024 threads at most.
+#if LABELLED
+#define RESIDENT 2
+#elif COMPARED || __CUDA_ARCH__ < 800
+#define RESIDENT 4
+#else
+#define RESIDENT 5
+#endif
+
 struct __align__(16) Vector {
     Real at[VECTOR];
 };
@@ -132,62 +141,45 @@ __device__ __forceinline__ Vector load(const Real* values)
 #endif
 }
 
+// Adds some vectors, `THREADS` vectors apart; the thread's first one begins at index i.
+template <int loads>
+__device__ __forceinline__ void add_vectors(Sums& sums, const Section& section, const unsigned long long i)
+{
+    Vector vector[loads], other[loads];
+#pragma unroll
+    for (int k = 0; k < loads; ++k) {
+        vector[k] = load(section.values + i + k * (THREADS * VECTOR));
+#if COMPARED
+        other[k] = load(section.before + i + k * (THREADS * VECTOR));
+#else
+        other[k] = vector[k];
+#endif
+    }
+#pragma unroll
+    for (int k = 0; k < loads; ++k)
+#pragma unroll
+        for (int n = 0; n < VECTOR; ++n) add(sums, k, vector[k].at[n], other[k].at[n]);
+}
+
 // The statistics of the chunk that begins at index `chunk` of a section.
 __device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, Statistics* __restrict__ partial)
 {
-    const Real* __restrict__ const values = section.values;
-#if COMPARED
-    const Real* __restrict__ const before = section.before;
-#endif
-
     // 1. The thread's share of the chunk: whole rounds.
     const Real infinity = __int_as_float(0x7F800000);
     Sums sums = {{}, {}, infinity, -infinity, 0, 0};
     const unsigned long long end = chunk + CHUNK < section.count ? chunk + CHUNK : section.count;
-    unsigned long long start = chunk;
-    for (; start + ROUND <= end; start += ROUND) {
-        Vector vector[LOADS], other[LOADS];
-#pragma unroll
-        for (int k = 0; k < LOADS; ++k) {
-            const unsigned long long i = start + (k * THREADS + threadIdx.x) * VECTOR;
-            vector[k] = load(values + i);
-#if COMPARED
-            other[k] = load(before + i);
-#else
-            other[k] = vector[k];
-#endif
-        }
-#pragma unroll
-        for (int k = 0; k < LOADS; ++k)
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
-    }
+    unsigned long long i = chunk + threadIdx.x * VECTOR;
+    for (unsigned long long start = chunk; start + ROUND <= end; start += ROUND, i += ROUND)
+        add_vectors<LOADS>(sums, section, i);
 
     // 2. The remainder at the end of the section: whole vectors, and less than one.
-    if (start < end) {
-        Vector vector[LOADS], other[LOADS];
-#pragma unroll
-        for (int k = 0; k < LOADS; ++k) {
-            const unsigned long long i = start + (k * THREADS + threadIdx.x) * VECTOR;
-            if (i + VECTOR > end) continue;
-            vector[k] = load(values + i);
+#pragma unroll 1
+    for (; i + VECTOR <= end; i += THREADS * VECTOR) add_vectors<1>(sums, section, i);
+    for (; i < end; ++i) {
 #if COMPARED
-            other[k] = load(before + i);
+        add(sums, 0, section.values[i], section.before[i]);
 #else
-            other[k] = vector[k];
-#endif
-        }
-#pragma unroll
-        for (int k = 0; k < LOADS; ++k) {
-            if (start + (k * THREADS + threadIdx.x) * VECTOR + VECTOR > end) continue;
-#pragma unroll
-            for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
-        }
-        const unsigned long long i = start + (end - start) / VECTOR * VECTOR + threadIdx.x;
-#if COMPARED
-        if (i < end) add(sums, 0, values[i], before[i]);
-#else
-        if (i < end) add(sums, 0, values[i], values[i]);
+        add(sums, 0, section.values[i], section.values[i]);
 #endif
     }
 
@@ -296,7 +288,7 @@ __device__ __forceinline__ void look_at(const Section& section, const unsigned l
 #endif
 
 // `chunks` blocks for each section, where `chunks` is that of the longest; blocks along y for windows of parts.
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 look(const Section* __restrict__ sections, const unsigned int chunks, const unsigned int parts, const unsigned int mask,
 #if THERMOMETERS
      const Part* __restrict__ thermometers, const double* __restrict__ temperatures, const double* __restrict__ rises,
@@ -323,6 +315,7 @@ fold(const Section* __restrict__ sections, const unsigned int chunks, const Stat
     const unsigned int section = blockIdx.x, part = blockIdx.y, parts = gridDim.y;
     const unsigned long long used = (sections[section].count + CHUNK - 1) / CHUNK, count = used ? used : 1;
     Statistics mine = nothing();
+#pragma unroll 4
     for (unsigned long long chunk = threadIdx.x; chunk < count; chunk += WARP)
         mine = joined(mine, partial[(section * (unsigned long long)chunks + chunk) * parts + part]);
     mine = joined_in_warp(mine);

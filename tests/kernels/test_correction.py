@@ -228,8 +228,8 @@ def one_sweep(
 ) -> tuple[NDArray[Any], ...]:
     """The field and the ledger after a sweep in float32; by single steps of 06 if ``second_kernel`` is None."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
-    counts = len(case.rows.beams), case.rows.conditions.shape[1]
-    coefficients, keep = arrays.coefficients(make_tables(case.materials, case.c, case.dt, "float32"), *counts)
+    tables = make_tables(case.materials, case.c, case.dt, "float32")
+    coefficients, keep = arrays.coefficients(tables, *case.counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.general_sweep_dtype("float32"))
     sums = case.empty_sums()

@@ -69,9 +69,10 @@ class CorrectedKernel(CudaKernel):
         sweep: int,
         ledger: NDArray[Any],
         first_stage: int = 0,
+        steps: int = 1,
     ) -> None:
         """Queue a sweep and its correction; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
-        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage)
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage, steps)
         self.correction(self.boxes, T, T_new, coefficients, sweep, ledger)
 
 

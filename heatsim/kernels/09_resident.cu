@@ -65,7 +65,6 @@ __device__ __forceinline__ void wait_for(const Neighbours& neighbours, const uns
 struct Kept {
     int x, y, z;
     int west, east, south, north, below, above;  // where the neighbours are, relative to the first cell
-    bool at_face;
 #if FACES
     int type;
 #if MATERIALS == 2
@@ -73,6 +72,8 @@ struct Kept {
 #else
     Links links;
 #endif
+#else
+    bool at_face;
 #endif
 };
 
@@ -90,7 +91,6 @@ __device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c,
     own.below = (neighbour_z(grid, own.z - 1) - own.z) * plane;
     own.above = (neighbour_z(grid, own.z + 1) - own.z) * plane;
 #if FACES
-    own.at_face = touched_faces(grid, own.x, own.y, own.z) & c.cell_types.open;
     const unsigned int byte = byte_of(c.cell_types, cell);
     own.type = byte & ~INTERIOR;
     const int to[6] = {own.west, own.east, own.south, own.north, own.below, own.above};
@@ -121,7 +121,7 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #if MATERIALS == 2
     return {update_among(grid, c, sweep, ledger, own.x, own.y, own.z, own.type, own.beside, T.at[0], values)};
 #else
-    return {update_linked(grid, c, sweep, ledger, own.x, own.y, own.z, cell, own.at_face, own.type, own.links, T.at[0], values)};
+    return {update_linked(grid, c, sweep, ledger, own.x, own.y, own.z, cell, own.type, own.links, T.at[0], values)};
 #endif
 #else
     const Coefficients& of_this = of_step(c, sweep);

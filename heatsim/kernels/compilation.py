@@ -219,7 +219,9 @@ def build(
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if many_registers and prod(spec.block) == _MOST_THREADS:
+    if spec.resident and (many_registers or (precision == "float64" and variant.faces) or variant.varying):
+        spec = replace(spec, block=(_MOST_THREADS // 2, 1, 1), tile=(_MOST_THREADS // 2, 1, 1))
+    elif many_registers and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
@@ -247,9 +249,7 @@ def _resident(
 
     At most one block runs on each multiprocessor.
     """
-    threads = _MOST_THREADS
-    if variant.faces and (precision == "float64" or variant.varying or variant.mixed):
-        threads //= 2  # many registers
+    threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
     widest = 1 if variant.faces else 16 // np.dtype(precision).itemsize
     for vector in (width for width in (1, 2, 4) if width <= widest and grid.cells[0] % width == 0):
         for block in (size for size in _RESIDENT_THREADS if size <= threads):

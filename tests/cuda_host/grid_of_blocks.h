@@ -210,24 +210,37 @@ inline void start_block(Bytes shared, size_t dynamic_bytes, unsigned first_threa
     }
 }
 
+// Makes the threads in a state ready; false if there are none.
+inline bool lets_go_on(State state, unsigned first, unsigned count) {
+    bool any = false;
+    for (unsigned i = first; i < first + count; ++i) {
+        if (threads[i].state != state) continue;
+        threads[i].state = State::ready;
+        any = true;
+    }
+    return any;
+}
+
 enum class Turn { ended, stands_aside, failed };
 
-// Runs a block until its last thread has exited, or until the others wait for threads that wait for other blocks.
-inline Turn run_block() {
+// Runs a block until its last thread has exited or a warp waits for another block. Then it stands aside before its next
+// warp has run: so another block sees what it counted too early.
+inline Turn run_block(unsigned& next_warp) {
     const unsigned warps = (thread_count + warpSize - 1) / warpSize;
     for (;;) {
-        for (unsigned i = 0; i < warps; ++i) {
+        for (unsigned i = next_warp; i < warps; ++i) {
             const unsigned first = warpSize * (reverse ? warps - 1 - i : i);
             const unsigned lanes = thread_count - first < warpSize ? thread_count - first : warpSize;
             if (!run_warp(first, lanes)) return Turn::failed;
+            if (lets_go_on(State::at_acquire, first, lanes)) {
+                next_warp = i + 1;
+                return Turn::stands_aside;
+            }
         }
-        bool waits_for_others = false;
-        for (unsigned i = 0; i < thread_count; ++i) {
-            if (threads[i].state != State::at_acquire) continue;
-            threads[i].state = State::ready;
-            waits_for_others = true;
-        }
-        if (waits_for_others) return Turn::stands_aside;
+        next_warp = 0;
+        bool ready = false;
+        for (unsigned i = 0; i < thread_count; ++i) ready = ready || threads[i].state == State::ready;
+        if (ready) continue;
         // A thread that has exited counts as arrived, as on the hardware since Volta.
         const Thread* waiting = nullptr;
         for (unsigned i = 0; i < thread_count; ++i) {
@@ -240,14 +253,14 @@ inline Turn run_block() {
             }
         }
         if (!waiting) return Turn::ended;
-        for (unsigned i = 0; i < thread_count; ++i)
-            if (threads[i].state == State::at_barrier) threads[i].state = State::ready;
+        lets_go_on(State::at_barrier, 0, thread_count);
     }
 }
 
 // A block that has started, and its shared memory while it stands aside.
 struct Block {
     bool started, ended;
+    unsigned next_warp;
     char* shared;
 };
 
@@ -272,7 +285,7 @@ inline void run_blocks(uint64_t count, Bytes shared, size_t dynamic_bytes) {
                 memcpy(shared.begin, block.shared, shared.size);
                 memcpy(dynamic_shared, block.shared + shared.size, dynamic_bytes);
             }
-            const Turn turn = run_block();
+            const Turn turn = run_block(block.next_warp);
             if (turn == Turn::stands_aside && !together) {
                 snprintf(error, sizeof error, "blocks that wait for each other may have %u threads in all", most_threads);
             } else if (turn == Turn::stands_aside) {

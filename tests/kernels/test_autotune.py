@@ -156,7 +156,7 @@ def test_the_cache_lies_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPa
     ("cells", "first"),
     [
         ((1, 1, 1), "resident"),
-            ((16, 16, 8), "resident"),
+        ((16, 16, 8), "resident"),
         ((64, 64, 64), "boxed"),
         ((67, 61, 33), "boxed"),
         ((128, 128, 128), "streamed"),

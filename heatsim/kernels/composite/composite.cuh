@@ -397,14 +397,14 @@ __device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& 
 
 // The new value of a cell from its links and its neighbours' values.
 __device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                              int x, int y, int z, size_t cell, bool at_face, int cell_type, const Links& links,
+                                              int x, int y, int z, size_t cell, int cell_type, const Links& links,
                                               Real T, const Real (&values)[6], bool owned = true)
 {
     const CellTypes& cell_types = c.cell_types;
     Real sum = source_heat(cell_types, sweep, cell_type) +
                neighbour_sum(links.own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (links.sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, links.sides, T, sum, owned);
-    if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
     return finish(sweep, x, y, z, start_of(sweep, cell, T), sum);
 }
 
@@ -430,7 +430,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
 #endif
     const Links links = links_of(grid, c, cell, cell_type, beside, byte & INTERIOR);
     const Real values[6] = {west, east, south, north, below, above};
-    return update_linked(grid, c, sweep, ledger, x, y, z, cell, at_face, cell_type, links, T, values);
+    return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values);
 }
 
 // The same; the neighbours' types and values are arguments, in the order x-, x+ ... z+.
@@ -440,7 +440,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
 {
     const size_t cell = cell_index(grid, x, y, z);
     const Links links = links_of(grid, c, cell, cell_type, beside, interior);
-    return update_linked(grid, c, sweep, ledger, x, y, z, cell, touches_face(grid, x, y, z), cell_type, links, T, values, owned);
+    return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values, owned);
 }
 
 // The same; the values are loaded from the field. All loads start together, because their latency is what takes time.

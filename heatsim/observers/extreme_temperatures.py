@@ -1,4 +1,4 @@
-"""The lowest temperature of a run, and the temperatures at which materials left the range of their tables."""
+"""The lowest and highest temperature of a run, and temperatures at which materials left the range of their tables."""
 
 import json
 
@@ -16,7 +16,7 @@ ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
 class ExtremeTemperatures(Observer):
-    """Checks the field at all due times.
+    """Looks at the field at all due times.
 
     The lowest and highest values in the buffer are known then. They bound the temperatures of all materials, so the
     field is read again only if the bounds allow a new extreme.
@@ -28,47 +28,81 @@ class ExtremeTemperatures(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Restore the records of the checkpoint."""
+        self._follows_highest = True
         if saved is not None:
-            lowest, beyond = json.loads(str(saved["extreme_temperatures"]))
+            lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
             state.lowest = lowest and _record(lowest)
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
+            # Checkpoints of an older heatsim do not have it.
+            self._follows_highest = bool(highest)
+            state.highest = _record(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
         self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = dict(state.problem.scenario.palette)
         self._ends = [_ends(palette[materials.palette[cell_type.material].name]) for cell_type in materials.types]
-        self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         found, count = state.field.statistics(), len(self._ends)
         low = self._temperatures(state, np.full(count, found.lowest))
-        high = self._temperatures(state, np.full(count, found.highest)) if self._limited else low
-        known = np.inf if state.lowest is None else state.lowest.temperature
-        if low.min() < known or any(
+        high = self._temperatures(state, np.full(count, found.highest))
+        if state.lowest is None or low.min() < state.lowest.temperature:
+            state.lowest = self._colder(state.lowest, self._extreme(state, highest=False))
+        if self._follows_highest and (state.highest is None or high.max() > state.highest.temperature):
+            state.highest = self._hotter(state.highest, self._extreme(state, highest=True))
+        if any(
             ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
             for cell_type, ends in enumerate(self._ends)
         ):
-            self._look(state, known, low, high)
+            self._look_beyond_tables(state)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
-        lowest = self._state.lowest
+        lowest, highest = self._state.lowest, self._state.highest
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
-        return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
+        records: list[object] = [lowest and lowest.as_list(), beyond]
+        if self._follows_highest:
+            records.append(highest and highest.as_list())
+        return {"extreme_temperatures": json.dumps(records)}
 
-    def _look(self, state: RunState, known: float, low: Temperatures, high: Temperatures) -> None:
-        """Update the records. ``low`` and ``high`` bound the temperatures in K of each cell type."""
-        present = np.ones(len(low), dtype=bool)
-        if not state.problem.materials.uniform:
-            lows, highs = state.statistics.extremes_by_type()
-            low, high, present = self._temperatures(state, lows), self._temperatures(state, highs), np.isfinite(lows)
-        coldest = int(np.argmin(np.where(present, low, np.inf)))
-        if low[coldest] < known:
-            state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
+    @staticmethod
+    def _colder(before: Record | None, now: Record) -> Record:
+        return now if before is None or now.temperature < before.temperature else before
+
+    @staticmethod
+    def _hotter(before: Record | None, now: Record) -> Record:
+        return now if before is None or now.temperature > before.temperature else before
+
+    def _extreme(self, state: RunState, highest: bool) -> Record:
+        """The highest, or else the lowest temperature of the field, without void."""
+        materials, statistics = state.problem.materials, state.statistics
+        if materials.uniform or not materials.varies:
+            found, cell = state.field.statistics(), statistics.first_cell(highest)
+            cell_type = statistics.type_of(cell)
+            if cell_type != materials.void:
+                value = found.highest if highest else found.lowest
+                T = self._temperatures(state, np.full(len(self._ends), value))[cell_type]
+                return Record(float(T), state.time, cell)
+        # Void has the extreme value, or equal values are different temperatures.
+        low, high = self._extremes_by_type(state)
+        cell_type = int(np.nanargmax(high) if highest else np.nanargmin(low))
+        T = (high if highest else low)[cell_type]
+        return Record(float(T), state.time, statistics.first_cell_of(cell_type, highest))
+
+    def _extremes_by_type(self, state: RunState) -> tuple[Temperatures, Temperatures]:
+        """The lowest and the highest temperature in K of each cell type; NaN for void."""
+        lows, highs = state.statistics.extremes_by_type()
+        present = np.isfinite(lows)
+        low, high = (self._temperatures(state, np.where(present, values, 0.0)) for values in (lows, highs))
+        return np.where(present, low, np.nan), np.where(present, high, np.nan)
+
+    def _look_beyond_tables(self, state: RunState) -> None:
+        """Update the records of materials beyond their tables."""
+        low, high = self._extremes_by_type(state)
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
-            if ends is None or not present[cell_type]:
+            if ends is None or np.isnan(low[cell_type]):
                 continue
             name = materials.palette[materials.types[cell_type].material].name
             for side, sign, found, end in (

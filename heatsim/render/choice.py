@@ -7,6 +7,7 @@ from math import isfinite
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.scenario.units import convert, split
+from heatsim.storage.field_reader import Cells
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 SLICES, SECTIONS, SURFACE, ISOSURFACE = "slices", "sections", "surface", "isosurface"
@@ -27,6 +28,7 @@ class PictureChoice:
         quantity: one of ``QUANTITIES``.
         planes: the coordinate in m of the section normal to an axis (0 = x), by axis; others are chosen.
         span: the ends of the colour scale in SI; None for those of the values.
+        cells: the part of the body to draw; None for all of it.
         format: the suffix of the pictures.
     """
 
@@ -35,21 +37,28 @@ class PictureChoice:
     quantity: str = TEMPERATURE
     planes: Mapping[int, float] = field(default_factory=dict)
     span: tuple[float, float] | None = None
+    cells: Cells | None = None
     format: str = "png"
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of pictures other than those of temperatures of the whole body."""
+        quantity = "" if self.quantity == TEMPERATURE else f"{self.quantity}_"
+        return quantity if self.cells is None else f"{quantity}zoom_"
 
     @property
     def usual(self) -> bool:
         """Whether all usual pictures are drawn, with the curves, in whatever format."""
-        return not (self.views or self.times or self.planes or self.span) and self.quantity == TEMPERATURE
+        return not (self.views or self.times or self.planes or self.span or self.cells) and self.quantity == TEMPERATURE
 
 
 def read_times(text: str | None) -> tuple[float, ...]:
-    """Times in s from a text such as ``"0, 2.5, 10 min"``.
+    """Times in s from a text such as ``"2, 10, 20 h"``: numbers without a unit have the unit of the others.
 
     Raises:
-        InputError: names the entry that is no time.
+        InputError: names the entry that is no time, or has no clear unit.
     """
-    return tuple(_read(entry, "s", "--times") for entry in _entries(text))
+    return tuple(read_number(entry, "s", "--times") for entry in _with_units(_entries(text), "--times"))
 
 
 def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
@@ -64,7 +73,7 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
         if not equals or axis.strip() not in AXES:
             raise InputError(f'--planes: got "{entry}"; write for example --planes "x = 20 mm, z = 0"')
         number = AXES.index(axis.strip())
-        place = _read(value, "m", "--planes")
+        place = read_number(value, "m", "--planes")
         low = grid.origin[number]
         if not low <= place <= low + grid.size[number]:
             raise InputError(
@@ -78,19 +87,19 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
 def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[float, float] | None:
     """The ends of a colour scale in SI from a text such as ``"20 degC, 80 degC"``.
 
-    Numbers without a unit are in the unit that the run shows.
+    A number without a unit has that of the other end; without any unit both are in the unit that the run shows.
 
     Raises:
         InputError: the text has not two ends, or the first is not below the second.
     """
     if text is None:
         return None
-    entries = _entries(text)
+    entries = _with_units(_entries(text), "--range")
     if len(entries) != 2:
         raise InputError(f'--range: got "{text}"; write two ends, for example --range "20 degC, 80 degC"')
     plain = quantity == TEMPERATURE and unit is not KELVIN
     low, high = (
-        unit.kelvins(float(entry)) if plain and _is_number(entry) else _read(entry, _UNITS[quantity], "--range")
+        unit.kelvins(float(entry)) if plain and _is_number(entry) else read_number(entry, _UNITS[quantity], "--range")
         for entry in entries
     )
     if low >= high:
@@ -102,6 +111,25 @@ def _entries(text: str | None) -> list[str]:
     return [entry.strip() for entry in (text or "").split(",") if entry.strip()]
 
 
+def _with_units(entries: Sequence[str], option: str) -> list[str]:
+    """Entries with the unit that others have added to plain numbers.
+
+    Raises:
+        InputError: the others have several units.
+    """
+    plain = [entry for entry in entries if _is_number(entry)]
+    units = list(dict.fromkeys(parts[1] for entry in entries if (parts := split(entry)) is not None))
+    if not units:
+        return list(entries)
+    unclear = [entry for entry in plain if float(entry) != 0.0]
+    if len(units) > 1 and unclear:
+        example = f"{unclear[0]} {units[-1]}"
+        raise InputError(
+            f'{option}: got "{unclear[0]}" beside {" and ".join(units)}; write its unit, as in "{example}"'
+        )
+    return [f"{entry} {units[-1]}" if entry in plain else entry for entry in entries]
+
+
 def _is_number(text: str) -> bool:
     try:
         return isfinite(float(text))
@@ -109,8 +137,12 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _read(text: str, unit: str, option: str) -> float:
-    """A number, or a number with a unit, in SI."""
+def read_number(text: str, unit: str, option: str) -> float:
+    """A number, or a number with a unit, in SI.
+
+    Raises:
+        InputError: the text is neither.
+    """
     if _is_number(text):
         return float(text)
     parts = split(text)

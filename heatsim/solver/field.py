@@ -77,7 +77,7 @@ class Field:
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
-        self._coldest: int | None = None
+        self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
     @property
@@ -101,7 +101,7 @@ class Field:
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = None
-        self._coldest = None
+        self._firsts = {}
         for points in self._points:
             points.found = None
 
@@ -176,11 +176,16 @@ class Field:
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
-    def coldest(self) -> int:
-        """The index in the flattened field of the first cell with the lowest value; stored until the field changes."""
-        if self._coldest is None:
-            (self._coldest,) = first_of_each(self.device, [self.deviation], [self.statistics().lowest])
-        return self._coldest
+    def first_cell(self, highest: bool) -> int:
+        """The first cell with the highest, or else the lowest value, as an index in the flattened field.
+
+        It is stored until the field changes.
+        """
+        if highest not in self._firsts:
+            found = self.statistics()
+            value = found.highest if highest else found.lowest
+            (self._firsts[highest],) = first_of_each(self.device, [self.deviation], [value])
+        return self._firsts[highest]
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""
@@ -195,9 +200,11 @@ class Field:
         for field, its in zip(fields, found, strict=True):
             field._statistics = its
         if device.backend == "cuda":
-            cells = first_of_each(device, [field.deviation for field in fields], [its.lowest for its in found])
-            for field, cell in zip(fields, cells, strict=True):
-                field._coldest = cell
+            deviations = [field.deviation for field in fields]
+            ends = [its.lowest for its in found] + [its.highest for its in found]
+            cells = first_of_each(device, deviations + deviations, ends)
+            for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
+                field._firsts = {False: lowest, True: highest}
             wanted = [(field, points) for field in fields for points in field._points]
             values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
             for (_, points), its_values in zip(wanted, values, strict=True):

@@ -98,20 +98,29 @@ class FieldStatistics:
                     highest[cell_type] = max(highest[cell_type], float(high.max()))
         return lowest, highest
 
-    def lowest_cell(self, cell_type: int) -> tuple[int, int, int]:
-        """The first cell (x, y, z) of a type with the lowest value in the buffer."""
-        number = self._field.coldest() if self._materials.uniform else self._coldest_of(cell_type)
-        nx, ny, _ = self._field.grid.cells
-        return number % nx, number // nx % ny, number // (nx * ny)
+    def first_cell(self, highest: bool) -> tuple[int, int, int]:
+        """The first cell (x, y, z) of any type with the highest, or else the lowest value in the buffer."""
+        return self._place(self._field.first_cell(highest))
 
-    def _coldest_of(self, cell_type: int) -> int:
+    def first_cell_of(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
+        """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
+        sign = -1.0 if highest else 1.0
         best, number = np.inf, 0
         for planes in _slabs(self._field.deviation):
-            slab = self._of_type(planes, cell_type, np.inf).reshape(-1)
+            slab = sign * self._of_type(planes, cell_type, sign * np.inf).reshape(-1)
             place = int(slab.argmin())
             if float(slab[place]) < best:
                 best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
-        return number
+        return self._place(number)
+
+    def type_of(self, cell: tuple[int, int, int]) -> int:
+        """The type of a cell (x, y, z)."""
+        return 0 if self._materials.uniform else int(self._cells[cell[::-1]] & CELL_TYPE)
+
+    def _place(self, number: int) -> tuple[int, int, int]:
+        """The cell (x, y, z) with an index in the flattened field."""
+        nx, ny, _ = self._field.grid.cells
+        return number % nx, number // nx % ny, number // (nx * ny)
 
     def _extremes(self) -> Extremes:
         """The lowest and highest T − T_ref in K, without void."""

@@ -16,6 +16,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
+from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
@@ -150,5 +151,6 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
     arrays = composite_arrays(problem, field)
     field.thermometer = make_thermometer(problem, field, arrays.body.cells)
-    statistics = FieldStatistics(problem, field, arrays.body.cells)
+    parts = CellParts.of_problem(problem, arrays.body.cells, plan.device.xp, reference)
+    statistics = FieldStatistics(problem, field, arrays.body.cells, parts)
     return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)

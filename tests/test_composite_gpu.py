@@ -14,10 +14,10 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.device import Device
 from heatsim.errors import Interrupted
-from heatsim.kernels import autotune, compilation, cuda_graphs, launch
+from heatsim.kernels import autotune, compilation, compiled, cuda_graphs, launch
 from heatsim.kernels.temporal_composite import correction
 from heatsim.run.simulation import Simulation
-from heatsim.storage import folder
+from heatsim.storage import folder, tables
 
 FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
 # Materials that change with temperature, one of them melting, and a face that lets nothing through.
@@ -30,6 +30,9 @@ CHANGING = (
     "materials.glass.solidus=315",
     "materials.glass.liquidus=318",
 )
+
+# Regions and what probes ask of them.
+CHOSEN = [("die", "mean"), ("die", "max"), ("lens", "min"), ("lens", "mean"), ("lens", "liquid_fraction")]
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -143,3 +146,49 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch
             simulate(tmp_path, "broken", "time.stop_below=1e-3")
     Simulation.resume(tmp_path / "broken").run()
     assert results(tmp_path / "broken") == results(tmp_path / "whole")
+
+
+def test_rows_agree_with_the_cpu_and_take_few_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statistics and heat of regions, contacts and patches, of materials of which some change with temperature."""
+    wanted = [
+        *({"name": f"{region} {statistic}", "region": region, "statistic": statistic} for region, statistic in CHOSEN),
+        {"name": "body", "statistic": "mean"},
+        {"name": "liquid", "statistic": "liquid_fraction"},
+        {"name": "point", "point": [0.015, 0.0075, 0.007]},
+    ]
+    probes = f"probes=[{', '.join(map(inline_table, wanted))}]"
+    liquidus = "materials.glass.liquidus=330"
+    overrides = (*CHANGING, liquidus, probes, "output.region_heat=true", "initial.temperature=300 + 30*x/0.02")
+    launches, compile_function = [], compiled.function
+
+    def counted(source: str, name: str, *arguments: Any) -> Any:
+        function = compile_function(source, name, *arguments)
+
+        def launch(*its: Any) -> None:
+            launches.append(name)
+            function(*its)
+
+        return launch
+
+    monkeypatch.setattr(compiled, "function", counted)
+    simulate(tmp_path, "gpu", *overrides)
+    found = [tables.read(tmp_path / "gpu" / name) for name in (folder.PROBES, folder.ENERGY)]
+    rows = len(found[0][1])
+    monkeypatch.undo()
+    simulate(tmp_path, "cpu", *overrides, "solver.device=cpu", "solver.kernel=numpy")
+    for (names, on_gpu), name in zip(found, (folder.PROBES, folder.ENERGY), strict=True):
+        expected_names, on_cpu = tables.read(tmp_path / "cpu" / name)
+        assert names == expected_names
+        np.testing.assert_allclose(on_gpu, on_cpu, rtol=1e-11, atol=1e-9)
+    liquid = found[0][1][:, found[0][0].index("liquid (1)")]
+    assert 0.0 < liquid.max() < 1.0
+    # A row takes one pass over the field, one over the ledger and one for all points. One time is due for a field
+    # alone. New records of temperature also look for their cells.
+    assert launches.count("look") == 2 * rows + 1
+    assert launches.count("gather") == rows
+    assert set(launches) == {"look", "gather", "find"}
+
+
+def inline_table(values: dict[str, Any]) -> str:
+    """A table of TOML on one line."""
+    return f"{{{', '.join(f'{key} = {json.dumps(value)}' for key, value in values.items())}}}"

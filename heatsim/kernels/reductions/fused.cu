@@ -33,19 +33,23 @@ typedef LABEL Label;
 #define LOADS 4
 #define VECTOR (16 / (int)sizeof(Real))
 #define ROUND (THREADS * VECTOR * LOADS)
+
+// RESIDENT blocks of a multiprocessor leave enough registers; left alone, the compiler spills some.
 #if LABELLED
 #define CHUNK (THREADS * LABELLED)
+#define RESIDENT 2
 #else
 #define CHUNK (ROUND * ROUNDS)
+#define RESIDENT 4
 #endif
 
-// Blocks of a multiprocessor. With more of them the compiler would spill registers; Turing has 1024 threads at most.
-#if LABELLED
-#define RESIDENT 2
-#elif COMPARED || __CUDA_ARCH__ < 800
-#define RESIDENT 4
+#if THERMOMETERS
+#define TABLE_PARAMETERS \
+    const Part *__restrict__ thermometers, const double *__restrict__ temperatures, const double *__restrict__ rises,
+#define TABLES thermometers, temperatures, rises,
 #else
-#define RESIDENT 5
+#define TABLE_PARAMETERS
+#define TABLES
 #endif
 
 struct __align__(16) Vector {
@@ -59,7 +63,7 @@ struct Section {
     unsigned long long count;
 };
 
-// The thermometer of a part; see Thermometer in heatsim/physics/enthalpy.py. `melting` is liquidus - solidus, 0 without latent heat.
+// The thermometer of a part, as in heatsim/physics/enthalpy.py; `melting` is liquidus - solidus, 0 without latent heat.
 struct Part {
     double per_kelvin, first, last, base, solidus, melting;
 };
@@ -162,7 +166,8 @@ __device__ __forceinline__ void add_vectors(Sums& sums, const Section& section, 
 }
 
 // The statistics of the chunk that begins at index `chunk` of a section.
-__device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, Statistics* __restrict__ partial)
+__device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, unsigned int, unsigned int,
+                                        Statistics* __restrict__ partial)
 {
     // 1. The thread's share of the chunk: whole rounds.
     const Real infinity = __int_as_float(0x7F800000);
@@ -175,13 +180,7 @@ __device__ __forceinline__ void look_at(const Section& section, const unsigned l
     // 2. The remainder at the end of the section: whole vectors, and less than one.
 #pragma unroll 1
     for (; i + VECTOR <= end; i += THREADS * VECTOR) add_vectors<1>(sums, section, i);
-    for (; i < end; ++i) {
-#if COMPARED
-        add(sums, 0, section.values[i], section.before[i]);
-#else
-        add(sums, 0, section.values[i], section.values[i]);
-#endif
-    }
+    for (; i < end; ++i) add(sums, 0, section.values[i], COMPARED ? section.before[i] : section.values[i]);
 
     // 3. Combine the threads of the block.
     Statistics mine = nothing();
@@ -222,12 +221,7 @@ __device__ __forceinline__ void add_degrees(Statistics& sums, const Part& part, 
 
 // The statistics of each part of the window in the chunk that begins at index `chunk` of a section.
 __device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, const unsigned int parts,
-                                        const unsigned int mask,
-#if THERMOMETERS
-                                        const Part* __restrict__ thermometers, const double* __restrict__ temperatures,
-                                        const double* __restrict__ rises,
-#endif
-                                        Statistics* __restrict__ partial)
+                                        const unsigned int mask, TABLE_PARAMETERS Statistics* __restrict__ partial)
 {
     __shared__ Statistics of_warp[WARPS][WINDOW];
     const unsigned int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
@@ -290,21 +284,12 @@ __device__ __forceinline__ void look_at(const Section& section, const unsigned l
 // `chunks` blocks for each section, where `chunks` is that of the longest; blocks along y for windows of parts.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
 look(const Section* __restrict__ sections, const unsigned int chunks, const unsigned int parts, const unsigned int mask,
-#if THERMOMETERS
-     const Part* __restrict__ thermometers, const double* __restrict__ temperatures, const double* __restrict__ rises,
-#endif
-     Statistics* __restrict__ partial)
+     TABLE_PARAMETERS Statistics* __restrict__ partial)
 {
     const Section section = sections[blockIdx.x / chunks];
     const unsigned long long chunk = (unsigned long long)(blockIdx.x % chunks) * CHUNK;
     if (chunk > 0 && chunk >= section.count) return;
-#if !LABELLED
-    look_at(section, chunk, partial + blockIdx.x);
-#elif THERMOMETERS
-    look_at(section, chunk, parts, mask, thermometers, temperatures, rises, partial + (size_t)blockIdx.x * parts);
-#else
-    look_at(section, chunk, parts, mask, partial + (size_t)blockIdx.x * parts);
-#endif
+    look_at(section, chunk, parts, mask, TABLES partial + (size_t)blockIdx.x * parts);
 }
 
 // Combines the chunks of a section; one warp for each part.

@@ -1,0 +1,129 @@
+"""A team of several processes that MPI started.
+
+No call waits without a deadline: requests are polled, and :mod:`heatsim.parallel.watch` ends the job when a rank is
+dead or hangs. Large messages go as the bytes of arrays, small ones as pickled objects.
+"""
+
+import pickle
+import socket
+import time
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from heatsim.errors import RanksError
+from heatsim.parallel.team import Parcel, Team
+
+T = TypeVar("T")
+
+# A rank that gives signs of life may keep the others waiting this long, in s, and this many times the longest time
+# between two of its calls so far.
+PATIENCE, TIMES_LONGEST = 600.0, 10.0
+
+_HEAD = 512  # bytes of the first message of an object: its length, and its start
+_LENGTH = 8
+_AT_ONCE = 50  # looks at requests before the first pause
+_LONGEST_PAUSE = 1e-3
+
+
+class MpiTeam(Team):
+    """The ranks of an MPI communicator.
+
+    Args:
+        communicator: of mpi4py; this team alone uses it.
+    """
+
+    def __init__(self, communicator: Any) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._communicator = communicator
+        self.rank, self.size = communicator.rank, communicator.size
+        self.hosts: list[str] = []
+        self._called = time.monotonic()
+        self._longest = 0.0
+        self.hosts = self.gathered(socket.gethostname())
+        here = [rank for rank, host in enumerate(self.hosts) if host == self.hosts[self.rank]]
+        self.local_rank, self.local_size = here.index(self.rank), len(here)
+
+    def broadcast(self, value: T) -> T:
+        """The value of rank 0. Collective."""
+        content = pickle.dumps(value) if self.rank == 0 else b""
+        head = self._head(content)
+        self._wait([self._communicator.Ibcast([head, self._mpi.BYTE], 0)])
+        length = _length(head)
+        rest = np.empty(max(0, length - len(head) + _LENGTH), np.uint8)
+        if rest.size:
+            if self.rank == 0:
+                rest[:] = np.frombuffer(content, np.uint8)[_HEAD - _LENGTH :]
+            self._wait([self._communicator.Ibcast([rest, self._mpi.BYTE], 0)])
+        # Rank 0 takes what was sent too: all ranks have equal objects, none shares parts with others.
+        found: T = pickle.loads(_joined(head, rest, length))
+        return found
+
+    def gathered(self, value: T) -> list[T]:
+        """The values of all ranks, in the order of the ranks. Collective."""
+        content = pickle.dumps(value)
+        heads = np.empty((self.size, _HEAD), np.uint8)
+        byte = self._mpi.BYTE
+        self._wait([self._communicator.Iallgather([self._head(content), byte], [heads, byte])])
+        lengths = [_length(head) for head in heads]
+        counts = [max(0, length - _HEAD + _LENGTH) for length in lengths]
+        places = [sum(counts[:rank]) for rank in range(self.size)]
+        rests = np.empty(sum(counts), np.uint8)
+        if rests.size:
+            mine = np.frombuffer(content, np.uint8)[_HEAD - _LENGTH :]
+            self._wait([self._communicator.Iallgatherv([mine, byte], [rests, (counts, places), byte])])
+        return [
+            pickle.loads(_joined(head, rests[place : place + count], length))
+            for head, place, count, length in zip(heads, places, counts, lengths, strict=True)
+        ]
+
+    def exchange(self, sent: Sequence[Parcel], received: Sequence[Parcel]) -> None:
+        """Send arrays to other ranks and fill arrays with what they send; returns when all of it is done."""
+        communicator, byte = self._communicator, self._mpi.BYTE
+        requests = [communicator.Irecv([each.array, byte], each.peer, each.mark) for each in received]
+        requests += [communicator.Isend([each.array, byte], each.peer, each.mark) for each in sent]
+        self._wait(requests)
+
+    def branch(self) -> "MpiTeam":
+        """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
+        return MpiTeam(self._communicator.Dup())
+
+    def _head(self, content: bytes) -> Any:
+        """The first message of an object: its length in bytes, and its first bytes."""
+        start = content[: _HEAD - _LENGTH]
+        return np.frombuffer(len(content).to_bytes(_LENGTH, "little") + start.ljust(_HEAD - _LENGTH), np.uint8).copy()
+
+    def _wait(self, requests: Sequence[Any]) -> None:
+        """Wait until all requests are done.
+
+        Raises:
+            RanksError: other ranks live, but do not come to their part of this call.
+        """
+        began = time.monotonic()
+        self._longest = max(self._longest, began - self._called)
+        looks, pause, requests = 0, 1e-5, list(requests)
+        while not self._mpi.Request.Testall(requests):
+            looks += 1
+            if looks > _AT_ONCE:
+                time.sleep(pause)
+                pause = min(1.2 * pause, _LONGEST_PAUSE)
+                patience = max(PATIENCE, TIMES_LONGEST * self._longest)
+                if time.monotonic() - began > patience:
+                    raise RanksError(
+                        f"rank {self.rank} on {self.hosts[self.rank]} waited {patience:.0f} s for the other ranks, "
+                        "which live but do not go on"
+                    )
+        self._called = time.monotonic()
+
+
+def _length(head: Any) -> int:
+    return int.from_bytes(head[:_LENGTH].tobytes(), "little")
+
+
+def _joined(head: Any, rest: Any, length: int) -> bytes:
+    """The bytes of an object from its first message and the rest."""
+    content: bytes = head[_LENGTH:].tobytes() + rest.tobytes()
+    return content[:length]

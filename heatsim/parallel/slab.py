@@ -13,6 +13,7 @@ is wrong, after n steps n planes are. Before that reaches its own planes the ran
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Slab:
         planes: number of planes of the whole grid.
         first, last: the rank's own planes are ``first`` … ``last`` − 1 of the whole grid.
         below, above: number of halo planes at the lower and the upper cut; 0 where there is no cut.
+        ring: whether the slabs of all ranks form a ring: the z axis is periodic, and cut.
     """
 
     planes: int
@@ -44,6 +46,7 @@ class Slab:
     last: int
     below: int = 0
     above: int = 0
+    ring: bool = False
 
     @classmethod
     def whole(cls, planes: int) -> "Slab":
@@ -86,11 +89,6 @@ class Slab:
         return self.below > 0, self.above > 0
 
     @property
-    def is_cut_across_ends(self) -> bool:
-        """Whether a halo lies beyond a periodic face of the whole grid."""
-        return self.start < 0 or self.start + self.depth > self.planes
-
-    @property
     def step_shift(self) -> int:
         """What is added to the number of a step so that stochastic rounding is that of the whole grid."""
         return self.start * _HASH_OF_PLANES * pow(_HASH_OF_STEPS, -1, _WORDS) % _WORDS
@@ -128,21 +126,26 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1) -> Sequenc
     Raises:
         TooManyRanksError: a rank would have fewer than HALO planes.
     """
-    if ranks == 1:
-        return [Slab.whole(planes)]
-    cuts = [min(round(planes * rank / ranks / group) * group, planes) for rank in range(ranks)] + [planes]
-    if min(np.diff(cuts)) < HALO:
-        most = max((n for n in range(1, ranks) if _fits(planes, n, group)), default=1)
+    cuts = _cuts(planes, ranks, group)
+    if not _fit(cuts):
+        most = max(n for n in range(1, ranks) if _fit(_cuts(planes, n, group)))
         raise TooManyRanksError(
             f"a grid with {planes} planes along z can be divided among at most {most} ranks, each with at least "
             f"{max(HALO, group)} planes; got {ranks} ranks"
         )
+    if ranks == 1:
+        return [Slab.whole(planes)]
     return [
-        Slab(planes, first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1))
-        for rank, (first, last) in enumerate(zip(cuts[:-1], cuts[1:], strict=True))
+        Slab(planes, first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1), periodic)
+        for rank, (first, last) in enumerate(pairwise(cuts))
     ]
 
 
-def _fits(planes: int, ranks: int, group: int) -> bool:
-    cuts = [min(round(planes * rank / ranks / group) * group, planes) for rank in range(ranks)] + [planes]
-    return ranks == 1 or min(np.diff(cuts)) >= HALO
+def _cuts(planes: int, ranks: int, group: int) -> list[int]:
+    """The first plane of each rank, and the number of planes."""
+    return [min(round(planes * rank / ranks / group) * group, planes) for rank in range(ranks)] + [planes]
+
+
+def _fit(cuts: list[int]) -> bool:
+    """Whether each of several ranks can give its neighbours HALO planes."""
+    return len(cuts) == 2 or min(last - first for first, last in pairwise(cuts)) >= HALO

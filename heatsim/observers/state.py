@@ -191,7 +191,7 @@ class RunState:
             self.writer.wait()
             if copied and self._room is None:
                 try:
-                    self._room = self.field.device.xp.empty_like(self.field.deviation)
+                    self._room = self.field.device.xp.empty_like(self.field.own)
                 except MemoryError:
                     self.copies = copied = False
             self._copy = (self.step, FieldCopy(self.field, self._room if copied else None))

@@ -9,7 +9,6 @@ from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Parcel, Team
 
 ALWAYS = 1 << 62
-_UP, _DOWN = 0, 1  # marks of parcels
 
 
 class Halo:
@@ -45,17 +44,30 @@ class Halo:
 
     def exchange(self, values: Any) -> None:
         """Replace the halo planes of an array by the own planes of the neighbours. Collective."""
-        slab, team, own = self.slab, self.team, self.slab.own
-        sent, received = [], []
-        for halo, edge, step, mark, other in (
-            (slice(0, own.start), slice(own.start, own.start + HALO), -1, _DOWN, _UP),
-            (slice(own.stop, slab.depth), slice(own.stop - HALO, own.stop), 1, _UP, _DOWN),
-        ):
-            if halo.stop > halo.start:
-                peer = (team.rank + step) % team.size
-                sent.append(Parcel(peer, mark, np.ascontiguousarray(self._device.to_host(values[edge]))))
-                room = np.empty((HALO, *values.shape[1:]), values.dtype)
-                received.append((halo, Parcel(peer, other, room)))
-        team.exchange(sent, [parcel for _, parcel in received])
-        for halo, parcel in received:
-            values[halo] = self._device.xp.asarray(parcel.array)
+        own, to_host = self.slab.own, self._device.to_host
+        edges = values[own.start : own.start + HALO], values[own.stop - HALO : own.stop]
+        below, above = self.swap(*(to_host(edge) if is_cut else None for edge, is_cut in zip(edges, self.slab.cut)))
+        if below is not None:
+            values[: own.start] = self._device.xp.asarray(below)
+        if above is not None:
+            values[own.stop :] = self._device.xp.asarray(above)
+
+    def swap(self, lowest: Any, highest: Any) -> tuple[Any, Any]:
+        """Give arrays to the neighbours and take theirs. Collective.
+
+        Args:
+            lowest: on the host, for the rank below; not used where there is none.
+            highest: of the same shape, for the rank above.
+
+        Returns:
+            What the rank below and the rank above gave; None where there is none.
+        """
+        team, found, sent, received = self.team, [None, None], [], []
+        for side, (is_cut, array) in enumerate(zip(self.slab.cut, (lowest, highest), strict=True)):
+            if is_cut:
+                peer = (team.rank + 2 * side - 1) % team.size
+                found[side] = np.empty_like(array)
+                sent.append(Parcel(peer, side, np.ascontiguousarray(array)))
+                received.append(Parcel(peer, 1 - side, found[side]))
+        team.exchange(sent, received)
+        return found[0], found[1]

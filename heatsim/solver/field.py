@@ -179,6 +179,20 @@ class Field:
             temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
         return temperature if self.slab.alone else np.concatenate(self.team.gathered(temperature))
 
+    def beside(self) -> dict[int, NDArray[np.float64]]:
+        """Temperatures in K of the planes next to the own ones, shape (1, ny, nx) each. Collective.
+
+        They are found by their number in the whole grid. There are none in a run on one rank.
+        """
+        edges = []
+        for plane in (0, self.slab.count - 1) if any(self.slab.cut) else ():
+            place = slice(plane, plane + 1)
+            found = self.device.to_host(self.degrees(self.own[place], place))
+            edges.append(found.astype(np.float64) + self.reference)
+        below, above = self.halo.swap(*edges) if edges else (None, None)
+        numbers = (self.slab.first - 1) % self.slab.planes, self.slab.last % self.slab.planes
+        return {number: of for number, of in zip(numbers, (below, above), strict=True) if of is not None}
+
     def temperatures_of(self, values: Any, planes: Any) -> Any:
         """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
 

@@ -1,6 +1,7 @@
 """Slabs on several ranks give the bits of the whole grid: the field, the ledger, what observers read."""
 
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,17 @@ import numpy as np
 import pytest
 from thread_team import on_ranks
 
+from heatsim.observers.parts import ContactFlows, RegionHeats
+from heatsim.observers.regions import RegionStatistic
+from heatsim.observers.snapshots import heat_flux_in_own_planes
 from heatsim.observers.state import RunState
 from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.scenario import load, parse
+from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.make_stepper import make_stepper
 
 STEPS = 23
@@ -38,8 +44,11 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
 
 
 def same(problem: HeatProblem, ranks: int) -> None:
-    alone = found(problem, ALONE)
-    for team in on_ranks(ranks, lambda team: found(problem, team)):
+    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+
+
+def equal(alone: dict[str, Any], ranks: list[dict[str, Any]]) -> None:
+    for team in ranks:
         assert alone.keys() == team.keys()
         for name, value in alone.items():
             if isinstance(value, np.ndarray):
@@ -154,3 +163,60 @@ method = "euler"
 @pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
 def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
     same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)
+
+
+def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    """What observers read of a run."""
+    state = stepped(problem, team)
+    field, numbers, scenario = state.field, dict[str, Any](), problem.scenario
+    for probe in scenario.probes:
+        if probe.statistic is not None:
+            numbers[probe.name] = RegionStatistic(probe, state).of(field, state.time)
+    points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
+    numbers["points"] = points.of(field.points(*points.cells).temperatures(), state.step)
+    of = state.statistics
+    numbers |= {"heat": of.heat(), "absolute heat": of.heat(absolute=True), "mean": of.mean()}
+    numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
+    numbers |= {"by type": np.array(of.extremes_by_type()), "lowest": of.lowest_cell(0), "coldest": field.coldest()}
+    numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
+    numbers["change"] = field.statistics(field.own * 0.5).largest_change
+    numbers["T"] = field.temperature()
+    copy = FieldCopy(field)
+    numbers["flux"] = np.concatenate(field.team.gathered(np.concatenate(list(heat_flux_of(state, copy)))))
+    return numbers
+
+
+def heat_flux_of(state: RunState, field_copy: FieldCopy) -> Iterator[Any]:
+    return heat_flux_in_own_planes(state.problem, state.step, field_copy, state.field.beside())
+
+
+PROBES = """
+[[probes]]
+name = "hot length"
+statistic = "extent_z"
+threshold = 335.0
+[[probes]]
+name = "mean"
+statistic = "mean"
+[[probes]]
+name = "liquid"
+region = "ball"
+statistic = "liquid_fraction"
+[[probes]]
+name = "hot ball"
+region = "ball"
+statistic = "extent_z"
+threshold = 336.0
+[[probes]]
+name = "long line"
+line = { from = [0.001, 0.009, 0.0], to = [0.011, 0.0075, 0.015], count = 9 }
+[output]
+region_heat = true
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND + PROBES], ids=["everything", "around"])
+def test_what_observers_read(ranks: int, text: str) -> None:
+    problem = problem_of(text, solver={"device": "cpu"})
+    equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(problem, team)))

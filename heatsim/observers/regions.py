@@ -155,7 +155,7 @@ class Extent:
             else:
                 edges.append(np.full((1, y.stop - y.start, x.stop - x.start), np.nan))
         below, above = field.halo.swap(*edges)
-        return (None if of_neighbour is None else xp.asarray(of_neighbour) for of_neighbour in (below, above))
+        return None if below is None else xp.asarray(below), None if above is None else xp.asarray(above)
 
     def _excess(self, field: Field, place: Any) -> Any:
         """T − limit in K at an index of the field in own planes of the box; NaN in other cells than those of the region."""

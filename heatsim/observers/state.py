@@ -49,12 +49,13 @@ class RunState:
 
     Attributes:
         problem: the numbers of the scenario.
+        part: the problem of the planes that this rank steps; ``problem`` in a run on one rank.
         field: the temperatures after ``step`` steps; device work up to there is done.
         ledger: the heat through the faces up to there.
         folder: where the run writes.
         step: number of steps done.
         statistics: heat, extremes and means of the field.
-        arrays: the body's arrays on the field's device.
+        arrays: the arrays of ``part`` on the field's device.
         initial_heat: Σ ρ·cp·V·(T − T_ref) in J at step 0.
         energy_bound: how large the residual of the energy balance may be; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
@@ -70,6 +71,7 @@ class RunState:
     """
 
     problem: HeatProblem
+    part: HeatProblem
     field: Field
     ledger: Ledger
     statistics: FieldStatistics

@@ -6,6 +6,8 @@ import numpy as np
 
 from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import HALO
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
@@ -69,14 +71,15 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         deviation = saved.arrays["deviation"]
         if deviation.shape != state.field.grid.shape:
             raise ValueError(f"deviations of shape {deviation.shape}")
-        state.field.load_deviations(deviation)
+        slab = plan.part.slab
+        state.field.load_deviations(deviation[slab.first : slab.last])
         state.ledger.restore(saved.arrays)
         state.step = int(saved.values["step"])
         state.initial_heat = float(saved.values["initial_heat"])
         state.wall_time = float(saved.values["wall_time"])
         state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:
-            before = plan.device.xp.asarray(saved.arrays["compared"])
+            before = plan.device.xp.asarray(saved.arrays["compared"][slab.first : slab.last])
             state.compared = (int(saved.values["compared_step"]), before)
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
@@ -145,9 +148,13 @@ def _method(
 def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
     problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy
-    field = Field(plan.device, problem.grid, problem.precision, reference)
-    ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
-    arrays = composite_arrays(problem, field)
-    field.thermometer = make_thermometer(problem, field, arrays.body.cells)
-    statistics = FieldStatistics(problem, field, arrays.body.cells)
-    return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)
+    part, team = plan.part, plan.team
+    # Halo planes beyond a periodic face get the random numbers of other planes.
+    most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
+    field = Field(plan.device, problem.grid, problem.precision, reference, Halo(part.slab, team, plan.device, most))
+    ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
+    arrays = composite_arrays(part, field)
+    cells = arrays.body.cells[part.slab.own] if arrays.body.cells.size else arrays.body.cells
+    field.thermometer = make_thermometer(problem, field, cells)
+    statistics = FieldStatistics(problem, field, cells)
+    return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

@@ -10,9 +10,11 @@ from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import ADVICE, size
+from heatsim.run.ranks import divide
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
@@ -39,6 +41,8 @@ class Plan:
         disk_bytes: largest disk space of fields, tables and checkpoints at any time.
         fields: number of fields written.
         rows: number of probe and energy rows.
+        team: the ranks that do the run; bytes are those of this rank.
+        part: the problem of the planes that this rank steps; ``problem`` in a run on one rank.
     """
 
     problem: HeatProblem
@@ -50,18 +54,22 @@ class Plan:
     disk_bytes: int
     fields: int
     rows: int
+    team: Team
+    part: HeatProblem
 
     @classmethod
-    def of(cls, problem: HeatProblem) -> "Plan":
-        """The plan of a run of ``problem``.
+    def of(cls, problem: HeatProblem, team: Team = ALONE) -> "Plan":
+        """The plan of a run of ``problem`` by the ranks of a team.
 
         Raises:
             DeviceError: the device or the kernel of the scenario is not available.
+            ScenarioError: several ranks cannot do this run.
         """
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
-        needed = device_bytes.of_run(problem, kernel)
+        part = divide(problem, team)
+        needed = device_bytes.of_run(part, kernel)
         solver_bytes = steady_state.device_bytes(problem) if scenario.steady else 0
         if scenario.time.method == "implicit":
             solver_bytes = field_stages.device_bytes(problem)
@@ -95,6 +103,8 @@ class Plan:
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
+            team=team,
+            part=part,
         )
 
     @property

@@ -247,7 +247,7 @@ class Simulation:
         if self.state.method is not None:
             return self.state.method
         return make_stepper(
-            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel),
+            *(self.state.part, self.state.field, self.state.ledger, self.plan.kernel),
             step=self.state.step,
             tuned=self.plan.tuned,
             arrays=self.state.arrays,

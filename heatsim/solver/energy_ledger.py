@@ -17,10 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import statistics_of_each
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
+from heatsim.solver.slab_sums import (
+    BEAM_SUMS,
+    EXPOSED_SUMS,
+    FACE_SUMS,
+    PART_SUMS,
+    SHAPES_OF_NOTHING,
+    SlabSums,
+    shapes_of_sums,
+)
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
 # interruption changes no bit.
@@ -28,29 +37,7 @@ STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
 
-FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
-BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
-# All sums, with the shapes that they have where nothing is entered.
-_NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
-    EXPOSED_SUMS: (0,),
-    PART_SUMS: (0,),
-}
-
 Array = NDArray[np.float64]
-
-
-def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
-    """The shapes of the sums that a problem needs, by the names that checkpoints give them."""
-    beams, shapes = problem.sources.beam_faces(), dict[str, tuple[int, ...]]()
-    for face in range(6):
-        if problem.open_faces[face]:
-            shapes[FACE_SUMS[face]] = problem.grid.face_shape(face)
-        if face in beams:
-            shapes[BEAM_SUMS[face]] = problem.grid.face_shape(face)
-    shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
-    shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
-    return shapes
 
 
 class Ledger:
@@ -64,18 +51,27 @@ class Ledger:
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
     """
 
-    def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
-        """Sums of zero; empty ones unless ``enabled``."""
+    def __init__(self, device: Device, problem: HeatProblem, enabled: bool, team: Team = ALONE) -> None:
+        """Sums of zero; empty ones unless ``enabled``.
+
+        Args:
+            device: of the sums.
+            problem: what the kernels step; of several ranks the problem of this rank's slab.
+            enabled: whether heat is recorded.
+            team: the ranks. Then the sums here are those of the slab with its halos; what comes from all of them is
+                collective.
+        """
         shapes = shapes_of_sums(problem) if enabled else {}
-        self._layout = SumLayout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
+        self._layout = SumLayout({name: shape for name, shape in shapes.items() if prod(shape)})
+        self._slabs = SlabSums(problem, team, enabled)
         self._values: Any = device.xp.zeros(self._layout.size)
-        empty = {name: device.xp.zeros(shape) for name, shape in _NAMES.items()}
+        empty = {name: device.xp.zeros(shape) for name, shape in SHAPES_OF_NOTHING.items()}
         self._sums = empty | self._layout.views(self._values)
         self.faces = tuple(self._sums[name] for name in FACE_SUMS)
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
-        self._problem = problem
+        self._problem = problem.whole
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._totals: list[tuple[float, float]] | None = None
@@ -85,8 +81,8 @@ class Ledger:
 
     @property
     def recorded(self) -> bool:
-        """Whether it sums anything."""
-        return self._layout.size > 0
+        """Whether it sums anything, on this rank or on another."""
+        return bool(self._slabs.shapes)
 
     @property
     def nbytes(self) -> int:
@@ -160,10 +156,10 @@ class Ledger:
                 heat, its_magnitude = self._heat_of_cells(face, per_cell, patches)
             through.append(heat)
             magnitude += its_magnitude
-            if self.beams[face].size:
+            if self._slabs.has(BEAM_SUMS[face]):
                 beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
         void = 0.0
-        if self.exposed.size:
+        if self._slabs.has(EXPOSED_SUMS):
             cells = np.unravel_index(problem.materials.weighted_surfaces.cells, problem.grid.shape)
             of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
@@ -173,7 +169,7 @@ class Ledger:
     def _heat_of_cells(self, face: int, per_cell: Array, patches: dict[int, float]) -> tuple[float, float]:
         """Heat in J through a face of several materials or conditions, and Σ |heat of its cells|; adds to patches."""
         boundary = self._problem.boundary
-        if not self.faces[face].size:
+        if not self._slabs.has(FACE_SUMS[face]):
             return 0.0, 0.0
         heat = self._per_cell(FACE_SUMS[face]) * per_cell
         if boundary.maps[face].size:
@@ -227,13 +223,12 @@ class Ledger:
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
         """Other sums in the form in which :meth:`save` gives those of this ledger."""
-        saved = {name: self._device.to_host(values) for name, values in sums.surfaces.items()}
-        return saved | {"ledger_sources": np.array([0.0, sums.sources])}
+        return self._whole(sums.surfaces) | {"ledger_sources": np.array([0.0, sums.sources])}
 
     def save(self) -> dict[str, NDArray[np.float64]]:
-        """The sums by face name, on the host."""
-        saved = {name: self._device.to_host(sums) for name, sums in self._sums.items() if sums.size}
-        saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried_sums().items()}
+        """The sums of the whole grid by face name, on the host."""
+        saved = self._whole({name: sums for name, sums in self._sums.items() if sums.size})
+        saved |= {f"{name}_carried": sums for name, sums in self._whole(self._carried_sums()).items()}
         if self._sources_step or self._sources_heat:
             saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
         return saved
@@ -243,11 +238,11 @@ class Ledger:
         self.changed()
         for name, sums in self._sums.items():
             if sums.size:
-                sums[...] = self._device.xp.asarray(arrays[name])
-        if any(f"{name}_carried" in arrays for name in self._layout.shapes):
+                self._slabs.put(self._device.xp, name, sums, arrays[name])
+        if any(f"{name}_carried" in arrays for name in self._slabs.shapes):
             self._carried = self._device.xp.zeros(self._layout.size)
             for name, carried in self._carried_sums().items():
-                carried[...] = self._device.xp.asarray(arrays[f"{name}_carried"])
+                self._slabs.put(self._device.xp, name, carried, arrays[f"{name}_carried"])
         if "ledger_sources" in arrays:
             self._sources_step, self._sources_heat = (
                 int(arrays["ledger_sources"][0]),
@@ -255,22 +250,33 @@ class Ledger:
             )
 
     def _face_parts(self) -> list[list[Any]]:
-        """For each face the arrays whose sum is the heat through it."""
-        carried = self._carried_sums()
+        """For each face of the whole grid the arrays whose sum is the heat through it."""
+        entered, carried = dict(zip(FACE_SUMS, self.faces, strict=True)), self._carried_sums()
+        if not self._slabs.alone:
+            xp = self._device.xp
+            entered, carried = (
+                {name: xp.asarray(sums) for name, sums in self._whole(of).items()} for of in (entered, carried)
+            )
         return [
-            [part for part in (sums, carried.get(f"ledger_{name}")) if part is not None and part.size]
-            for name, sums in zip(FACES, self.faces, strict=True)
+            [part for part in (entered.get(name), carried.get(name)) if part is not None and part.size]
+            for name in FACE_SUMS
         ]
 
     def _carried_sums(self) -> dict[str, Any]:
         """The sums that were carried over, by name; empty if none were."""
         return {} if self._carried is None else self._layout.views(self._carried)
 
+    def _whole(self, sums: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+        """Sums of the whole grid on the host, from those of this rank. Collective."""
+        return self._slabs.whole({name: self._device.to_host(of) for name, of in sums.items()})
+
     def _per_cell(self, name: str) -> Array:
-        """The sum of each cell since the start, on the host."""
-        entered: Array = self._device.to_host(self._sums[name])
+        """The sum of each cell of the whole grid since the start, on the host."""
+        entered: Array = self._whole({name: self._sums[name]})[name]
+        if self._carried is None:
+            return entered
         carried = self._carried_sums()
-        return entered + self._device.to_host(carried[name]) if name in carried else entered
+        return entered + self._whole({name: carried[name]} if name in carried else {})[name]
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import first_of_each
-from heatsim.kernels.reductions.fused import Statistics, statistics, statistics_of_each
+from heatsim.kernels.reductions.fused import Statistics, combined, statistics, statistics_of_each
 from heatsim.kernels.reductions.gather import gather
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -30,7 +33,7 @@ class Points:
     """Some cells of a field that are read repeatedly.
 
     Attributes:
-        cells: their indices in the flattened field, on its device, int64.
+        cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
     """
 
     def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
@@ -38,43 +41,57 @@ class Points:
         self._field = field
         self._shape = x.shape
         self._places = (x, y, z)
-        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
+        held = field.slab.holds(z)
+        own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
+        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
+        self._held = np.flatnonzero(held)
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; one gather on the device."""
+        """Temperatures in K, in the shape of the index arrays; one gather on the device. Collective."""
         field = self._field
         if field.thermometer is not None:
             return field.cells(*self._places)
         if field.device.backend == "cpu":
-            self.found = field.deviation.reshape(-1)[self.cells]
+            self.found = field.own.reshape(-1)[self.cells]
         elif self.found is None:
-            (self.found,) = gather(field.device, [(field.deviation, self.cells)])
+            (self.found,) = gather(field.device, [(field.own, self.cells)])
         assert self.found is not None
-        return self.found.reshape(self._shape).astype(np.float64) + field.reference
+        found = field.joined(self._held, self.found, self._shape)
+        return found.astype(np.float64) + field.reference
 
 
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
+
+    If several ranks do a run, each has some planes of the field: its own ones, and halos beside them. Indices count
+    in the own planes, unless a method says otherwise. Sums, extremes and cells are those of the whole field, equal on
+    all ranks; these methods are collective.
 
     If materials vary with temperature, the buffers hold contents instead of deviations (heatsim/physics/enthalpy.py).
     Use the methods of this class to get temperatures.
 
     Attributes:
         device: the device of the buffers.
-        grid: the cells.
+        grid: the cells of the whole field.
+        halo: the planes that this rank has, and those of its neighbours; all planes in a run on one rank.
         reference: the reference temperature in K, constant for a run.
-        deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
+        deviation: the current values in K of own planes and halos, a device array of shape (planes, ny, nx), float32
+            or float64.
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
     """
 
-    def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
+    def __init__(
+        self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None
+    ) -> None:
         self.device = device
         self.grid = grid
+        self.halo = halo or Halo(Slab.whole(grid.shape[0]), ALONE, device)
         self.reference = reference
-        self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
-        self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
+        shape = (self.slab.depth, *grid.shape[1:])
+        self.deviation: Any = device.xp.empty(shape, dtype=precision)
+        self.spare: Any = device.xp.empty(shape, dtype=precision)
         self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
         self._coldest: int | None = None
@@ -84,6 +101,21 @@ class Field:
     def precision(self) -> str:
         """The precision of the values, "float32" or "float64"."""
         return str(self.deviation.dtype)
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that this rank has."""
+        return self.halo.slab
+
+    @property
+    def team(self) -> Team:
+        """The ranks that have the field."""
+        return self.halo.team
+
+    @property
+    def own(self) -> Any:
+        """The current values of the own planes, a part of ``deviation``."""
+        return self.deviation[self.slab.own]
 
     def of(self, deviation: Any) -> "Field":
         """A field of other values on the same grid, which shares nothing else that changes."""
@@ -113,17 +145,23 @@ class Field:
         """Set the field.
 
         Args:
-            slabs: the whole grid as pairs (first z index, temperatures in K).
+            slabs: planes of the whole grid as pairs (first z index in the whole grid, temperatures in K); others than
+                own planes are left out.
             contents: a function from first z index and deviations in K to the values of the buffers.
         """
+        own, first_own, last_own = self.own, self.slab.first, self.slab.last
         for first, slab in slabs:
-            planes = contents(first, slab - self.reference).astype(self.precision)
-            self.deviation[first : first + len(slab)] = self.device.xp.asarray(planes)
+            low, high = max(first, first_own), min(first + len(slab), last_own)
+            if low < high:
+                planes = contents(low, slab[low - first : high - first] - self.reference).astype(self.precision)
+                own[low - first_own : high - first_own] = self.device.xp.asarray(planes)
+        self.halo.stale()
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the values of a checkpoint, bit for bit, or to one value for all cells; in K."""
-        self.deviation[...] = self.device.xp.asarray(deviation)
+        """Set the own planes to the values of a checkpoint, bit for bit, or to one value for all cells; in K."""
+        self.own[...] = self.device.xp.asarray(deviation)
+        self.halo.stale()
         self.changed()
 
     def degrees(self, values: Any, place: Any) -> Any:
@@ -131,14 +169,15 @@ class Field:
         return values if self.thermometer is None else self.thermometer(values, place)
 
     def temperature(self) -> NDArray[np.float64]:
-        """Temperatures in K on the host, shape (nz, ny, nx), float64."""
-        temperature = np.empty(self.grid.shape)
+        """Temperatures in K of the whole field on the host, shape (nz, ny, nx), float64. Collective."""
+        own = self.own
+        temperature = np.empty(own.shape)
         count = max(1, _CELLS_AT_ONCE // temperature[0].size)
         for first in range(0, len(temperature), count):
             planes = slice(first, min(first + count, len(temperature)))
-            deviation = self.degrees(self.deviation[planes], planes)
+            deviation = self.degrees(own[planes], planes)
             temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
-        return temperature
+        return temperature if self.slab.alone else np.concatenate(self.team.gathered(temperature))
 
     def temperatures_of(self, values: Any, planes: Any) -> Any:
         """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
@@ -155,12 +194,12 @@ class Field:
         """Sums, extremes and number of non-finite values of the buffer, in one pass; stored until the field changes.
 
         Args:
-            before: a device array like ``deviation``, to find the largest change since then too, in another pass.
+            before: a device array like ``own``, to find the largest change since then too, in another pass.
         """
         if before is not None:
-            return statistics(self.device, self.deviation, before)
+            return combined(self.team.gathered(statistics(self.device, self.own, before)))
         if self._statistics is None:
-            self._statistics = statistics(self.device, self.deviation)
+            self._statistics = combined(self.team.gathered(statistics(self.device, self.own)))
         return self._statistics
 
     def total(self) -> float:
@@ -177,9 +216,13 @@ class Field:
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
     def coldest(self) -> int:
-        """The index in the flattened field of the first cell with the lowest value; stored until the field changes."""
+        """The index in the flattened whole field of the first cell with the lowest value; stored until it changes."""
         if self._coldest is None:
-            (self._coldest,) = first_of_each(self.device, [self.deviation], [self.statistics().lowest])
+            lowest, own, found = self.statistics().lowest, self.own, None
+            if self.slab.alone or statistics(self.device, own).lowest == lowest:
+                (found,) = first_of_each(self.device, [own], [lowest])
+                found += self.slab.first * own[0].size
+            self._coldest = min(cell for cell in self.team.gathered(found) if cell is not None)
         return self._coldest
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
@@ -205,6 +248,22 @@ class Field:
 
     def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
         """Temperatures in K of the cells at three index arrays of equal shape; one gather on the device."""
-        xp = self.device.xp
-        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
-        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference
+        xp, held = self.device.xp, self.slab.holds(z)
+        place = (xp.asarray(z[held] - self.slab.first), xp.asarray(y[held]), xp.asarray(x[held]))
+        found = self.device.to_host(self.degrees(self.own[place], place))
+        return self.joined(np.flatnonzero(held), found, x.shape).astype(np.float64) + self.reference
+
+    def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Values of all ranks in one array of a shape. Collective.
+
+        Args:
+            held: the places in the flattened array whose values this rank has.
+            values: these values.
+            shape: of the whole array.
+        """
+        if self.slab.alone:
+            return values.reshape(shape)
+        whole = np.empty(shape, values.dtype)
+        for places, of_rank in self.team.gathered((held, values)):
+            whole.reshape(-1)[places] = of_rank
+        return whole

@@ -6,6 +6,7 @@ and the cell types, a few planes at a time.
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,12 @@ class FieldStatistics:
 
     If materials vary with temperature, the field holds contents in kelvins of the heat capacities in ``materials``.
 
+    If several ranks have the field, all methods are collective.
+
     Args:
         problem: the problem with the materials.
         field: the field.
-        cells: the type of each cell, one byte per cell, on the field's device; empty if there is one type.
+        cells: the type of each own cell, one byte per cell, on the field's device; empty if there is one type.
     """
 
     def __init__(self, problem: HeatProblem, field: Field, cells: Any) -> None:
@@ -45,10 +48,11 @@ class FieldStatistics:
         if self._fused:
             return float(self._capacities[0]) * (field.absolute_total() if absolute else field.total())
         total = 0.0
-        for planes in _slabs(field.deviation):
-            slab = abs(field.deviation[planes]) if absolute else field.deviation[planes]
+        own = field.own
+        for planes in _slabs(own):
+            slab = abs(own[planes]) if absolute else own[planes]
             total += (slab * self._capacities_of(planes)).sum(dtype=np.float64)
-        return float(total)
+        return fsum(field.team.gathered(float(total)))
 
     def _capacities_of(self, planes: slice) -> Any:
         """The heat capacities of the cells in some planes in J/K."""
@@ -84,19 +88,21 @@ class FieldStatistics:
         for slab in self._conducting():
             total += float(slab.sum(dtype=np.float64))
             count += slab.size
-        return total / count + field.reference
+        parts = field.team.gathered((total, count))
+        return fsum(total for total, _ in parts) / sum(count for _, count in parts) + field.reference
 
     def extremes_by_type(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lowest and the highest value in the buffer for each of several cell types; inf and −inf for void."""
         count = len(self._materials.types)
         lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
-        for planes in _slabs(self._field.deviation):
+        for planes in _slabs(self._field.own):
             for cell_type in range(count):
                 if cell_type != self._materials.void:
                     low, high = (self._of_type(planes, cell_type, fill) for fill in (np.inf, -np.inf))
                     lowest[cell_type] = min(lowest[cell_type], float(low.min()))
                     highest[cell_type] = max(highest[cell_type], float(high.max()))
-        return lowest, highest
+        parts = self._field.team.gathered((lowest, highest))
+        return np.min([low for low, _ in parts], axis=0), np.max([high for _, high in parts], axis=0)
 
     def lowest_cell(self, cell_type: int) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the lowest value in the buffer."""
@@ -105,13 +111,13 @@ class FieldStatistics:
         return number % nx, number // nx % ny, number // (nx * ny)
 
     def _coldest_of(self, cell_type: int) -> int:
-        best, number = np.inf, 0
-        for planes in _slabs(self._field.deviation):
+        own, first, best, number = self._field.own, self._field.slab.first, np.inf, 0
+        for planes in _slabs(own):
             slab = self._of_type(planes, cell_type, np.inf).reshape(-1)
             place = int(slab.argmin())
             if float(slab[place]) < best:
-                best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
-        return number
+                best, number = float(slab[place]), (first + planes.start) * own[0].size + place
+        return min(self._field.team.gathered((best, number)))[1]
 
     def _extremes(self) -> Extremes:
         """The lowest and highest T − T_ref in K, without void."""
@@ -119,19 +125,20 @@ class FieldStatistics:
         for slab in self._conducting():
             if slab.size:
                 lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return Extremes(lowest, highest)
+        parts = self._field.team.gathered((lowest, highest))
+        return Extremes(min(low for low, _ in parts), max(high for _, high in parts))
 
     def _conducting(self) -> Iterator[Any]:
         """T − T_ref in K of all cells except void, a few planes at a time."""
-        for planes in _slabs(self._field.deviation):
-            slab = self._field.degrees(self._field.deviation[planes], planes)
+        for planes in _slabs(self._field.own):
+            slab = self._field.degrees(self._field.own[planes], planes)
             if self._materials.void is not None:
                 slab = slab[self._cell_types(planes) != self._materials.void]
             yield slab
 
     def _of_type(self, planes: slice, cell_type: int, fill: float) -> Any:
         """Some planes with ``fill`` in cells of other types."""
-        slab = self._field.deviation[planes]
+        slab = self._field.own[planes]
         return self._field.device.xp.where(self._cell_types(planes) == cell_type, slab, slab.dtype.type(fill))
 
     def _cell_types(self, planes: slice) -> Any:

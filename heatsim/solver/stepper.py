@@ -73,9 +73,12 @@ class Stepper(ABC):
         self.field.changed()
         self._ledger.changed()
         while self.step < last:
-            most = min(self.arguments.steps_per_table, self.steps_to_carry)
+            halo = self.field.halo
+            most = min(self.arguments.steps_per_table, self.steps_to_carry, halo.most)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
+            halo.reach(self.field.deviation, until - self.step)
             self._advance(until)
+            halo.stepped(until - self.step)
             self.step = until
             self._carry()
 

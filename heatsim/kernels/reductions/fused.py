@@ -7,7 +7,7 @@ rounding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import ceil, inf
+from math import ceil, fsum, inf
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,21 @@ class Statistics:
     highest: float
     not_finite: int
     largest_change: float | None = None
+
+
+def combined(parts: Sequence[Statistics]) -> Statistics:
+    """The statistics of all values from those of several parts."""
+    if len(parts) == 1:
+        return parts[0]
+    changes = [part.largest_change for part in parts if part.largest_change is not None]
+    return Statistics(
+        total=fsum(part.total for part in parts),
+        absolute_total=fsum(part.absolute_total for part in parts),
+        lowest=min(part.lowest for part in parts),
+        highest=max(part.highest for part in parts),
+        not_finite=sum(part.not_finite for part in parts),
+        largest_change=max(changes) if changes else None,
+    )
 
 
 def statistics(device: Device, values: Any, before: Any = None) -> Statistics:

@@ -17,7 +17,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times

@@ -1,0 +1,28 @@
+"""How a run is divided among ranks, and which runs are done on one rank only."""
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.parallel.slab import TooManyRanksError, slabs
+from heatsim.parallel.team import Team
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.slab_problem import on_slab
+
+_METHODS = ("euler",)
+
+
+def divide(problem: HeatProblem, team: Team) -> HeatProblem:
+    """The problem of the planes that a rank of ``team`` steps.
+
+    Raises:
+        ScenarioError: the method runs on one rank only, or the grid has too few planes.
+    """
+    if team.size == 1:
+        return problem
+    scenario = problem.scenario
+    if scenario.time.method not in _METHODS:
+        message = f"\"{scenario.time.method}\" runs on one rank; leave out --ranks, or take \"euler\""
+        raise ScenarioError(scenario.path, [Mistake("time.method", message)])
+    try:
+        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2])
+    except TooManyRanksError as error:
+        raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
+    return on_slab(problem, found[team.rank])

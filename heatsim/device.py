@@ -89,6 +89,26 @@ def choose(requested: str) -> Device:
         raise
 
 
+def choose_gpu(number: int) -> None:
+    """Take the GPU of this number, counted from 0 and modulo their count, as the one of this process, if there is any.
+
+    Works for the thread that calls it.
+    """
+    try:
+        device = choose("auto")
+    except DeviceError:
+        return
+    if device.backend == "cuda":
+        device.xp.cuda.Device(number % count_gpus()).use()
+        _cuda.cache_clear()  # its name may differ
+
+
+def count_gpus() -> int:
+    """The number of GPUs that this process may use; 0 without a working one."""
+    device = choose("auto")
+    return int(device.xp.cuda.runtime.getDeviceCount()) if device.backend == "cuda" else 0
+
+
 def host_memory() -> int:
     """Host memory available without swapping, in bytes; the physical size if the system does not report it."""
     import os

@@ -7,9 +7,20 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Folder, Kernel, Overrides, Precision, Quiet, Scenario, all_overrides
+from heatsim.commands.options import (
+    Device,
+    Folder,
+    Kernel,
+    Overrides,
+    Precision,
+    Quiet,
+    Ranks,
+    Scenario,
+    all_overrides,
+)
 from heatsim.commands.terminal import show_table, warn
-from heatsim.errors import HeatsimError
+from heatsim.errors import HeatsimError, RanksError
+from heatsim.parallel import job
 
 if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
@@ -31,25 +42,40 @@ def run(
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
+    ranks: Ranks = None,
     quiet: Quiet = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
+    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.scenario import load
 
-    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    changes = all_overrides(overrides, device, kernel, precision)
+    read = load(scenario, changes)
     target = output or Path("outputs") / scenario.stem
+    count = ranks_to_start(ranks, read)
+    if count > 1:
+        arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
+        return start_ranks(count, [*arguments, *["--overwrite"] * overwrite, *["--quiet"] * quiet], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
         from heatsim.run.simulation import Simulation
 
-        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet)
+        return _run(Simulation.from_model(read, target, overwrite=overwrite, team=job.join()), draw, quiet)
 
 
-def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
+def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
+    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.run.simulation import Simulation
 
-    simulation = Simulation.resume(folder)
+    if ranks is not None:
+        from heatsim.scenario import load
+        from heatsim.storage.folder import SCENARIO, require_run
+
+        count = ranks_to_start(ranks, load(require_run(folder) / SCENARIO))
+        if count > 1:
+            return start_ranks(count, ["resume", str(folder), *["--quiet"] * quiet], folder)
+    simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:
             print(f"{folder}: the run is complete; nothing to resume")
@@ -144,7 +170,7 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
     """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
-    if not scenario.output.figures:
+    if not scenario.output.figures or not job.is_first():
         return lambda: None
     if scenario.grid.cell_count > _PREPARED:
         from heatsim.render import render
@@ -162,7 +188,10 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     for warning in simulation.warnings:
         warn(warning)
     shown = len(simulation.warnings)
-    simulation.run(progress=not quiet)
+    simulation.run(progress=not quiet and job.is_first())
+    _end_together(simulation)
+    if not job.is_first():
+        return 0
     for warning in simulation.warnings[shown:]:
         warn(warning)
     if simulation.plan.problem.scenario.output.figures:
@@ -170,6 +199,15 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     if not quiet:
         show_table(summarise(simulation.folder))
     return 0
+
+
+def _end_together(simulation: "Simulation") -> None:
+    """Wait until all ranks have done their part of a run. Then rank 0 goes on alone."""
+    team = simulation.state.team
+    code, text = team.end(0, "")
+    if code:
+        raise RanksError(text)
+    team.leave(0)
 
 
 def _show(folder: Path, draw: Callable[[], object]) -> None:

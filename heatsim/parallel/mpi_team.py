@@ -14,6 +14,7 @@ import numpy as np
 
 from heatsim.errors import RanksError
 from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.watch import Watch, leave_failed
 
 T = TypeVar("T")
 
@@ -32,20 +33,33 @@ class MpiTeam(Team):
 
     Args:
         communicator: of mpi4py; this team alone uses it.
+        watch: of the team that this one is a branch of; a new team starts its own.
+
+    Attributes:
+        hosts: the machine of each rank.
     """
 
-    def __init__(self, communicator: Any) -> None:
+    def __init__(self, communicator: Any, watch: Watch | None = None) -> None:
         from mpi4py import MPI
 
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise RanksError(
+                f"{MPI.Get_library_version().splitlines()[0]}: does not let several threads send messages, which "
+                "heatsim needs to watch over its ranks; use an MPI with MPI_THREAD_MULTIPLE"
+            )
         self._mpi = MPI
         self._communicator = communicator
         self.rank, self.size = communicator.rank, communicator.size
         self.hosts: list[str] = []
+        self._watch = watch
+        self._left = False
         self._called = time.monotonic()
         self._longest = 0.0
-        self.hosts = self.gathered(socket.gethostname())
-        here = [rank for rank, host in enumerate(self.hosts) if host == self.hosts[self.rank]]
+        self.host = socket.gethostname()
+        self.hosts = self.gathered(self.host)
+        here = [rank for rank, host in enumerate(self.hosts) if host == self.host]
         self.local_rank, self.local_size = here.index(self.rank), len(here)
+        self._watch = watch or Watch(communicator.Dup(), self.hosts)
 
     def broadcast(self, value: T) -> T:
         """The value of rank 0. Collective."""
@@ -89,7 +103,42 @@ class MpiTeam(Team):
 
     def branch(self) -> "MpiTeam":
         """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
-        return MpiTeam(self._communicator.Dup())
+        return MpiTeam(self._communicator.Dup(), self._watch)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a signal asked a rank to stop; known to rank 0."""
+        return self._watch is not None and self._watch.stop_requested
+
+    def request_stop(self) -> None:
+        """Tell rank 0 that a signal asks to stop."""
+        if self._watch is not None:
+            self._watch.request_stop()
+
+    def advise(self, advice: str) -> None:
+        """Set what a user should do after a rank is lost."""
+        if self._watch is not None:
+            self._watch.advice = advice
+
+    def failing(self, error: BaseException) -> None:
+        """Tell the other ranks that an error was raised here. They raise it too, unless they raise their own."""
+        if self._watch is not None:
+            self._watch.failing(getattr(error, "exit_code", 1), str(error) or type(error).__name__)
+
+    def end(self, code: int, text: str) -> tuple[int, str]:
+        """Wait until all ranks have come to their end. Returns the exit code and the message to print. Collective."""
+        return (code, text) if self._watch is None or self._left else self._watch.end(code, text)
+
+    def leave(self, code: int) -> None:
+        """Leave MPI after :meth:`end`; with an exit code other than 0 the process ends here."""
+        if self._left:
+            return
+        self._left = True
+        if code == 0:
+            self._mpi.Finalize()
+        else:
+            # After a failure messages may be left that no rank takes; Finalize would wait for them.
+            leave_failed(self.rank, code)
 
     def _head(self, content: bytes) -> Any:
         """The first message of an object: its length in bytes, and its first bytes."""
@@ -100,7 +149,7 @@ class MpiTeam(Team):
         """Wait until all requests are done.
 
         Raises:
-            RanksError: other ranks live, but do not come to their part of this call.
+            RanksError: another rank failed, or others live, but do not come to their part of this call.
         """
         began = time.monotonic()
         self._longest = max(self._longest, began - self._called)
@@ -108,12 +157,14 @@ class MpiTeam(Team):
         while not self._mpi.Request.Testall(requests):
             looks += 1
             if looks > _AT_ONCE:
+                if self._watch is not None:
+                    self._watch.check()
                 time.sleep(pause)
                 pause = min(1.2 * pause, _LONGEST_PAUSE)
                 patience = max(PATIENCE, TIMES_LONGEST * self._longest)
                 if time.monotonic() - began > patience:
                     raise RanksError(
-                        f"rank {self.rank} on {self.hosts[self.rank]} waited {patience:.0f} s for the other ranks, "
+                        f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
                         "which live but do not go on"
                     )
         self._called = time.monotonic()

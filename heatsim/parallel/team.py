@@ -39,12 +39,14 @@ class Team:
         size: the number of ranks.
         local_rank: its number among the ranks of this machine, from 0.
         local_size: the number of ranks on this machine.
+        host: the name of this machine, where there are several ranks.
     """
 
     rank = 0
     size = 1
     local_rank = 0
     local_size = 1
+    host = ""
 
     @property
     def first(self) -> bool:
@@ -107,6 +109,44 @@ class Team:
         """
         if sent or received:
             raise ValueError("a team of one rank cannot exchange arrays")
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a signal asked another rank to stop; known to rank 0."""
+        return False
+
+    def request_stop(self) -> None:
+        """Tell rank 0 that a signal asks to stop."""
+
+    def advise(self, advice: str) -> None:
+        """Set what a user should do after a rank is lost."""
+
+    def failing(self, error: BaseException) -> None:
+        """Tell the other ranks that an error was raised here. They raise it too, unless they raise their own."""
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Run a block; :meth:`failing` is called for its error, before what is around the block closes."""
+        try:
+            yield
+        except BaseException as error:
+            self.failing(error)
+            raise
+
+    def end(self, code: int, text: str) -> tuple[int, str]:
+        """Wait until all ranks have come to their end. Collective.
+
+        Args:
+            code: the exit code of this rank.
+            text: the message of its error.
+
+        Returns:
+            The exit code of all ranks, and the message that this rank has to print, if any.
+        """
+        return code, text
+
+    def leave(self, code: int) -> None:
+        """Leave the team after :meth:`end`; with an exit code other than 0 the process may end here."""
 
     def branch(self) -> "Team":
         """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""

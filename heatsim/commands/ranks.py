@@ -1,0 +1,54 @@
+"""What the option --ranks does: it starts several processes, each of which runs the same command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heatsim.device import choose
+from heatsim.errors import InputError
+from heatsim.parallel import job
+from heatsim.parallel.launch import all_ranks, check_ranks, launch
+from heatsim.scenario import Scenario
+from heatsim.storage.disk import resume_command
+from heatsim.storage.folder import SCENARIO
+
+
+def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
+    """How many processes this one has to start; 1 if it does the run itself, alone or as a rank.
+
+    Args:
+        ranks: the value of --ranks.
+        scenario: says which device "all" is about.
+
+    Raises:
+        InputError: not a number of ranks, or not that of the job that this process belongs to.
+    """
+    if ranks is None:
+        return 1
+    count = check_ranks(ranks) or (job.size() if job.size() > 1 else all_ranks(choose(scenario.solver.device).backend))
+    if job.size() in (1, count):
+        return count if job.size() == 1 else 1
+    raise InputError(
+        f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out, it follows the launcher"
+    )
+
+
+def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
+    """Run a command on several ranks. Returns the exit code.
+
+    Args:
+        count: the number of ranks.
+        arguments: of the command line, without --ranks.
+        folder: of the run, for the advice after a rank was killed.
+    """
+
+    def advice() -> str:
+        # Before the run has its folder there is nothing to resume.
+        return resume_advice(folder, count) if (folder / SCENARIO).is_file() else ""
+
+    return launch(count, arguments, advice)
+
+
+def resume_advice(folder: Path, ranks: int) -> str:
+    """How to continue a run of which a rank was lost."""
+    fewer = ", or on fewer ranks" if ranks > 1 else ""
+    return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

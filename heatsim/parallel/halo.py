@@ -6,7 +6,8 @@ import numpy as np
 
 from heatsim.device import Device
 from heatsim.parallel.slab import HALO, Slab
-from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.team import ALONE, Parcel, Team
+from heatsim.parallel.transport import DeviceParcel, HostTransport, Transport
 
 ALWAYS = 1 << 62
 
@@ -20,11 +21,16 @@ class Halo:
         most: the most steps between two exchanges; a very large number if there are no cuts.
     """
 
-    def __init__(self, slab: Slab, team: Team, device: Device, most: int = HALO) -> None:
+    def __init__(self, slab: Slab, team: Team, transport: Transport, most: int = HALO) -> None:
         """``most``: at most HALO; fewer if halo planes become wrong otherwise too."""
-        self.slab, self.team, self._device = slab, team, device
+        self.slab, self.team, self._transport = slab, team, transport
         self.most = ALWAYS if slab.alone else most
         self._good = ALWAYS if slab.alone else 0
+
+    @classmethod
+    def none(cls, planes: int, device: Device) -> "Halo":
+        """That of a run on one rank, which has all planes."""
+        return cls(Slab.whole(planes), ALONE, HostTransport(ALONE, device))
 
     def reach(self, values: Any, steps: int) -> None:
         """Make sure that ``steps`` steps from here on leave the own planes right. Collective."""
@@ -44,13 +50,14 @@ class Halo:
 
     def exchange(self, values: Any) -> None:
         """Replace the halo planes of an array by the own planes of the neighbours. Collective."""
-        own, to_host = self.slab.own, self._device.to_host
-        edges = values[own.start : own.start + HALO], values[own.stop - HALO : own.stop]
-        below, above = self.swap(*(to_host(edge) if is_cut else None for edge, is_cut in zip(edges, self.slab.cut)))
-        if below is not None:
-            values[: own.start] = self._device.xp.asarray(below)
-        if above is not None:
-            values[own.stop :] = self._device.xp.asarray(above)
+        own, sent, received = self.slab.own, [], []
+        edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
+        halos = slice(0, own.start), slice(own.stop, None)
+        for side, is_cut in enumerate(self.slab.cut):
+            if is_cut:
+                sent.append(DeviceParcel(self._peer(side), side, values[edges[side]]))
+                received.append(DeviceParcel(self._peer(side), 1 - side, values[halos[side]]))
+        self._transport.exchange(sent, received)
 
     def swap(self, lowest: Any, highest: Any) -> tuple[Any, Any]:
         """Give arrays to the neighbours and take theirs. Collective.
@@ -62,12 +69,15 @@ class Halo:
         Returns:
             What the rank below and the rank above gave; None where there is none.
         """
-        team, found, sent, received = self.team, [None, None], [], []
+        found, sent, received = [None, None], [], []
         for side, (is_cut, array) in enumerate(zip(self.slab.cut, (lowest, highest), strict=True)):
             if is_cut:
-                peer = (team.rank + 2 * side - 1) % team.size
                 found[side] = np.empty_like(array)
-                sent.append(Parcel(peer, side, np.ascontiguousarray(array)))
-                received.append(Parcel(peer, 1 - side, found[side]))
-        team.exchange(sent, received)
+                sent.append(Parcel(self._peer(side), side, np.ascontiguousarray(array)))
+                received.append(Parcel(self._peer(side), 1 - side, found[side]))
+        self.team.exchange(sent, received)
         return found[0], found[1]
+
+    def _peer(self, side: int) -> int:
+        """The rank below (0) or above (1)."""
+        return (self.team.rank + 2 * side - 1) % self.team.size

@@ -15,7 +15,7 @@ from heatsim.kernels.reductions.fused import Statistics, combined, statistics, s
 from heatsim.kernels.reductions.gather import gather
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
-from heatsim.parallel.team import ALONE, Team
+from heatsim.parallel.team import Team
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -87,7 +87,7 @@ class Field:
     ) -> None:
         self.device = device
         self.grid = grid
-        self.halo = halo or Halo(Slab.whole(grid.shape[0]), ALONE, device)
+        self.halo = halo or Halo.none(grid.shape[0], device)
         self.reference = reference
         shape = (self.slab.depth, *grid.shape[1:])
         self.deviation: Any = device.xp.empty(shape, dtype=precision)

@@ -6,6 +6,7 @@ import bodies
 import numpy as np
 import pytest
 from cuda_host import gpu
+from host_nccl import play_nccl
 from slab_runs import AROUND, problem_of, same
 
 from heatsim.kernels.temporal_composite import correction
@@ -43,9 +44,15 @@ method = "euler"
 @pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal"])
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 @pytest.mark.parametrize("faces", [{}, {"z_min": {"type": "periodic"}, "z_max": {"type": "periodic"}}])
-def test_one_material(kernel: str, rounding: str, faces: dict[str, dict[str, str]]) -> None:
+def test_one_material(
+    kernel: str, rounding: str, faces: dict[str, dict[str, str]], some_gpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if some_gpu == "host" and rounding == "nearest":
+        play_nccl(monkeypatch)
     solver = {"device": "cuda", "kernel": kernel, "precision": "float32", "rounding": rounding}
-    same(problem_of(LINEAR, solver=solver, **({"boundaries": faces} if faces else {})), 3)
+    problem = problem_of(LINEAR, solver=solver, **({"boundaries": faces} if faces else {}))
+    for ranks in (2, 3):
+        same(problem, ranks)
 
 
 @pytest.mark.parametrize("kernel", ["naive", "temporal"])

@@ -8,6 +8,13 @@ from typing import Any, TypeVar
 from heatsim.parallel.team import Parcel, Team
 
 T = TypeVar("T")
+_here = threading.local()
+
+
+def current_team() -> "ThreadTeam":
+    """The rank that this thread is."""
+    team: ThreadTeam = _here.team
+    return team
 
 
 class ThreadTeam(Team):
@@ -71,7 +78,8 @@ def on_ranks(size: int, work: Callable[[Team], T]) -> list[T]:
     def run(rank: int) -> None:
         with meeting.baton:
             try:
-                found[rank] = work(ThreadTeam(rank, meeting))  # type: ignore[call-overload]
+                _here.team = ThreadTeam(rank, meeting)
+                found[rank] = work(_here.team)  # type: ignore[call-overload]
             except threading.BrokenBarrierError:
                 pass
             except BaseException as error:

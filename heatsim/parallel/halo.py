@@ -50,7 +50,9 @@ class Halo:
 
     def exchange(self, values: Any) -> None:
         """Replace the halo planes of an array by the own planes of the neighbours. Collective."""
-        own, sent, received = self.slab.own, [], []
+        if self.slab.alone:
+            return
+        own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
         edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
         halos = slice(0, own.start), slice(own.stop, None)
         for side, is_cut in enumerate(self.slab.cut):

@@ -20,7 +20,7 @@ from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
+from heatsim.solver.field_statistics import FieldStatistics, make_thermometer, own_cells
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -137,7 +137,7 @@ def _method(
     """The stepper of a method that chooses its own steps; ``saved``: the checkpoint, if there is one."""
     limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
     return make_adaptive_stepper(
-        *(plan.problem, state.field, state.ledger, plan.kernel, limits),
+        *(plan.part, state.field, state.ledger, plan.kernel, limits),
         step=state.step,
         arrays=state.arrays,
         tuned=plan.tuned,
@@ -156,7 +156,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)
-    cells = arrays.body.cells[part.slab.own] if arrays.body.cells.size else arrays.body.cells
+    cells = own_cells(arrays, field)
     field.thermometer = make_thermometer(problem, field, cells)
     statistics = FieldStatistics(problem, field, cells)
     return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

@@ -6,7 +6,8 @@ from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 
-_METHODS = ("euler",)
+_GROUP = 2  # planes: the error of a step is a mean over pairs of planes
+_METHODS = ("euler", "stabilized")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:
@@ -19,10 +20,11 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         return problem
     scenario = problem.scenario
     if scenario.time.method not in _METHODS:
-        message = f"\"{scenario.time.method}\" runs on one rank; leave out --ranks, or take \"euler\""
+        others = " or ".join(f'"{method}"' for method in _METHODS)
+        message = f'got "{scenario.time.method}", which runs on one rank; leave out --ranks, or write {others}'
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
     try:
-        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2])
+        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=_GROUP)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return on_slab(problem, found[team.rank])

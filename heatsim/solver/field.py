@@ -92,6 +92,9 @@ class Field:
         shape = (self.slab.depth, *grid.shape[1:])
         self.deviation: Any = device.xp.empty(shape, dtype=precision)
         self.spare: Any = device.xp.empty(shape, dtype=precision)
+        if not self.slab.alone:  # halos are read, although nothing comes of it, before they are exchanged
+            self.deviation.fill(0.0)
+            self.spare.fill(0.0)
         self.thermometer: Thermometer | None = None
         self._statistics: Statistics | None = None
         self._coldest: int | None = None

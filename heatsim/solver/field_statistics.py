@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
@@ -144,6 +145,12 @@ class FieldStatistics:
     def _cell_types(self, planes: slice) -> Any:
         """The types of the cells in some planes; 0 if there is one type."""
         return 0 if self._materials.uniform else self._cells[planes] & CELL_TYPE
+
+
+def own_cells(arrays: CompositeArrays, field: Field) -> Any:
+    """The type of each own cell of a field, one byte, on its device; empty if there is one type."""
+    cells = arrays.body.cells
+    return cells[field.slab.own] if cells.size else cells
 
 
 def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:

@@ -23,6 +23,25 @@ def problem_of(text: str, **tables: Any) -> HeatProblem:
     return HeatProblem.from_scenario(parse(document, SCENARIOS / "here.toml"))
 
 
+LINEAR = """
+[domain]
+size = [0.2, 0.08, 0.13]
+cells = [20, 8, 13]
+[material]
+conductivity = [20.0, 12.0, 16.0]
+density = 2000.0
+specific_heat = 500.0
+[initial]
+temperature = "320 + 30*sin(60*x)*cos(40*y) + 100*z"
+[boundaries]
+default = { type = "convection", coefficient = 300.0, ambient = "300 + t" }
+x_min = { type = "temperature", value = 300.0 }
+z_max = { type = "flux", value = 5e3 }
+[time]
+end = 100.0
+method = "euler"
+"""
+
 # z wraps; a beam moves over the ends of it, and the body changes with temperature.
 AROUND = """
 [domain]
@@ -86,6 +105,13 @@ def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 
     """A run after some steps, in batches of different lengths."""
     plan = Plan.of(problem, team)
     state = initial_state(plan, Path("nowhere"))
+    if state.method is not None:
+        state.method.prepare()
+        for _ in range(6):
+            if not state.finished:
+                state.method.advance(1)
+                state.step = state.method.step
+        return state
     stepper = make_stepper(plan.part, state.field, state.ledger, plan.kernel, arrays=state.arrays)
     for steps in batches:
         stepper.advance(min(steps, problem.timeline.last_step - stepper.step))
@@ -96,7 +122,10 @@ def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 
 def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     state = stepped(problem, team)
     own = state.field.team.gathered(np.array(state.field.own))
-    return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats()}
+    saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
+    if state.method is not None:
+        saved |= {"roundings": state.method.roundings, **state.method.restart_point().sums}
+    return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats(), **saved}
 
 
 def same(problem: HeatProblem, ranks: int) -> None:

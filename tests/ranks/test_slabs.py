@@ -6,7 +6,7 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
-from slab_runs import AROUND, SCENARIOS, equal, problem_of, same, stepped
+from slab_runs import AROUND, LINEAR, SCENARIOS, equal, problem_of, same, stepped
 from thread_team import on_ranks
 
 from heatsim.observers.parts import ContactFlows, RegionHeats
@@ -117,3 +117,11 @@ region_heat = true
 def test_what_observers_read(ranks: int, text: str) -> None:
     problem = problem_of(text, solver={"device": "cpu"})
     equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(problem, team)))
+
+
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND, LINEAR], ids=["everything", "around", "linear"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_stabilized_steps(text: str, precision: str) -> None:
+    problem = problem_of(text, solver={"device": "cpu", "precision": precision}).with_method("stabilized")
+    for ranks in (2, 3):
+        same(problem, ranks)

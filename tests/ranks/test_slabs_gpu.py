@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cuda_host import gpu
 from host_nccl import play_nccl
-from slab_runs import AROUND, problem_of, same
+from slab_runs import AROUND, LINEAR, problem_of, same
 
 from heatsim.kernels.temporal_composite import correction
 
@@ -19,26 +19,6 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if request.param == "host":
         gpu.play_gpu(monkeypatch)
     return str(request.param)
-
-
-LINEAR = """
-[domain]
-size = [0.2, 0.08, 0.13]
-cells = [20, 8, 13]
-[material]
-conductivity = [20.0, 12.0, 16.0]
-density = 2000.0
-specific_heat = 500.0
-[initial]
-temperature = "320 + 30*sin(60*x)*cos(40*y) + 100*z"
-[boundaries]
-default = { type = "convection", coefficient = 300.0, ambient = "300 + t" }
-x_min = { type = "temperature", value = 300.0 }
-z_max = { type = "flux", value = 5e3 }
-[time]
-end = 100.0
-method = "euler"
-"""
 
 
 @pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal"])
@@ -59,3 +39,9 @@ def test_one_material(
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND], ids=["everything", "around"])
 def test_composite_bodies(kernel: str, text: str) -> None:
     same(problem_of(text, solver={"device": "cuda", "kernel": kernel, "precision": "float32"}), 2)
+
+
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, LINEAR], ids=["everything", "linear"])
+def test_stabilized_steps(text: str) -> None:
+    solver = {"device": "cuda", "kernel": "temporal", "precision": "float32"}
+    same(problem_of(text, solver=solver).with_method("stabilized"), 2)

@@ -28,7 +28,7 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
     if job.size() in (1, count):
         return count if job.size() == 1 else 1
     raise InputError(
-        f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out, it follows the launcher"
+        f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out"
     )
 
 

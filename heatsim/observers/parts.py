@@ -4,6 +4,7 @@ A region's heat in J is what it has stored since t = 0. The heat flow through a 
 or region to the second, is that at the time of the row: no sum over the steps knows it.
 """
 
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -50,9 +51,9 @@ class RegionHeats:
     def _content(self, cells: RegionCells) -> float:
         field, total = self._state.field, 0.0
         for place, mask in cells.slabs():
-            heat = field.deviation[place] * cells.of_type(self._capacities, place)
+            heat = field.own[place] * cells.of_type(self._capacities, place)
             total += float(field.device.xp.where(mask, heat, 0.0).sum(dtype=np.float64))
-        return total
+        return fsum(field.team.gathered(total))
 
 
 class ContactFlows:

@@ -12,6 +12,7 @@ import numpy as np
 
 from heatsim.errors import NotFiniteError
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.parallel.team import Team
 from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
@@ -93,6 +94,11 @@ class RunState:
     _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
     _total: tuple[int, float] | None = None
+
+    @property
+    def team(self) -> Team:
+        """The ranks that do the run."""
+        return self.field.team
 
     @property
     def time(self) -> float:
@@ -191,7 +197,7 @@ class RunState:
             self.writer.wait()
             if copied and self._room is None:
                 try:
-                    self._room = self.field.device.xp.empty_like(self.field.deviation)
+                    self._room = self.field.device.xp.empty_like(self.field.own)
                 except MemoryError:
                     self.copies = copied = False
             self._copy = (self.step, FieldCopy(self.field, self._room if copied else None))

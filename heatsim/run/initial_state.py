@@ -8,6 +8,7 @@ from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO
+from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
@@ -151,7 +152,8 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     part, team = plan.part, plan.team
     # Halo planes beyond a periodic face get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
-    field = Field(plan.device, problem.grid, problem.precision, reference, Halo(part.slab, team, plan.device, most))
+    halo = Halo(part.slab, team, choose_transport(team, plan.device), most)
+    field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)
     cells = arrays.body.cells[part.slab.own] if arrays.body.cells.size else arrays.body.cells

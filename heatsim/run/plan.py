@@ -10,6 +10,7 @@ from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
+from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
@@ -106,6 +107,11 @@ class Plan:
             team=team,
             part=part,
         )
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that this rank steps."""
+        return self.part.slab
 
     @property
     def tuned(self) -> bool:

@@ -15,7 +15,7 @@ from heatsim.kernels.reductions.fused import Statistics, combined, statistics, s
 from heatsim.kernels.reductions.gather import gather
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
-from heatsim.parallel.team import ALONE, Team
+from heatsim.parallel.team import Team
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -87,7 +87,7 @@ class Field:
     ) -> None:
         self.device = device
         self.grid = grid
-        self.halo = halo or Halo(Slab.whole(grid.shape[0]), ALONE, device)
+        self.halo = halo or Halo.none(grid.shape[0], device)
         self.reference = reference
         shape = (self.slab.depth, *grid.shape[1:])
         self.deviation: Any = device.xp.empty(shape, dtype=precision)
@@ -178,6 +178,20 @@ class Field:
             deviation = self.degrees(own[planes], planes)
             temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
         return temperature if self.slab.alone else np.concatenate(self.team.gathered(temperature))
+
+    def beside(self) -> dict[int, NDArray[np.float64]]:
+        """Temperatures in K of the planes next to the own ones, shape (1, ny, nx) each. Collective.
+
+        They are found by their number in the whole grid. There are none in a run on one rank.
+        """
+        edges = []
+        for plane in (0, self.slab.count - 1) if any(self.slab.cut) else ():
+            place = slice(plane, plane + 1)
+            found = self.device.to_host(self.degrees(self.own[place], place))
+            edges.append(found.astype(np.float64) + self.reference)
+        below, above = self.halo.swap(*edges) if edges else (None, None)
+        numbers = (self.slab.first - 1) % self.slab.planes, self.slab.last % self.slab.planes
+        return {number: of for number, of in zip(numbers, (below, above), strict=True) if of is not None}
 
     def temperatures_of(self, values: Any, planes: Any) -> Any:
         """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.

@@ -24,6 +24,7 @@ from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_time
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
+from heatsim.solver.slab_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
 

@@ -1,10 +1,13 @@
 """How a run is divided among ranks, and which runs are done on one rank only."""
 
+from pathlib import Path
+
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
+from heatsim.storage.disk import resume_command
 
 _METHODS = ("euler",)
 
@@ -19,10 +22,16 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         return problem
     scenario = problem.scenario
     if scenario.time.method not in _METHODS:
-        message = f"\"{scenario.time.method}\" runs on one rank; leave out --ranks, or take \"euler\""
+        message = f'"{scenario.time.method}" runs on one rank; leave out --ranks, or take "euler"'
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
     try:
         found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2])
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return on_slab(problem, found[team.rank])
+
+
+def resume_advice(folder: Path, ranks: int) -> str:
+    """How to continue a run of which a rank was lost."""
+    fewer = ", or on fewer ranks" if ranks > 1 else ""
+    return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

@@ -69,6 +69,16 @@ class Checkpoint:
     values: Mapping[str, Value]
     files: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array."""
+        arrays = self.arrays
+        return arrays.shape(name) if isinstance(arrays, StoredArrays) else arrays[name].shape
+
+    def part(self, name: str, first: int, last: int) -> NDArray[Any]:
+        """Entries ``first`` to ``last`` − 1 along the first axis of an array."""
+        arrays = self.arrays
+        return arrays.part(name, first, last) if isinstance(arrays, StoredArrays) else arrays[name][first:last]
+
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
     """The arrays in a checkpoint, each of which is read when it is asked for.

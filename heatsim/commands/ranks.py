@@ -7,8 +7,8 @@ from heatsim.device import choose
 from heatsim.errors import InputError
 from heatsim.parallel import job
 from heatsim.parallel.launch import all_ranks, check_ranks, launch
+from heatsim.run.ranks import resume_advice
 from heatsim.scenario import Scenario
-from heatsim.storage.disk import resume_command
 from heatsim.storage.folder import SCENARIO
 
 
@@ -27,9 +27,7 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
     count = check_ranks(ranks) or (job.size() if job.size() > 1 else all_ranks(choose(scenario.solver.device).backend))
     if job.size() in (1, count):
         return count if job.size() == 1 else 1
-    raise InputError(
-        f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out, it follows the launcher"
-    )
+    raise InputError(f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out")
 
 
 def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
@@ -46,9 +44,3 @@ def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
         return resume_advice(folder, count) if (folder / SCENARIO).is_file() else ""
 
     return launch(count, arguments, advice)
-
-
-def resume_advice(folder: Path, ranks: int) -> str:
-    """How to continue a run of which a rank was lost."""
-    fewer = ", or on fewer ranks" if ranks > 1 else ""
-    return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

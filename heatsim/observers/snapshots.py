@@ -1,6 +1,6 @@
 """Writes the whole field to fields.vtkhdf."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.parallel.slab import Slab
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import FieldCopy
@@ -41,24 +42,25 @@ class Snapshots(Observer):
     def check(self, state: RunState, saved: Values) -> None:
         """Compare the checksums of the fields of the checkpoint with the file."""
         path, field = state.folder / folder.FIELDS, state.field
-        FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved))
+        FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved), state.team)
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the file with space for all fields of the run, or remove the fields after the checkpoint."""
         self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
-        materials = state.problem.materials
+        materials, team, slab = state.problem.materials, state.team.branch(), field.slab
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
             names = () if materials.uniform else materials.material_names
-            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
+            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names, team, slab)
         else:
+            known = (self._count, expected, _record(saved))
             self._writer = FieldWriter.reopen(
-                path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
+                path, field.grid, field.precision, *known, checked=True, team=team, slab=slab
             )
         self._open.callback(lambda: self._writer.close(give_back=self._finished))
         if saved is None and not materials.uniform:
-            self._writer.write_materials(materials.materials())
+            self._writer.write_materials(_own_planes(materials.materials(), slab))
 
     def handle(self, state: RunState) -> None:
         """Queue the field for writing; the run continues."""
@@ -105,6 +107,14 @@ class Snapshots(Observer):
 def _record(saved: Values) -> dict[str, Any]:
     """The arrays of :meth:`Snapshots.record` by their names there."""
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
+
+
+def _own_planes(slabs: Iterable[NDArray[Any]], own: Slab) -> Iterator[NDArray[Any]]:
+    """The own planes of slabs that together are the whole grid."""
+    first = 0
+    for slab in slabs:
+        yield slab[max(own.first - first, 0) : max(own.last - first, 0)]
+        first += len(slab)
 
 
 def heat_flux_in_own_planes(

@@ -197,7 +197,5 @@ def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary,
     counts = np.diff(mixed.first)[cells]
     ends = np.cumsum(counts)
     parts = np.arange(counts.sum()) + np.repeat(mixed.first[cells] - (ends - counts), counts)
-    cut = MixedCells(
-        np.concatenate(places), np.concatenate(([0], ends)), mixed.numbers[parts], mixed.fractions[parts]
-    )
+    cut = MixedCells(np.concatenate(places), np.concatenate(([0], ends)), mixed.numbers[parts], mixed.fractions[parts])
     return replace(boundary, maps=tuple(maps), mixed=cut), parts.astype(np.intp)

@@ -69,18 +69,18 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         now = identity(plan, target)
         check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
         check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
-        deviation = saved.arrays["deviation"]
-        if deviation.shape != state.field.grid.shape:
-            raise ValueError(f"deviations of shape {deviation.shape}")
         slab = plan.part.slab
-        state.field.load_deviations(deviation[slab.first : slab.last])
+        shape = saved.shape("deviation")
+        if shape != state.field.grid.shape:
+            raise ValueError(f"deviations of shape {shape}")
+        state.field.load_deviations(saved.part("deviation", slab.first, slab.last))
         state.ledger.restore(saved.arrays)
         state.step = int(saved.values["step"])
         state.initial_heat = float(saved.values["initial_heat"])
         state.wall_time = float(saved.values["wall_time"])
         state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:
-            before = plan.device.xp.asarray(saved.arrays["compared"][slab.first : slab.last])
+            before = plan.device.xp.asarray(saved.part("compared", slab.first, slab.last))
             state.compared = (int(saved.values["compared_step"]), before)
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)

@@ -1,10 +1,13 @@
 """How a run is divided among ranks, and which runs are done on one rank only."""
 
+from pathlib import Path
+
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
+from heatsim.storage.disk import resume_command
 
 _GROUP = 2  # planes: the error of a step is a mean over pairs of planes
 _METHODS = ("euler", "stabilized")
@@ -28,3 +31,9 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return on_slab(problem, found[team.rank])
+
+
+def resume_advice(folder: Path, ranks: int) -> str:
+    """How to continue a run of which a rank was lost."""
+    fewer = ", or on fewer ranks" if ranks > 1 else ""
+    return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

@@ -82,9 +82,7 @@ class Field:
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
     """
 
-    def __init__(
-        self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None
-    ) -> None:
+    def __init__(self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None) -> None:
         self.device = device
         self.grid = grid
         self.halo = halo or Halo.none(grid.shape[0], device)

@@ -22,9 +22,9 @@ from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
+from heatsim.solver.slab_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
-from heatsim.solver.slab_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
 

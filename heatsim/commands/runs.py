@@ -20,7 +20,7 @@ from heatsim.commands.options import (
 )
 from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import HeatsimError, RanksError
-from heatsim.parallel import job
+from heatsim.parallel import environment
 
 if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
@@ -58,6 +58,7 @@ def run(
         return start_ranks(count, [*arguments, *["--overwrite"] * overwrite, *["--quiet"] * quiet], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
+        from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
         return _run(Simulation.from_model(read, target, overwrite=overwrite, team=job.join()), draw, quiet)
@@ -66,6 +67,7 @@ def run(
 def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.commands.ranks import ranks_to_start, start_ranks
+    from heatsim.parallel import job
     from heatsim.run.simulation import Simulation
 
     if ranks is not None:
@@ -170,7 +172,7 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
     """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
-    if not scenario.output.figures or not job.is_first():
+    if not scenario.output.figures or not environment.is_first():
         return lambda: None
     if scenario.grid.cell_count > _PREPARED:
         from heatsim.render import render
@@ -188,9 +190,9 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     for warning in simulation.warnings:
         warn(warning)
     shown = len(simulation.warnings)
-    simulation.run(progress=not quiet and job.is_first())
+    simulation.run(progress=not quiet and environment.is_first())
     _end_together(simulation)
-    if not job.is_first():
+    if not environment.is_first():
         return 0
     for warning in simulation.warnings[shown:]:
         warn(warning)

@@ -5,7 +5,7 @@ import sys
 from functools import cache
 
 from heatsim import device
-from heatsim.errors import DeviceError, RanksError
+from heatsim.errors import DeviceError
 from heatsim.parallel.environment import size
 from heatsim.parallel.team import ALONE, Team
 
@@ -22,8 +22,7 @@ def join() -> Team:
     The threads of kernels and the GPUs of a machine are divided among its ranks.
 
     Raises:
-        DeviceError: mpi4py is missing.
-        RanksError: it belongs to another MPI than the launcher.
+        DeviceError: mpi4py is missing, or belongs to another MPI than the launcher.
     """
     if size() == 1:
         return ALONE
@@ -38,7 +37,7 @@ def join() -> Team:
     from heatsim.parallel.mpi_team import MpiTeam
 
     if MPI.COMM_WORLD.size != size():
-        raise RanksError(
+        raise DeviceError(
             f"the launcher started {size()} processes, but the MPI of mpi4py "
             f"({MPI.Get_library_version().splitlines()[0].strip()}) sees {MPI.COMM_WORLD.size}: use the launcher of "
             "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"

@@ -123,7 +123,7 @@ class MpiTeam(Team):
     def failing(self, error: BaseException) -> None:
         """Tell the other ranks that an error was raised here. They raise it too, unless they raise their own."""
         if self._watch is not None:
-            self._watch.failing(getattr(error, "exit_code", 1), str(error) or type(error).__name__)
+            self._watch.failing(error)
 
     def end(self, code: int, text: str) -> tuple[int, str]:
         """Wait until all ranks have come to their end. Returns the exit code and the message to print. Collective."""

@@ -15,16 +15,38 @@ Silence is counted in ticks of the own thread, so a job that is suspended as a w
 import os
 import threading
 import time
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from heatsim.errors import RanksError
+from heatsim.errors import (
+    CapacityError,
+    DeviceError,
+    FolderError,
+    HeatsimError,
+    InputError,
+    Interrupted,
+    NotConvergedError,
+    NotFiniteError,
+    RanksError,
+    RunError,
+    ScenarioError,
+    StorageError,
+)
 
 TICK = 0.25  # s
 SILENT_TICKS = 40  # until a rank counts as dead or hanging: 10 s
 SECONDS_TO_FAIL_TOGETHER = 1.0  # then ranks that have not failed get notice
 SECONDS_TO_END = 4.0  # after a notice; then all are ended
+# Errors that keep their class on other ranks, those that are made from one text; others become a RanksError.
+_KINDS: dict[str, type[HeatsimError]] = {ScenarioError.__name__: InputError} | {
+    kind.__name__: kind
+    for kind in (
+        *(InputError, FolderError, DeviceError, CapacityError, RunError, NotFiniteError, NotConvergedError),
+        *(StorageError, Interrupted),
+    )
+}
 _MOST_BYTES = 4000  # of a text in a message, which has to travel at once
 _SECONDS_TO_TELL = 0.5
 _SECONDS_TO_BE_ENDED = 5.0
@@ -37,12 +59,14 @@ class Sign:
     Attributes:
         code: the exit code, if an error was raised or the rank has ended; None before.
         text: the message of the error.
+        kind: the name of its class.
         ended: whether the rank has nothing left to do.
         stop: whether a signal asks it to stop.
     """
 
     code: int | None = None
     text: str = ""
+    kind: str = ""
     ended: bool = False
     stop: bool = False
 
@@ -59,12 +83,14 @@ class Notice:
     Attributes:
         code: the exit code of the rank that failed first; None if none has, 0 if all have ended well.
         text: its message, with the rank.
+        kind: the name of the class of its error.
         leave: whether all ranks have ended.
         at_once: whether to end the process now.
     """
 
     code: int | None = None
     text: str = ""
+    kind: str = ""
     leave: bool = False
     at_once: bool = False
 
@@ -108,18 +134,19 @@ class Watch:
         """Called by what waits for other ranks.
 
         Raises:
-            RanksError: another rank failed; has its message and exit code.
+            HeatsimError: another rank failed; has its message.
         """
         notice = self._notice
         if notice.code and not self._sign.ended:
-            error = RanksError(notice.text)
-            error.exit_code = notice.code
-            raise error
+            raise _KINDS.get(notice.kind, RanksError)(notice.text)
 
-    def failing(self, code: int, text: str) -> None:
+    def failing(self, error: BaseException) -> None:
         """Tell the other ranks that an error was raised here, before files are closed."""
         if self._sign.code is None:
-            self._sign = replace(self._sign, code=code, text=text)
+            code, text = 1, "".join(traceback.format_exception(error))[-_MOST_BYTES // 2 :].rstrip()
+            if isinstance(error, HeatsimError):
+                code, text = error.exit_code, str(error)
+            self._sign = replace(self._sign, code=code, text=text, kind=type(error).__name__)
 
     def end(self, code: int, text: str) -> tuple[int, str]:
         """Wait until all ranks have ended. Returns the exit code of the job and the message to print.
@@ -188,7 +215,7 @@ class Watch:
         elif notice.code is None:
             rank, since = self._failed_first
             if now - since > SECONDS_TO_FAIL_TOGETHER:
-                self._notice, self._noticed = Notice(signs[rank].code, self._named(rank)), now
+                self._notice, self._noticed = Notice(signs[rank].code, self._named(rank), signs[rank].kind), now
         elif now - self._noticed > SECONDS_TO_END:
             self._notice = replace(notice, at_once=True)
 
@@ -247,7 +274,8 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
     if rank != first:
         time.sleep(_SECONDS_TO_BE_ENDED)
         os._exit(code)
-    # MPI would print a line about it.
+    # The launcher drops what it has not passed on when it ends the processes. MPI would print a line about that.
+    time.sleep(_SECONDS_TO_TELL)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)

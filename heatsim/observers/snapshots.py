@@ -113,8 +113,10 @@ def _own_planes(slabs: Iterable[NDArray[Any]], own: Slab) -> Iterator[NDArray[An
     """The own planes of slabs that together are the whole grid."""
     first = 0
     for slab in slabs:
-        yield slab[max(own.first - first, 0) : max(own.last - first, 0)]
+        found = slab[max(own.first - first, 0) : max(own.last - first, 0)]
         first += len(slab)
+        if len(found):
+            yield found
 
 
 def heat_flux_in_own_planes(

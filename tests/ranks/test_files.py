@@ -103,37 +103,32 @@ def test_each_rank_checks_some_of_the_fields(tmp_path: Path) -> None:
             on_ranks(3, lambda team: FieldWriter.check(path, GRID, "float64", 4, record, team))
 
 
-def refuse_on(rank: int, call: Callable[..., Any]) -> Callable[..., Any]:
-    """A call that finds no space on one rank."""
-
-    def refusing(*arguments: Any) -> Any:
-        if current_team().rank == rank:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return call(*arguments)
-
-    return refusing
-
-
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_full_disk_of_one_rank_is_an_error_on_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rank: int) -> None:
     path = tmp_path / "fields.vtkhdf"
 
-    def work(team: Team) -> list[str]:
-        slab, told = own(team), []
+    place, full = FieldFile._place, False
+
+    def place_unless_full(*arguments: Any) -> None:
+        if full and current_team().rank == rank:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        place(*arguments)
+
+    def work(team: Team) -> str:
+        nonlocal full
+        slab = own(team)
         with FieldWriter.create(path, GRID, "float64", 4, True, (), team, slab) as writer:
             append(writer, slab, (0,))
             team.meet()
-            with monkeypatch.context() as patch:
-                patch.setattr(FieldFile, "_place", refuse_on(rank, FieldFile._place))
-                team.meet()
-                with pytest.raises(StorageError, match="No space left on device") as caught:
-                    append(writer, slab, (1,))
-                told.append(str(caught.value))
-                team.meet()
+            full = True
+            with pytest.raises(StorageError, match="No space left on device") as caught:
+                append(writer, slab, (1,))
             team.meet()
+            full = False
             append(writer, slab, (1,))
-        return told
+        return str(caught.value)
 
+    monkeypatch.setattr(FieldFile, "_place", place_unless_full)
     told = on_ranks(3, work)
     assert told[0] == told[1] == told[2]
     write_alone = tmp_path / "alone.vtkhdf"

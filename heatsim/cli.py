@@ -17,7 +17,7 @@ from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError
-from heatsim.parallel import job
+from heatsim.parallel import environment
 from heatsim.version import version
 
 app = App(
@@ -35,7 +35,7 @@ for command in (run, resume, plan, study, render, export, kernels, materials, sc
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    if job.size() > 1 and _runs(words):
+    if environment.size() > 1 and _runs(words):
         return _main_of_rank(words)
     with usable_streams():
         code, text = _main(words)
@@ -51,7 +51,9 @@ def _runs(words: Sequence[str]) -> bool:
 
 def _main_of_rank(words: Sequence[str]) -> int:
     """Run the command line on one of several ranks. All have the same exit code; rank 0 prints."""
-    with usable_streams(silent=not job.is_first()):
+    with usable_streams(silent=not environment.is_first()):
+        from heatsim.parallel import job
+
         try:
             team = job.join()
         except HeatsimError as error:

@@ -35,6 +35,14 @@ class Device:
             return free + self.xp.get_default_memory_pool().free_bytes()  # type: ignore[no-any-return]
         return host_memory()
 
+    def number(self) -> str:
+        """What tells the GPU from others in the machine; empty for the CPU."""
+        if self.backend == "cpu":
+            return ""
+        runtime = self.xp.cuda.runtime
+        found: str = runtime.deviceGetPCIBusId(runtime.getDevice())
+        return found
+
     def multiprocessors(self) -> int:
         """Number of multiprocessors of a GPU."""
         count: int = self.xp.cuda.Device().attributes["MultiProcessorCount"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from heatsim.device import choose
 from heatsim.errors import InputError
-from heatsim.parallel import job
+from heatsim.parallel import environment
 from heatsim.parallel.launch import all_ranks, check_ranks, launch
 from heatsim.run.ranks import resume_advice
 from heatsim.scenario import Scenario
@@ -24,10 +24,12 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
     """
     if ranks is None:
         return 1
-    count = check_ranks(ranks) or (job.size() if job.size() > 1 else all_ranks(choose(scenario.solver.device).backend))
-    if job.size() in (1, count):
-        return count if job.size() == 1 else 1
-    raise InputError(f"--ranks = {count}, but the launcher started {job.size()} processes; leave --ranks out")
+    count = check_ranks(ranks) or (
+        environment.size() if environment.size() > 1 else all_ranks(choose(scenario.solver.device).backend)
+    )
+    if environment.size() in (1, count):
+        return count if environment.size() == 1 else 1
+    raise InputError(f"--ranks = {count}, but the launcher started {environment.size()} processes; leave --ranks out")
 
 
 def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:

@@ -19,8 +19,8 @@ from heatsim.commands.options import (
     all_overrides,
 )
 from heatsim.commands.terminal import show_table, warn
-from heatsim.errors import HeatsimError, RanksError
-from heatsim.parallel import job
+from heatsim.errors import HeatsimError, InputError, RanksError
+from heatsim.parallel import environment
 
 if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
@@ -58,6 +58,7 @@ def run(
         return start_ranks(count, [*arguments, *["--overwrite"] * overwrite, *["--quiet"] * quiet], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
+        from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
         return _run(Simulation.from_model(read, target, overwrite=overwrite, team=job.join()), draw, quiet)
@@ -66,6 +67,7 @@ def run(
 def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.commands.ranks import ranks_to_start, start_ranks
+    from heatsim.parallel import job
     from heatsim.run.simulation import Simulation
 
     if ranks is not None:
@@ -97,6 +99,9 @@ def plan(
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
+    ranks: Annotated[
+        int | None, Parameter(help="Also show memory, messages and efficiency of N ranks.", show_default=False)
+    ] = None,
 ) -> int:
     """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
 
@@ -107,8 +112,10 @@ def plan(
     target = output or Path("outputs") / scenario.stem
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
+        if ranks is not None:
+            raise InputError(f"{scenario}: has a table [study]; --ranks plans single runs, leave it out")
         return _plan_study(scenario, changes, target, picture)
-    return _plan_run(scenario, changes, target, picture)
+    return _plan_run(scenario, changes, target, picture, ranks)
 
 
 def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
@@ -124,10 +131,11 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     return 0
 
 
-def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
+def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
+    from heatsim.run.plan_ranks import describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
@@ -135,19 +143,26 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     read = load(scenario, changes)
     for hint in read.hints:
         warn(hint)
-    check_room(read)
+    if ranks is not None and ranks < 1:
+        raise InputError(f"--ranks = {ranks}: a number of ranks from 1 on is expected")
+    several = ranks is not None and ranks > 1
+    if not several:
+        check_room(read)
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    print(describe(planned, None if read.steady else measure_steps(planned.problem)))
-    planned.check_capacity(target)
+    seconds = {} if read.steady else measure_steps(planned.problem)
+    print(describe(planned, seconds or None))
+    if ranks is not None and several:
+        print(describe_ranks(plan_of_ranks(planned.problem, ranks), seconds.get(planned.problem.scenario.time.method)))
+    else:
+        planned.check_capacity(target)
     return 0
 
 
 def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
     """Draw what a scenario describes. Where OpenGL does not work, draw its sections and warn."""
     from heatsim.commands.geometry import geometry_of
-    from heatsim.errors import InputError
     from heatsim.render import geometry
     from heatsim.render.opengl import finish_trial, start_trial
 
@@ -170,7 +185,7 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
     """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
-    if not scenario.output.figures or not job.is_first():
+    if not scenario.output.figures or not environment.is_first():
         return lambda: None
     if scenario.grid.cell_count > _PREPARED:
         from heatsim.render import render
@@ -188,9 +203,9 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     for warning in simulation.warnings:
         warn(warning)
     shown = len(simulation.warnings)
-    simulation.run(progress=not quiet and job.is_first())
+    simulation.run(progress=not quiet and environment.is_first())
     _end_together(simulation)
-    if not job.is_first():
+    if not environment.is_first():
         return 0
     for warning in simulation.warnings[shown:]:
         warn(warning)

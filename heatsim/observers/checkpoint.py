@@ -11,7 +11,7 @@ from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.solver.field_copy import Download, FieldCopy, slabs
 from heatsim.storage import checkpoint, folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 
 
 class Checkpoints(Observer):

@@ -14,7 +14,7 @@ from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.field_writer import FieldWriter
 
 _CELLS_AT_ONCE = 2**20

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.run_tables import SECOND, TIME, header
 from heatsim.storage.tables import TableWriter
 
@@ -84,12 +84,10 @@ class TableObserver(Observer):
         path, headers = state.folder / self.file, self._headers(state)
         with state.team.agreeing():
             if state.team.first:
-                create = saved is None
-                table = (
-                    TableWriter.create(path, headers)
-                    if create
-                    else TableWriter.reopen(path, headers, *self._rows(saved))
-                )
+                if saved is None:
+                    table = TableWriter.create(path, headers)
+                else:
+                    table = TableWriter.reopen(path, headers, *self._rows(saved))
                 self._open.callback(table.close)
                 self._table = table
 
@@ -101,9 +99,12 @@ class TableObserver(Observer):
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and the layout unless it is the first, which old checkpoints do not name."""
-        layout = {f"{self.saved_as}_layout": self._layout} if self.with_units else {}
-        rows = {} if self._table is None else {f"{self.saved_as}_rows": self._table.rows}
-        return rows | layout
+        saved: dict[str, Value] = {}
+        if self._table is not None:
+            saved[f"{self.saved_as}_rows"] = self._table.rows
+        if self.with_units:
+            saved[f"{self.saved_as}_layout"] = self._layout
+        return saved
 
     def record(self) -> dict[str, Pieces]:
         """The running checksum of the table after each row."""

@@ -6,26 +6,13 @@ from functools import cache
 
 from heatsim import device
 from heatsim.errors import DeviceError, RanksError
+from heatsim.parallel.environment import size
 from heatsim.parallel.team import ALONE, Team
-
-# What launchers set: MPICH, Intel MPI and others; Open MPI; srun. In a batch script SLURM sets other names only.
-_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
 
 MISSING = (
     "several ranks need mpi4py, which cannot be imported ({reason}); install heatsim[ranks], or heatsim[mpi] to use "
     "the MPI of a cluster"
 )
-
-
-def size() -> int:
-    """The number of processes in the job of this one; 1 if it was started alone."""
-    return next((int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdecimal()), 1)
-
-
-def is_first() -> bool:
-    """Whether this process is the first of its job, or alone. Needs no MPI."""
-    return size() == 1 or next((os.environ[name] for name in _RANKS if name in os.environ), "0") == "0"
 
 
 @cache

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 # A rank that gives signs of life may keep the others waiting this long, in s, and this many times the longest time
 # between two of its calls so far.
-PATIENCE, TIMES_LONGEST = 600.0, 10.0
+PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8

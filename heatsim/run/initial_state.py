@@ -149,7 +149,7 @@ def _method(
 
 def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
-    problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy
+    problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy()
     part, team = plan.part, plan.team
     # Halo planes beyond a periodic face get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO

@@ -20,7 +20,7 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.initial_state import find_steady_state, initial_state, notes_at_start, saved_state
-from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
+from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import resume_advice
@@ -161,7 +161,7 @@ class Simulation:
         resuming: bool = False,
     ) -> "Simulation":
         started = time.perf_counter()
-        check_room(scenario)
+        check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario)
         plan = Plan.of(problem, team)
         plan.check_capacity(target)
@@ -250,16 +250,14 @@ class Simulation:
             stack.enter_context(team.telling())
             stepper, batch = self.stepper(), Batch()
             if self.state.method is not None:
-                self.state.method.stopped = lambda: wanted.requested
+                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
             self.take_folder(stack)
             team.advise(resume_advice(self.folder, team.size))
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
-                if wanted.requested:
-                    team.request_stop()
-                stopping, batch.steps = team.broadcast((wanted.requested or team.stop_requested, batch.steps))
-                if stopping:
+                if stop_of_ranks(wanted, team):
                     self.interrupt(loop)
+                batch.steps = team.broadcast(batch.steps)
                 loop.advance(stepper, batch)
             loop.finish()
             summary = self.summary(loop)

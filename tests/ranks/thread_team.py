@@ -35,9 +35,7 @@ class ThreadTeam(Team):
         letters = [(each.peer, each.mark, each.array.copy()) for each in sent]
         of_ranks = self._meeting.meet(self.rank, ("exchange", letters))
         for room in received:
-            (found,) = [
-                array for peer, mark, array in of_ranks[room.peer] if peer == self.rank and mark == room.mark
-            ]
+            (found,) = [array for peer, mark, array in of_ranks[room.peer] if peer == self.rank and mark == room.mark]
             assert found.nbytes == room.array.nbytes
             room.array.reshape(-1)[:] = found.reshape(-1)
 

@@ -1,5 +1,6 @@
 """The uniform box grid: its shape and the positions of its cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -8,6 +9,35 @@ from numpy.typing import NDArray
 
 AXES = ("x", "y", "z")
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
+
+# Most groups of planes of a grid.
+_MOST_GROUPS = 256
+
+
+@dataclass(frozen=True)
+class PlaneGroups:
+    """Groups of whole planes across z, in which sums over a field are formed.
+
+    A sum is formed within each group in a fixed order; then the sums of all groups are added exactly. Groups depend on
+    the whole grid only. So a sum keeps its bits if the grid is cut between groups and each piece is summed elsewhere.
+
+    Attributes:
+        size: planes of a group, a power of two, at least 2; the last group of a grid may have fewer.
+    """
+
+    size: int
+
+    @classmethod
+    def of(cls, planes: int) -> "PlaneGroups":
+        """The groups of a whole grid with this number of planes."""
+        size = 2
+        while size * _MOST_GROUPS < planes:
+            size *= 2
+        return cls(size)
+
+    def starts(self, planes: int) -> NDArray[np.int64]:
+        """The first plane of each group of some planes, and their number; the planes begin where a group begins."""
+        return np.append(np.arange(0, planes, self.size, dtype=np.int64), planes)
 
 
 @dataclass(frozen=True)
@@ -49,9 +79,24 @@ class Grid:
         return prod(self.cells)
 
     @property
+    def groups(self) -> PlaneGroups:
+        """The groups of planes for sums, if this is the whole grid."""
+        return PlaneGroups.of(self.shape[0])
+
+    @property
     def cell_volume(self) -> float:
         """Volume of one cell in m³."""
         return prod(self.spacing)
+
+    def part(self, cells: Sequence[tuple[int, int]]) -> "Grid":
+        """The grid of a box of these cells: the first and the one after the last, along x, y, z."""
+        counts, sizes, origins = [], [], []
+        for (first, last), spacing, origin in zip(cells, self.spacing, self.origin, strict=True):
+            counts.append(last - first)
+            sizes.append((last - first) * spacing)
+            origins.append(origin + first * spacing)
+        (nx, ny, nz), (lx, ly, lz), (x, y, z) = counts, sizes, origins
+        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z))
 
     def centres(self, axis: int) -> NDArray[np.float64]:
         """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""

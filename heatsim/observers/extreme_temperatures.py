@@ -7,20 +7,13 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import Record, RunState
-from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
-
-Temperatures = NDArray[np.float64]
 
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
 class ExtremeTemperatures(Observer):
-    """Checks the field at all due times.
-
-    The lowest and highest values in the buffer are known then. They bound the temperatures of all materials, so the
-    field is read again only if the bounds allow a new extreme.
-    """
+    """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
@@ -34,41 +27,18 @@ class ExtremeTemperatures(Observer):
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
         self._state = state
         materials = state.problem.materials
-        self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = dict(state.problem.scenario.palette)
         self._ends = [_ends(palette[materials.palette[cell_type.material].name]) for cell_type in materials.types]
-        self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
-        found, count = state.field.statistics(), len(self._ends)
-        low = self._temperatures(state, np.full(count, found.lowest))
-        high = self._temperatures(state, np.full(count, found.highest)) if self._limited else low
-        known = np.inf if state.lowest is None else state.lowest.temperature
-        if low.min() < known or any(
-            ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
-            for cell_type, ends in enumerate(self._ends)
-        ):
-            self._look(state, known, low, high)
-
-    def save(self) -> dict[str, Value]:
-        """The records as text."""
-        lowest = self._state.lowest
-        beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
-        return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
-
-    def _look(self, state: RunState, known: float, low: Temperatures, high: Temperatures) -> None:
-        """Update the records. ``low`` and ``high`` bound the temperatures in K of each cell type."""
-        present = np.ones(len(low), dtype=bool)
-        if not state.problem.materials.uniform:
-            lows, highs = state.statistics.extremes_by_type()
-            low, high, present = self._temperatures(state, lows), self._temperatures(state, highs), np.isfinite(lows)
-        coldest = int(np.argmin(np.where(present, low, np.inf)))
-        if low[coldest] < known:
+        low, high = state.statistics.temperatures_of_types()
+        coldest = int(np.argmin(low))
+        if state.lowest is None or low[coldest] < state.lowest.temperature:
             state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
-            if ends is None or not present[cell_type]:
+            if ends is None:
                 continue
             name = materials.palette[materials.types[cell_type].material].name
             for side, sign, found, end in (
@@ -79,9 +49,11 @@ class ExtremeTemperatures(Observer):
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
                     state.beyond[name, side] = Record(float(found), state.time)
 
-    def _temperatures(self, state: RunState, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Temperatures in K from one content for each cell type."""
-        return np.asarray(self._thermometer(contents, np.arange(len(contents))) + state.field.reference)
+    def save(self) -> dict[str, Value]:
+        """The records as text."""
+        lowest = self._state.lowest
+        beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
+        return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
 
 
 def temperature_warnings(state: RunState) -> list[str]:

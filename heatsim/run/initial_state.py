@@ -18,6 +18,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
+from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer, own_cells
@@ -158,5 +159,6 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     arrays = composite_arrays(part, field)
     cells = own_cells(arrays, field)
     field.thermometer = make_thermometer(problem, field, cells)
-    statistics = FieldStatistics(problem, field, cells)
+    parts = CellParts.of_problem(problem, cells, field)
+    statistics = FieldStatistics(problem, field, cells, parts)
     return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

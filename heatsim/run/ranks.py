@@ -9,7 +9,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.storage.disk import resume_command
 
-_GROUP = 2  # planes: the error of a step is a mean over pairs of planes
 _METHODS = ("euler", "stabilized")
 
 
@@ -27,7 +26,7 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         message = f'got "{scenario.time.method}", which runs on one rank; leave out --ranks, or write {others}'
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
     try:
-        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=_GROUP)
+        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return on_slab(problem, found[team.rank])

@@ -9,7 +9,6 @@ which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,27 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions.fused import statistics_of_each
+from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
+from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
-from heatsim.solver.slab_sums import (
-    BEAM_SUMS,
-    EXPOSED_SUMS,
-    FACE_SUMS,
-    PART_SUMS,
-    SHAPES_OF_NOTHING,
-    SlabSums,
-    shapes_of_sums,
-)
+from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
+from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Heats, SurfaceSums
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
 # interruption changes no bit.
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
-
-Array = NDArray[np.float64]
 
 
 class Ledger:
@@ -71,12 +62,12 @@ class Ledger:
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
-        self._problem = problem.whole
+        self._problem, self._team = problem, team
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
-        self._totals: list[tuple[float, float]] | None = None
+        self._kept_surfaces: SurfaceSums | None = None
+        self._found: list[Partials] | None = None
         self._heats: Heats | None = None
-        self._capacities: dict[int, Array] = {}
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
@@ -89,29 +80,36 @@ class Ledger:
         """Bytes on the device."""
         return self._layout.nbytes * (1 if self._carried is None else 2)
 
-    def heats(self) -> "Heats":
+    def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
         if self._heats is None:
-            self._heats = self._find_heats()
+            if self._found is None:
+                self._found = partials(self._device, self._sections(), self._surfaces.division)
+            self._heats = self._surfaces.heats(self._found)
         return self._heats
 
     @staticmethod
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
-        """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
-        device = ledgers[0]._device
-        of_ledgers = [ledger._face_parts() for ledger in ledgers]
-        parts = [part for of_faces in of_ledgers for of_face in of_faces for part in of_face]
-        if device.backend == "cpu":
-            found = iter([(float(part.sum()), float(np.abs(part).sum())) for part in parts])
-        else:
-            statistics = statistics_of_each(device, parts)
-            found = iter([(of_part.total, of_part.absolute_total) for of_part in statistics])
-        for ledger, of_faces in zip(ledgers, of_ledgers, strict=True):
-            sums = [[next(found) for _ in of_face] for of_face in of_faces]
-            ledger._totals = [
-                (sum((total for total, _ in of_face), 0.0), sum((magnitude for _, magnitude in of_face), 0.0))
-                for of_face in sums
-            ]
+        """Find the sums of several ledgers on one device; on a GPU those of undivided ledgers by the same launches."""
+        plain = [ledger for ledger in ledgers if ledger._surfaces.division is WHOLE]
+        if not plain:
+            return
+        sections = [ledger._sections() for ledger in plain]
+        found = iter(partials(plain[0]._device, [one for its in sections for one in its]))
+        for ledger, its in zip(plain, sections, strict=True):
+            ledger._found = [next(found) for _ in its]
+
+    @property
+    def _surfaces(self) -> SurfaceSums:
+        """Where the sums lie; collective at the first time."""
+        if self._kept_surfaces is None:
+            self._kept_surfaces = SurfaceSums(self._problem, self._layout, self._device.xp, self._team)
+        return self._kept_surfaces
+
+    def _sections(self) -> list[Sections]:
+        """The sections of the sums that were entered, and of those that were carried over."""
+        arrays = [self._values] if self._carried is None else [self._values, self._carried]
+        return [self._surfaces.sections(values) for values in arrays]
 
     def take(self, sources: float = 0.0) -> HeatSums:
         """Return the sums that kernels have entered, with the heat of sources in J, and set them to 0."""
@@ -132,7 +130,7 @@ class Ledger:
 
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
-        self._totals = None
+        self._found = None
         self._heats = None
 
     def carry(self) -> None:
@@ -142,68 +140,6 @@ class Ledger:
         else:
             self._carried += self._values
         self._values.fill(0.0)
-
-    def _find_heats(self) -> "Heats":
-        problem, boundary = self._problem, self._problem.boundary
-        capacities = problem.materials.cell_heat_capacity
-        through, patches = [], dict.fromkeys(range(6, 6 + len(problem.scenario.patches)), 0.0)
-        beams = magnitude = 0.0
-        for face in range(6):
-            per_cell = self._capacities_at(face)
-            if problem.materials.uniform and not boundary.maps[face].size:
-                heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
-            else:
-                heat, its_magnitude = self._heat_of_cells(face, per_cell, patches)
-            through.append(heat)
-            magnitude += its_magnitude
-            if self._slabs.has(BEAM_SUMS[face]):
-                beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
-        void = 0.0
-        if self._slabs.has(EXPOSED_SUMS):
-            cells = np.unravel_index(problem.materials.weighted_surfaces.cells, problem.grid.shape)
-            of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
-            void = float(of_cells.sum())
-            magnitude += float(np.abs(of_cells).sum())
-        return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude)
-
-    def _heat_of_cells(self, face: int, per_cell: Array, patches: dict[int, float]) -> tuple[float, float]:
-        """Heat in J through a face of several materials or conditions, and Σ |heat of its cells|; adds to patches."""
-        boundary = self._problem.boundary
-        if not self._slabs.has(FACE_SUMS[face]):
-            return 0.0, 0.0
-        heat = self._per_cell(FACE_SUMS[face]) * per_cell
-        if boundary.maps[face].size:
-            self._add_patches(face, heat, per_cell, patches)
-        return float(heat.sum()), float(np.abs(heat).sum())
-
-    def _add_patches(self, face: int, heat: Array, per_cell: Array, patches: dict[int, float]) -> None:
-        """Add the heat in J through the patches of a face."""
-        boundary = self._problem.boundary
-        for number in np.unique(boundary.maps[face]).tolist():
-            if number in patches:
-                patches[number] += float(heat[boundary.maps[face] == number].sum())
-        parts, cells = boundary.mixed.on_face(face)
-        if len(cells):
-            of_parts = self._per_cell(PART_SUMS)[parts] * np.broadcast_to(per_cell, heat.shape).reshape(-1)[cells]
-            for number in np.unique(boundary.mixed.numbers[parts]).tolist():
-                if boundary.owners[number] in patches:
-                    patches[boundary.owners[number]] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())
-
-    def _capacities_at(self, face: int) -> Array:
-        """The heat capacities in J/K of the cells at a face; one number if all are of one type."""
-        if face not in self._capacities:
-            materials = self._problem.materials
-            capacities = materials.cell_heat_capacity
-            at_face = capacities[:1] if materials.uniform else capacities[materials.types_on_face(face)]
-            self._capacities[face] = at_face
-        return self._capacities[face]
-
-    def _totals_of_faces(self) -> list[tuple[float, float]]:
-        """The sum over each face and that of the magnitudes, in K."""
-        if self._totals is None:
-            Ledger.look_at_all([self])
-        assert self._totals is not None
-        return self._totals
 
     def source_heat(self, step: int) -> float:
         """Heat in J that sources in the body have given until ``step``.
@@ -249,19 +185,6 @@ class Ledger:
                 float(arrays["ledger_sources"][1]),
             )
 
-    def _face_parts(self) -> list[list[Any]]:
-        """For each face of the whole grid the arrays whose sum is the heat through it."""
-        entered, carried = dict(zip(FACE_SUMS, self.faces, strict=True)), self._carried_sums()
-        if not self._slabs.alone:
-            xp = self._device.xp
-            entered, carried = (
-                {name: xp.asarray(sums) for name, sums in self._whole(of).items()} for of in (entered, carried)
-            )
-        return [
-            [part for part in (entered.get(name), carried.get(name)) if part is not None and part.size]
-            for name in FACE_SUMS
-        ]
-
     def _carried_sums(self) -> dict[str, Any]:
         """The sums that were carried over, by name; empty if none were."""
         return {} if self._carried is None else self._layout.views(self._carried)
@@ -269,30 +192,3 @@ class Ledger:
     def _whole(self, sums: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
         """Sums of the whole grid on the host, from those of this rank. Collective."""
         return self._slabs.whole({name: self._device.to_host(of) for name, of in sums.items()})
-
-    def _per_cell(self, name: str) -> Array:
-        """The sum of each cell of the whole grid since the start, on the host."""
-        entered: Array = self._whole({name: self._sums[name]})[name]
-        if self._carried is None:
-            return entered
-        carried = self._carried_sums()
-        return entered + self._whole({name: carried[name]} if name in carried else {})[name]
-
-
-@dataclass(frozen=True)
-class Heats:
-    """Heat in J into a body since the start.
-
-    Attributes:
-        faces: through each face, that of its patches among it, that of beams left out.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        beams: absorbed from beams.
-        magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
-    """
-
-    faces: tuple[float, ...]
-    patches: tuple[float, ...]
-    void: float
-    beams: float
-    magnitude: float

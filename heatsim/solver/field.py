@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels.reductions.find import first_of_each
-from heatsim.kernels.reductions.fused import Statistics, combined, statistics, statistics_of_each
+from heatsim.kernels.reductions.find import Labelled, first_of_each
+from heatsim.kernels.reductions.fused import WHOLE, Division, Sections, partials, statistics
 from heatsim.kernels.reductions.gather import gather
+from heatsim.kernels.reductions.statistics import Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
@@ -80,6 +81,9 @@ class Field:
             or float64.
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
+        groups: the groups of planes in which sums are formed.
+        division: the parts of the cells, whose statistics are found separately.
+        labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None) -> None:
@@ -94,7 +98,10 @@ class Field:
             self.deviation.fill(0.0)
             self.spare.fill(0.0)
         self.thermometer: Thermometer | None = None
-        self._statistics: Statistics | None = None
+        self.groups = grid.groups
+        self.division: Division = WHOLE
+        self.labels: Any = None
+        self._statistics: list[Statistics] | None = None
         self._coldest: int | None = None
         self._points: list[Points] = []
 
@@ -125,6 +132,11 @@ class Field:
         other._points = []
         other.changed()
         return other
+
+    def divide(self, labels: Any, division: Division) -> None:
+        """Divide the cells into parts, whose statistics are found separately from now on; see ``labels``."""
+        self.labels, self.division = labels, division
+        self.changed()
 
     def swap(self) -> None:
         """Exchange the buffers after a sweep; no data are copied."""
@@ -205,17 +217,35 @@ class Field:
         out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
-    def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and number of non-finite values of the buffer, in one pass; stored until the field changes.
+    def statistics_by_part(self, division: Division | None = None) -> list[Statistics]:
+        """Statistics of the buffer for each part of the cells, in one pass; stored until the field changes.
 
         Args:
-            before: a device array like ``own``, to find the largest change since then too, in another pass.
+            division: to find more than ``self.division`` says, in a pass of its own.
         """
-        if before is not None:
-            return combined(self.team.gathered(statistics(self.device, self.own, before)))
+        if division is not None:
+            return self._combined(self._sections(), division)
         if self._statistics is None:
-            self._statistics = combined(self.team.gathered(statistics(self.device, self.own)))
+            self._statistics = self._combined(self._sections(), self.division)
         return self._statistics
+
+    def statistics(self) -> Statistics:
+        """Sums, extremes and number of non-finite values of the whole buffer, from one pass; void is included."""
+        return Statistics.joined(self.statistics_by_part())
+
+    def largest_change(self, before: Any) -> float:
+        """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
+        return self._combined(replace(self._sections(), labels=None, before=before), WHOLE)[0].largest_change
+
+    def _combined(self, sections: Sections, division: Division) -> list[Statistics]:
+        """The statistics of each part, from the sections of all ranks."""
+        (found,) = partials(self.device, [sections], division)
+        return combined(found if self.slab.alone else np.concatenate(self.team.gathered(found)))
+
+    def _sections(self) -> Sections:
+        """The current values of the own planes in groups of planes."""
+        nz, ny, nx = self.own.shape
+        return Sections(self.own, self.groups.starts(nz) * (ny * nx), self.labels)
 
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
@@ -233,12 +263,25 @@ class Field:
     def coldest(self) -> int:
         """The index in the flattened whole field of the first cell with the lowest value; stored until it changes."""
         if self._coldest is None:
-            lowest, own, found = self.statistics().lowest, self.own, None
-            if self.slab.alone or statistics(self.device, own).lowest == lowest:
-                (found,) = first_of_each(self.device, [own], [lowest])
-                found += self.slab.first * own[0].size
-            self._coldest = min(cell for cell in self.team.gathered(found) if cell is not None)
+            self._coldest = self.first_with(self.statistics().lowest)
         return self._coldest
+
+    def first_with(self, value: float, among: Labelled | None = None) -> int:
+        """The index in the flattened whole field of the first cell with a value that the buffer has. Collective.
+
+        Args:
+            value: in the buffer.
+            among: restricts the search; labels are those of own cells.
+        """
+        own, found = self.own, None
+        try:
+            (place,) = first_of_each(self.device, [own], [value], among)
+            if place < own.size:  # on a GPU a cell that is not found has a very large number
+                found = place + self.slab.first * own[0].size
+        except ValueError:
+            if self.slab.alone:
+                raise
+        return min(cell for cell in self.team.gathered(found) if cell is not None)
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""
@@ -249,11 +292,13 @@ class Field:
     def look_at_all(fields: Sequence["Field"]) -> None:
         """Find statistics and points of several fields, of one precision and device, with the same launches."""
         device = fields[0].device
-        found = statistics_of_each(device, [field.deviation for field in fields])
-        for field, its in zip(fields, found, strict=True):
+        plain = [field for field in fields if field.division is WHOLE]
+        found = statistics(device, [field._sections() for field in plain])
+        for field, its in zip(plain, found, strict=True):
             field._statistics = its
         if device.backend == "cuda":
-            cells = first_of_each(device, [field.deviation for field in fields], [its.lowest for its in found])
+            lowest = [field.statistics().lowest for field in fields]
+            cells = first_of_each(device, [field.deviation for field in fields], lowest)
             for field, cell in zip(fields, cells, strict=True):
                 field._coldest = cell
             wanted = [(field, points) for field in fields for points in field._points]

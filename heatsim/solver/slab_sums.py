@@ -1,4 +1,4 @@
-"""The names and shapes of the sums of an energy ledger, and which of them are a rank's own.
+"""The shapes of the sums of an energy ledger, and which of them are a rank's own.
 
 If several ranks do a run, the kernels of a rank also enter the heat of its halo planes, again and partly wrong. These
 sums are left out.
@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import FACES
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import SlabProblem
+from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 
-FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
-BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
 # All sums, with the shapes that they have where nothing is entered.
 SHAPES_OF_NOTHING: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),

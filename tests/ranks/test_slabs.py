@@ -68,15 +68,15 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
     field, numbers, scenario = state.field, dict[str, Any](), problem.scenario
     for probe in scenario.probes:
         if probe.statistic is not None:
-            numbers[probe.name] = RegionStatistic(probe, state).of(field, state.time)
+            numbers[probe.name] = RegionStatistic(probe, state).now()
     points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
     numbers["points"] = points.of(field.points(*points.cells).temperatures(), state.step)
     of = state.statistics
     numbers |= {"heat": of.heat(), "absolute heat": of.heat(absolute=True), "mean": of.mean()}
     numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
-    numbers |= {"by type": np.array(of.extremes_by_type()), "lowest": of.lowest_cell(0), "coldest": field.coldest()}
+    numbers |= {"by type": np.array(of.temperatures_of_types()), "lowest": of.lowest_cell(0), "coldest": field.coldest()}
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
-    numbers["change"] = field.statistics(field.own * 0.5).largest_change
+    numbers["change"] = field.largest_change(field.own * 0.5)
     numbers["T"] = field.temperature()
     copy = FieldCopy(field)
     numbers["flux"] = np.concatenate(field.team.gathered(np.concatenate(list(heat_flux_of(state, copy)))))

@@ -22,11 +22,11 @@ from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
-from heatsim.solver.slab_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
+from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100

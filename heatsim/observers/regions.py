@@ -104,7 +104,7 @@ class Extent:
         return None if below is None else xp.asarray(below), None if above is None else xp.asarray(above)
 
     def _excess(self, field: Field, place: Any) -> Any:
-        """T − limit in K at an index of the field in own planes of the box; NaN in other cells than those of the region."""
+        """T − limit in K at an index of the field, in own planes of the box; NaN outside the region."""
         T = field.degrees(field.own[place], place)
         return field.device.xp.where(
             self._cells.mask_of(place[0]), T - self._cells.of_type(self._limits, place), np.nan

@@ -1,6 +1,6 @@
 """Writes the whole field to fields.vtkhdf."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,7 +9,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.parallel.slab import Slab
 from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import FieldCopy
@@ -60,7 +59,7 @@ class Snapshots(Observer):
             )
         self._open.callback(lambda: self._writer.close(give_back=self._finished))
         if saved is None and not materials.uniform:
-            self._writer.write_materials(_own_planes(materials.materials(), slab))
+            self._writer.write_materials(materials.materials(slab.first, slab.last))
 
     def handle(self, state: RunState) -> None:
         """Queue the field for writing; the run continues."""
@@ -107,16 +106,6 @@ class Snapshots(Observer):
 def _record(saved: Values) -> dict[str, Any]:
     """The arrays of :meth:`Snapshots.record` by their names there."""
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
-
-
-def _own_planes(slabs: Iterable[NDArray[Any]], own: Slab) -> Iterator[NDArray[Any]]:
-    """The own planes of slabs that together are the whole grid."""
-    first = 0
-    for slab in slabs:
-        found = slab[max(own.first - first, 0) : max(own.last - first, 0)]
-        first += len(slab)
-        if len(found):
-            yield found
 
 
 def heat_flux_in_own_planes(

@@ -71,7 +71,7 @@ class Halo:
         Returns:
             What the rank below and the rank above gave; None where there is none.
         """
-        found, sent, received = [None, None], [], []
+        found, sent, received = list[Any]([None, None]), list[Parcel](), list[Parcel]()
         for side, (is_cut, array) in enumerate(zip(self.slab.cut, (lowest, highest), strict=True)):
             if is_cut:
                 found[side] = np.empty_like(array)

@@ -274,14 +274,16 @@ class Field:
             among: restricts the search; labels are those of own cells.
         """
         own, found = self.own, None
+        plane = int(own[0].size)
         try:
             (place,) = first_of_each(self.device, [own], [value], among)
             if place < own.size:  # on a GPU a cell that is not found has a very large number
-                found = place + self.slab.first * own[0].size
+                found = place + self.slab.first * plane
         except ValueError:
             if self.slab.alone:
                 raise
-        return min(cell for cell in self.team.gathered(found) if cell is not None)
+        cells: list[int] = [cell for cell in self.team.gathered(found) if cell is not None]
+        return min(cells)
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""

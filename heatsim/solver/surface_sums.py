@@ -215,4 +215,4 @@ def _starts(problem: HeatProblem, face: int, cells: Indices) -> Indices:
 def _planes(problem: HeatProblem) -> Indices:
     """The first plane of each group among the own planes, and their end, counted in the arrays of the problem."""
     own = problem.slab.own
-    return own.start + problem.whole.grid.groups.starts(own.stop - own.start)
+    return np.asarray(own.start + problem.whole.grid.groups.starts(own.stop - own.start))

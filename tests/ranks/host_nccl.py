@@ -2,7 +2,6 @@
 
 import ctypes
 import threading
-from typing import Any
 
 import pytest
 from thread_team import current_team

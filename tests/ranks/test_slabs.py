@@ -74,7 +74,11 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
     of = state.statistics
     numbers |= {"heat": of.heat(), "absolute heat": of.heat(absolute=True), "mean": of.mean()}
     numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
-    numbers |= {"by type": np.array(of.temperatures_of_types()), "lowest": of.lowest_cell(0), "coldest": field.coldest()}
+    numbers |= {
+        "by type": np.array(of.temperatures_of_types()),
+        "lowest": of.lowest_cell(0),
+        "coldest": field.coldest(),
+    }
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
     numbers["change"] = field.largest_change(field.own * 0.5)
     numbers["T"] = field.temperature()

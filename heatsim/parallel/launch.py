@@ -102,8 +102,8 @@ def _mpiexec() -> str:
 
 
 def _is_heard(number: signal.Signals) -> bool:
-    """Whether a signal is not ignored, as SIGHUP is under nohup."""
-    return signal.getsignal(number) is not signal.SIG_IGN
+    """Whether a signal is passed on; SIGHUP is not under nohup."""
+    return number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN
 
 
 def _end_with_parent() -> Callable[[], None] | None:

@@ -83,7 +83,9 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
         count = ranks_to_start(ranks, load(require_run(folder) / SCENARIO))
         if count > 1:
             flags = {"--quiet": quiet, "--verbose": verbose}
-            return start_ranks(count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder)
+            return start_ranks(
+                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder
+            )
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:

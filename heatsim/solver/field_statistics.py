@@ -123,7 +123,7 @@ class FieldStatistics:
 
     def type_of(self, cell: tuple[int, int, int]) -> int:
         """The type of a cell (x, y, z)."""
-        return 0 if self._materials.uniform else int(self._cells[cell[::-1]] & CELL_TYPE)
+        return self._materials.type_at(*cell)
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""

@@ -14,9 +14,9 @@ from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
 from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
-from heatsim.commands.terminal import no_traceback, usable_streams
+from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
-from heatsim.errors import HeatsimError, InputError
+from heatsim.errors import HeatsimError, InputError, at_command_line
 from heatsim.parallel import environment
 from heatsim.version import version
 
@@ -36,11 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     if environment.size() > 1 and _runs(words):
-        return _main_of_rank(words)
-    with usable_streams():
+        with at_command_line():
+            return _main_of_rank(words)
+    with usable_streams(), at_command_line():
         code, text = _main(words)
         if text:
-            print(text, file=sys.stderr)
+            tell(text)
         return code
 
 

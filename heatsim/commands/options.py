@@ -20,6 +20,7 @@ Ranks = Annotated[
 ]
 Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
+Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details of the numerics.", negative="")]
 
 
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:

@@ -16,9 +16,10 @@ from heatsim.commands.options import (
     Quiet,
     Ranks,
     Scenario,
+    Verbose,
     all_overrides,
 )
-from heatsim.commands.terminal import show_table, warn
+from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
 
@@ -38,12 +39,15 @@ def run(
     *,
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
+    overwrite: Annotated[
+        bool, Parameter(help="Also replace an unfinished run; a finished one is always replaced.", negative="")
+    ] = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
     ranks: Ranks = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
     from heatsim.commands.ranks import ranks_to_start, start_ranks
@@ -55,16 +59,18 @@ def run(
     count = ranks_to_start(ranks, read)
     if count > 1:
         arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
-        return start_ranks(count, [*arguments, *["--overwrite"] * overwrite, *["--quiet"] * quiet], target)
+        flags = {"--overwrite": overwrite, "--quiet": quiet, "--verbose": verbose}
+        return start_ranks(count, [*arguments, *(flag for flag, given in flags.items() if given)], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
         from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
-        return _run(Simulation.from_model(read, target, overwrite=overwrite, team=job.join()), draw, quiet)
+        simulation = Simulation.from_model(read, target, overwrite=overwrite, team=job.join())
+        return _run(simulation, draw, quiet, verbose)
 
 
-def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> int:
+def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.parallel import job
@@ -76,7 +82,10 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> i
 
         count = ranks_to_start(ranks, load(require_run(folder) / SCENARIO))
         if count > 1:
-            return start_ranks(count, ["resume", str(folder), *["--quiet"] * quiet], folder)
+            flags = {"--quiet": quiet, "--verbose": verbose}
+            return start_ranks(
+                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder
+            )
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:
@@ -84,7 +93,7 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False) -> i
         return 0
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)
-        return _run(simulation, draw, quiet)
+        return _run(simulation, draw, quiet, verbose)
 
 
 def plan(
@@ -127,7 +136,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
         warn(hint)
     if picture is not None:
         _draw_geometry(definition.scenario(1), picture)
-    print(describe(definition, problems, target))
+    show_lines(describe(definition, problems, target))
     return 0
 
 
@@ -152,9 +161,10 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     seconds = {} if read.steady else measure_steps(planned.problem)
-    print(describe(planned, seconds or None))
+    show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
-        print(describe_ranks(plan_of_ranks(planned.problem, ranks), seconds.get(planned.problem.scenario.time.method)))
+        of_ranks = plan_of_ranks(planned.problem, ranks)
+        show_lines(describe_ranks(of_ranks, seconds.get(planned.problem.scenario.time.method)))
     else:
         planned.check_capacity(target)
     return 0
@@ -197,7 +207,7 @@ def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path)
     return stack.enter_context(BackgroundRenderer(folder, in_three_dimensions)).render
 
 
-def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> int:
+def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verbose: bool) -> int:
     from heatsim.report.tables import summarise
 
     for warning in simulation.warnings:
@@ -212,7 +222,7 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     if simulation.plan.problem.scenario.output.figures:
         _show(simulation.folder, draw)
     if not quiet:
-        show_table(summarise(simulation.folder))
+        show_table(summarise(simulation.folder, verbose))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The lowest temperature of a run, and the temperatures at which materials left the range of their tables."""
+"""The lowest and highest temperature of a run, and temperatures at which materials left the range of their tables."""
 
 import json
 
@@ -21,10 +21,14 @@ class ExtremeTemperatures(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Restore the records of the checkpoint."""
+        self._follows_highest = True
         if saved is not None:
-            lowest, beyond = json.loads(str(saved["extreme_temperatures"]))
+            lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
             state.lowest = lowest and _record(lowest)
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
+            # Checkpoints of an older heatsim do not have it.
+            self._follows_highest = bool(highest)
+            state.highest = _record(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
         palette = dict(state.problem.scenario.palette)
@@ -33,9 +37,11 @@ class ExtremeTemperatures(Observer):
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
-        coldest = int(np.argmin(low))
+        coldest, hottest = int(np.argmin(low)), int(np.argmax(high))
         if state.lowest is None or low[coldest] < state.lowest.temperature:
-            state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
+            state.lowest = self._record_of(state, coldest, float(low[coldest]), highest=False)
+        if self._follows_highest and (state.highest is None or high[hottest] > state.highest.temperature):
+            state.highest = self._record_of(state, hottest, float(high[hottest]), highest=True)
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
             if ends is None:
@@ -51,9 +57,16 @@ class ExtremeTemperatures(Observer):
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
-        lowest = self._state.lowest
+        lowest, highest = self._state.lowest, self._state.highest
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
-        return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
+        records: list[object] = [lowest and lowest.as_list(), beyond]
+        if self._follows_highest:
+            records.append(highest and highest.as_list())
+        return {"extreme_temperatures": json.dumps(records)}
+
+    @staticmethod
+    def _record_of(state: RunState, cell_type: int, temperature: float, highest: bool) -> Record:
+        return Record(temperature, state.time, state.statistics.first_cell(cell_type, highest))
 
 
 def temperature_warnings(state: RunState) -> list[str]:

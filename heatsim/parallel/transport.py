@@ -90,19 +90,13 @@ def choose_transport(team: Team, device: Device) -> Transport:
     if team.size == 1 or device.backend == "cpu":
         return through_host
     nccl = _nccl()
-    gpus = team.gathered(None if nccl is None else (socket.gethostname(), _bus(device)))
+    gpus = team.gathered(None if nccl is None else (socket.gethostname(), device.number()))
     if None in gpus or len(set(gpus)) < team.size:
         return through_host
     # Multicast over NVLink needs rights that containers often lack, and sends between two ranks do not use it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     unique = team.broadcast(nccl.get_unique_id() if team.first else None)
     return NcclTransport(nccl, nccl.NcclCommunicator(team.size, unique, team.rank), device)
-
-
-def _bus(device: Device) -> str:
-    """What distinguishes this GPU from others of the machine."""
-    runtime = device.xp.cuda.runtime
-    return str(runtime.deviceGetPCIBusId(runtime.getDevice()))
 
 
 def _nccl() -> Any:

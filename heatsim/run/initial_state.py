@@ -11,6 +11,7 @@ from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
+from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.run.interrupt import Stop
@@ -113,7 +114,7 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         scenario: as the user gave it: its method may be "auto".
         saved: the checkpoint, if the run resumes.
     """
-    notes = list(scenario.hints) if saved is None else warnings_on_resume(plan, saved)
+    notes = warnings_on_resume(plan, saved) if saved is not None else [*scenario.hints, *thickness_hints(scenario)]
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))
     notes.extend(notes_on_choice(scenario, plan.problem.choice))

@@ -102,7 +102,7 @@ class Field:
         self.division: Division = WHOLE
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
-        self._coldest: int | None = None
+        self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
     @property
@@ -146,7 +146,7 @@ class Field:
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = None
-        self._coldest = None
+        self._firsts = {}
         for points in self._points:
             points.found = None
 
@@ -260,11 +260,15 @@ class Field:
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
-    def coldest(self) -> int:
-        """The index in the flattened whole field of the first cell with the lowest value; stored until it changes."""
-        if self._coldest is None:
-            self._coldest = self.first_with(self.statistics().lowest)
-        return self._coldest
+    def first_cell(self, highest: bool) -> int:
+        """The first cell with the highest, or else the lowest value, as an index in the flattened whole field.
+
+        It is stored until the field changes.
+        """
+        if highest not in self._firsts:
+            found = self.statistics()
+            self._firsts[highest] = self.first_with(found.highest if highest else found.lowest)
+        return self._firsts[highest]
 
     def first_with(self, value: float, among: Labelled | None = None) -> int:
         """The index in the flattened whole field of the first cell with a value that the buffer has. Collective.
@@ -299,10 +303,11 @@ class Field:
         for field, its in zip(plain, found, strict=True):
             field._statistics = its
         if device.backend == "cuda":
-            lowest = [field.statistics().lowest for field in fields]
-            cells = first_of_each(device, [field.deviation for field in fields], lowest)
-            for field, cell in zip(fields, cells, strict=True):
-                field._coldest = cell
+            deviations, its = [field.deviation for field in fields], [field.statistics() for field in fields]
+            ends = [one.lowest for one in its] + [one.highest for one in its]
+            cells = first_of_each(device, deviations + deviations, ends)
+            for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
+                field._firsts = {False: lowest, True: highest}
             wanted = [(field, points) for field in fields for points in field._points]
             values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
             for (_, points), its_values in zip(wanted, values, strict=True):

@@ -114,11 +114,16 @@ class FieldStatistics:
         np.maximum.at(highest, self._parts.cell_types, found.highest + self._field.reference)
         return lowest, highest
 
-    def lowest_cell(self, cell_type: int) -> tuple[int, int, int]:
-        """The first cell (x, y, z) of a type with the lowest value in the buffer."""
-        number = self._field.coldest() if self._materials.uniform else self._coldest_of(cell_type)
+    def first_cell(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
+        """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
+        uniform = self._materials.uniform
+        number = self._field.first_cell(highest) if uniform else self._first_of_type(cell_type, highest)
         nx, ny, _ = self._field.grid.cells
         return number % nx, number // nx % ny, number // (nx * ny)
+
+    def type_of(self, cell: tuple[int, int, int]) -> int:
+        """The type of a cell (x, y, z)."""
+        return self._materials.type_at(*cell)
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""
@@ -158,11 +163,11 @@ class FieldStatistics:
         division = self._parts.with_thermometers(self._problem, field.device.xp, field.reference).division
         return field.statistics_by_part(division)
 
-    def _coldest_of(self, cell_type: int) -> int:
-        """The index in the flattened whole field of the first cell of a type with the lowest value."""
-        by_part = self._found().by_part
-        lowest = min(by_part[part].lowest for part in np.flatnonzero(self._parts.cell_types == cell_type))
-        return self._field.first_with(lowest, Labelled(self._cells, int(CELL_TYPE), cell_type))
+    def _first_of_type(self, cell_type: int, highest: bool) -> int:
+        """The index in the flattened whole field of the first cell of a type with its highest or lowest value."""
+        own = [self._found().by_part[part] for part in np.flatnonzero(self._parts.cell_types == cell_type)]
+        value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
+        return self._field.first_with(value, Labelled(self._cells, int(CELL_TYPE), cell_type))
 
 
 def own_cells(arrays: CompositeArrays, field: Field) -> Any:

@@ -180,7 +180,10 @@ def host_device(free: int = 2**30) -> Device:
             get_current_stream=lambda: SimpleNamespace(ptr=0, synchronize=lambda: None, record=lambda: None),
             alloc_pinned_memory=bytearray,
             runtime=SimpleNamespace(
-                memGetInfo=lambda: (free, free), driverGetVersion=lambda: 13000, getDevice=lambda: 0
+                memGetInfo=lambda: (free, free),
+                driverGetVersion=lambda: 13000,
+                getDevice=lambda: 0,
+                deviceGetPCIBusId=lambda number: "host",
             ),
         ),
     )

@@ -6,6 +6,7 @@ import threading
 import pytest
 from thread_team import current_team
 
+from heatsim.device import Device
 from heatsim.parallel import transport
 
 NCCL_INT8 = 0
@@ -49,4 +50,4 @@ def play_nccl(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(transport, "_nccl", lambda: host_nccl)
     monkeypatch.delattr(transport.HostTransport, "exchange")
-    monkeypatch.setattr(transport, "_bus", lambda device: str(current_team().rank))
+    monkeypatch.setattr(Device, "number", lambda device: threading.current_thread().name)

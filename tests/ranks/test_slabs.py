@@ -76,8 +76,8 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
     numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
     numbers |= {
         "by type": np.array(of.temperatures_of_types()),
-        "lowest": of.lowest_cell(0),
-        "coldest": field.coldest(),
+        "lowest": of.first_cell(0, highest=False),
+        "hottest": field.first_cell(highest=True),
     }
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
     numbers["change"] = field.largest_change(field.own * 0.5)

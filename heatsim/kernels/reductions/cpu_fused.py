@@ -22,146 +22,130 @@ PER_KELVIN, FIRST, LAST, BASE, SOLIDUS, MELTING = range(6)
 
 
 @inlined
-def _add(values: Any, start: Any, stop: Any, sums: Any, extremes: Any) -> None:
-    """Add a run of values of one part to its lanes."""
-    one = np.uint64(1)
-    while start < stop:
-        lanes = min(stop - start, np.uint64(LANES))
-        if lanes == LANES:  # a loop of known length
-            for lane in range(np.uint64(LANES)):
-                _add_value(values[start + lane], sums, extremes, lane)
-        else:
-            for lane in range(lanes):
-                _add_value(values[start + lane], sums, extremes, lane)
-        start += lanes * one
-
-
-@inlined
-def _add_value(value: Any, sums: Any, extremes: Any, lane: Any) -> None:
+def _add(value: Any, room: Any, part: Any, lane: Any) -> None:
+    """Add a value to a lane of its part."""
     exact = np.float64(value)
-    sums[0, lane] += exact
-    sums[1, lane] += abs(exact)
-    lowest, highest = extremes[0, lane], extremes[1, lane]
-    extremes[0, lane] = value if value < lowest else lowest  # of a number and NaN the number
-    extremes[1, lane] = value if value > highest else highest
+    room[part, 0, lane] += exact
+    room[part, 1, lane] += abs(exact)
+    lowest, highest = room[part, 2, lane], room[part, 3, lane]
+    room[part, 2, lane] = exact if exact < lowest else lowest  # of a number and NaN the number
+    room[part, 3, lane] = exact if exact > highest else highest
 
 
 @inlined
-def _fold(sums: Any, extremes: Any, found: Any) -> None:
-    """Combine the lanes of a part."""
-    lowest, highest = extremes[0, 0], extremes[1, 0]
-    for lane in range(1, LANES):
-        lowest, highest = min(lowest, extremes[0, lane]), max(highest, extremes[1, lane])
-    half = LANES // 2
-    while half:
-        for lane in range(half):
-            sums[0, lane] += sums[0, lane + half]
-            sums[1, lane] += sums[1, lane + half]
-        half //= 2
-    found[TOTAL], found[MAGNITUDE], found[LOWEST], found[HIGHEST] = sums[0, 0], sums[1, 0], lowest, highest
-
-
-@inlined
-def _add_degrees(values: Any, start: Any, stop: Any, table: Any, temperatures: Any, rises: Any, found: Any) -> None:
-    """Add the temperatures of a run of contents of one part, and its liquid parts."""
-    per_kelvin, first, last, base = table[PER_KELVIN], table[FIRST], table[LAST], table[BASE]
-    solidus, melting = table[SOLIDUS], table[MELTING]
-    degrees, liquid = found[DEGREES], found[LIQUID]
-    for i in range(start, stop):
-        steps = np.float64(values[i]) * per_kelvin
-        node = min(max(np.floor(steps), first), last) if np.isfinite(steps) else first
-        entry = np.int64(base + node)
-        T = temperatures[entry] + rises[entry] * (steps - node)
-        degrees += T
-        if melting > 0.0:
-            liquid += min(max((T - solidus) / melting, 0.0), 1.0)
-    found[DEGREES], found[LIQUID] = degrees, liquid
-
-
-@inlined
-def _not_finite(values: Any, labels: Any, mask: Any, part: int, start: Any, stop: Any) -> float:
-    """The number of values of a part that are not finite."""
-    count = 0.0
-    for i in range(start, stop):
-        if (labels.size == 0 or labels[i] & mask == part) and not np.isfinite(values[i]):
-            count += 1.0
-    return count
-
-
-@inlined
-def _change(values: Any, before: Any, start: Any, stop: Any) -> float:
-    """The largest magnitude of the differences, without NaN."""
-    largest = values[0] - values[0]
-    largest = largest if largest == largest else values.dtype.type(0)
-    for i in range(start, stop):
-        change = abs(values[i] - before[i])
-        largest = change if change > largest else largest
-    return np.float64(largest)
+def _fold(room: Any, seen: Any, part: Any, found: Any) -> None:
+    """Combine the lanes of a part, if it has values."""
+    for column in range(8):
+        found[column] = 0.0
+    found[LOWEST], found[HIGHEST] = np.inf, -np.inf
+    if seen:
+        for column in range(2):
+            half = LANES // 2
+            while half:
+                for lane in range(half):
+                    room[part, column, lane] += room[part, column, lane + half]
+                half //= 2
+            found[column] = room[part, column, 0]
+        for lane in range(LANES):
+            found[LOWEST] = min(found[LOWEST], room[part, 2, lane])
+            found[HIGHEST] = max(found[HIGHEST], room[part, 3, lane])
 
 
 @kept(**_OPTIONS)
 def look(
+    values: Any, labels: Any, mask: Any, bounds: Any, room: Any, seen: Any, found: Any, first: int, end: int
+) -> None:
+    """Look at sections ``first`` … ``end`` − 1.
+
+    Args:
+        values: a 1-d array.
+        labels: numbers whose bits ``mask`` are the part of each value; empty if there is one part.
+        mask: see there; of the type of the labels.
+        bounds: the first value of each section, and the end of the last one.
+        room: float64, shape (parts, 4, LANES).
+        seen: room, one byte for each part.
+        found: gets STATISTICS as numbers, shape (sections, parts, 8).
+        first: the first section.
+        end: one after the last section.
+    """
+    one = np.uint64(1)
+    for section in range(first, end):
+        seen[:] = 0
+        start, stop = np.uint64(bounds[section]), np.uint64(bounds[section + 1])
+        while start < stop:
+            part, run_end = np.uint64(0), stop
+            if labels.size:
+                label = labels[start] & mask
+                part, run_end = np.uint64(label), start + one
+                while run_end < stop and labels[run_end] & mask == label:
+                    run_end += one
+            if not seen[part]:
+                seen[part] = 1
+                for lane in range(LANES):
+                    room[part, 0, lane] = room[part, 1, lane] = 0.0
+                    room[part, 2, lane], room[part, 3, lane] = np.inf, -np.inf
+            while start + LANES <= run_end:
+                for lane in range(np.uint64(LANES)):
+                    _add(values[start + lane], room, part, lane)
+                start += np.uint64(LANES)
+            for lane in range(run_end - start):
+                _add(values[start + lane], room, part, lane)
+            start = run_end
+        for number in range(found.shape[1]):
+            _fold(room, seen[number], number, found[section, number])
+            if not np.isfinite(found[section, number, MAGNITUDE]):
+                for i in range(np.uint64(bounds[section]), stop):
+                    if (labels.size == 0 or labels[i] & mask == number) and not np.isfinite(values[i]):
+                        found[section, number, NOT_FINITE] += 1.0
+
+
+@kept(**_OPTIONS)
+def add_degrees(
     values: Any,
-    before: Any,
     labels: Any,
     mask: Any,
     bounds: Any,
     tables: Any,
     temperatures: Any,
     rises: Any,
-    sums: Any,
-    extremes: Any,
-    seen: Any,
     found: Any,
     first: int,
     end: int,
 ) -> None:
-    """Look at sections ``first`` … ``end`` − 1.
+    """Add temperatures and liquid parts of the contents in some sections; the arguments are those of :func:`look`.
 
     Args:
-        values: a 1-d array.
-        before: a second one for the largest change, or an empty one.
-        labels: numbers whose bits ``mask`` are the part of each value; empty if there is one part.
-        mask: see there; of the type of the labels.
-        bounds: the first value of each section, and the end of the last one.
-        tables: the thermometer of each part, shape (parts, 6); empty if temperatures are not asked for.
+        values: see there.
+        labels: see there.
+        mask: see there.
+        bounds: see there.
+        tables: the thermometer of each part, shape (parts, 6).
         temperatures: T − T_ref in K at the nodes of all thermometers.
         rises: their differences to the next node.
-        sums: room, float64, shape (parts, 2, LANES).
-        extremes: room of the type of the values, of the same shape.
-        seen: room, one byte for each part.
-        found: gets STATISTICS as numbers, shape (sections, parts, 8).
-        first: the first section.
-        end: one after the last section.
+        found: see there.
+        first: see there.
+        end: see there.
     """
-    parts = found.shape[1]
     for section in range(first, end):
-        for part in range(parts):
-            found[section, part] = 0.0
-            found[section, part, LOWEST], found[section, part, HIGHEST] = np.inf, -np.inf
-            seen[part] = 0
-        start, stop = np.uint64(bounds[section]), np.uint64(bounds[section + 1])
-        while start < stop:
-            own, run_end = np.uint64(0), stop
-            if labels.size:
-                label = labels[start] & mask
-                own, run_end = np.uint64(label), start + np.uint64(1)
-                while run_end < stop and labels[run_end] & mask == label:
-                    run_end += np.uint64(1)
-            if not seen[own]:
-                seen[own] = 1
-                sums[own] = 0.0
-                extremes[own, 0], extremes[own, 1] = np.inf, -np.inf
-            _add(values, start, run_end, sums[own], extremes[own])
-            if tables.size:
-                _add_degrees(values, start, run_end, tables[own], temperatures, rises, found[section, own])
-            start = run_end
-        start = np.uint64(bounds[section])
-        for part in range(parts):
-            if not seen[part]:
-                continue
-            _fold(sums[part], extremes[part], found[section, part])
-            if not np.isfinite(found[section, part, MAGNITUDE]):
-                found[section, part, NOT_FINITE] = _not_finite(values, labels, mask, part, start, stop)
-        if before.size:
-            found[section, 0, CHANGE] = _change(values, before, start, stop)
+        for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):
+            part = np.uint64(labels[i] & mask) if labels.size else np.uint64(0)
+            steps = np.float64(values[i]) * tables[part, PER_KELVIN]
+            lowest = tables[part, FIRST]
+            node = min(max(np.floor(steps), lowest), tables[part, LAST]) if np.isfinite(steps) else lowest
+            entry = np.int64(tables[part, BASE] + node)
+            T = temperatures[entry] + rises[entry] * (steps - node)
+            found[section, part, DEGREES] += T
+            if tables[part, MELTING] > 0.0:
+                liquid = (T - tables[part, SOLIDUS]) / tables[part, MELTING]
+                found[section, part, LIQUID] += min(max(liquid, 0.0), 1.0)
+
+
+@kept(**_OPTIONS)
+def find_changes(values: Any, before: Any, bounds: Any, found: Any, first: int, end: int) -> None:
+    """Find the largest magnitude of the differences in some sections, without NaN; for their first part."""
+    for section in range(first, end):
+        largest = 0.0
+        for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):
+            change = np.float64(abs(values[i] - before[i]))
+            largest = change if change > largest else largest
+        found[section, 0, CHANGE] = largest

@@ -208,19 +208,17 @@ def _on_cpu(array: Sections, division: Division) -> Partials:
 
     values, parts, tables = array.values.reshape(-1), division.parts, division.thermometers
     labels = np.empty(0, np.uint8) if array.labels is None else array.labels.reshape(-1)
-    before = values[:0] if array.before is None else array.before.reshape(-1)
-    none = np.empty(0)
-    parts_of, temperatures, rises = none.reshape(0, 6), none, none
-    if tables is not None:
-        parts_of, temperatures, rises = tables.parts.reshape(-1, 6), tables.temperatures, tables.rises
-    found = np.empty((array.count, parts, NUMBERS))
     mask = labels.dtype.type(division.mask & np.iinfo(labels.dtype).max)
+    found = np.empty((array.count, parts, NUMBERS))
 
     def work(first: int, end: int) -> None:
-        shape = (parts, 2, cpu_fused.LANES)
-        sums, extremes, seen = np.empty(shape), np.empty(shape, values.dtype), np.empty(parts, np.uint8)
-        arguments: tuple[Any, ...] = (values, before, labels, mask, array.bounds, parts_of, temperatures, rises)
-        cpu_fused.look(*(*arguments, sums, extremes, seen, found, first, end))
+        room, seen = np.empty((parts, 4, cpu_fused.LANES)), np.empty(parts, np.uint8)
+        cpu_fused.look(values, labels, mask, array.bounds, room, seen, found, first, end)
+        if tables is not None:
+            of_part = tables.parts.reshape(-1, 6), tables.temperatures, tables.rises
+            cpu_fused.add_degrees(values, labels, mask, array.bounds, *of_part, found, first, end)
+        if array.before is not None:
+            cpu_fused.find_changes(values, array.before.reshape(-1), array.bounds, found, first, end)
 
     share_rows(work, array.count, values.size)
     return found.view(STATISTICS)[..., 0]

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from heatsim.errors import DeviceError, InputError, RunError
+from heatsim.errors import DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel.job import MISSING
 
 _PASSED_ON = tuple(
@@ -33,6 +33,7 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     Raises:
         DeviceError: mpi4py or mpiexec is missing.
         RunError: a rank was killed.
+        Interrupted: a signal came before the ranks could save a checkpoint.
     """
     if find_spec("mpi4py") is None:
         raise DeviceError(MISSING.format(reason="it is not installed"))
@@ -47,7 +48,11 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
         command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
     )
 
+    stopping = False
+
     def pass_on(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        stopping = True
         process.send_signal(number)
 
     before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
@@ -60,6 +65,8 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
             process.terminate()
     if code not in _CODES:
         told = advice()
+        if stopping:
+            raise Interrupted("interrupted before a checkpoint was saved" + (f"; {told}" if told else ""))
         raise RunError(
             f"a rank was killed (mpiexec returned {code}), by a user, the system or for lack of memory"
             + (f"; {told}" if told else "")

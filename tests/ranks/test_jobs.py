@@ -11,7 +11,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.commands.ranks import ranks_to_start
-from heatsim.errors import CapacityError, DeviceError, InputError, RunError
+from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel import launch
 from heatsim.scenario import load
 from heatsim.storage import folder
@@ -121,6 +121,9 @@ def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake.chmod(0o755)
     monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
     with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\), .*; continue so"):
+        launch.launch(3, ["run", "x.toml"], lambda: "continue so")
+    fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
+    with pytest.raises(Interrupted, match="interrupted before a checkpoint was saved; continue so"):
         launch.launch(3, ["run", "x.toml"], lambda: "continue so")
 
 

@@ -1,4 +1,4 @@
-"""Start the ranks of a run on this machine with mpiexec, and pass on signals and the exit code."""
+"""Start the ranks of a run on this machine with mpiexec, stop them on signals, and pass on the exit code."""
 
 import os
 import shutil
@@ -14,9 +14,8 @@ from types import FrameType
 from heatsim.errors import DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel.job import MISSING
 
-_PASSED_ON = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
-)
+# All of them reach the ranks as SIGTERM: a rank that is just starting then ends without a traceback.
+_STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 # What heatsim itself returns; a launcher returns something else if a rank was killed.
 _CODES = (0, 1, 2, 130)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -43,26 +42,28 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     if sys.stdout.isatty():
         environment.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
     command = [_mpiexec(), "-n", str(ranks), sys.executable, "-m", "heatsim", *arguments]
-    # In a session apart Ctrl-C comes to this process only, which passes it on once.
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
-    )
-
+    started: list[subprocess.Popen[bytes]] = []
     stopping = False
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
+    def stop(number: int, frame: FrameType | None) -> None:
         nonlocal stopping
         stopping = True
-        process.send_signal(number)
+        for process in started:
+            process.terminate()
 
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
+    before = {number: signal.signal(number, stop) for number in _STOPS if _is_heard(number)}
     try:
+        # In a session apart Ctrl-C comes to this process only.
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
+        )
+        started.append(process)
+        if stopping:
+            process.terminate()
         code = process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if process.poll() is None:
-            process.terminate()
     if code not in _CODES:
         told = advice()
         if stopping:

@@ -13,10 +13,9 @@ Several ranks write one file: rank 0 makes it, each rank writes its own planes a
 """
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -26,7 +25,9 @@ from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.storage.checksums import combined
-from heatsim.storage.disk import AGAIN, Closing, writing
+from heatsim.storage.disk import Closing, writing
+from heatsim.storage.field_check import open_checked
+from heatsim.storage.field_counter import TimeCounter
 from heatsim.storage.field_file import FieldFile, Record
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
@@ -49,11 +50,9 @@ class FieldWriter(Closing):
         self.times = list(times)
         self.checksums = list(checksums)
         self._fields = fields
-        self._thread: ThreadPoolExecutor | None = None
-        self._counting: Future[None] | None = None
         self._team = ALONE
         self._slab = Slab.whole(fields.layout.grid.cells[2])
-        self._counted = len(self.times)
+        self._counter = TimeCounter(len(self.times))
 
     @classmethod
     def create(
@@ -127,7 +126,7 @@ class FieldWriter(Closing):
         writer = None
         with team.agreeing():
             if team.first:
-                writer = cls._opened(path, grid, float_type(dtype), keep, record, checked)._restored()
+                writer = cls(*open_checked(path, grid, float_type(dtype), keep, record, checked))._restored()
                 writer = writer._with_room(max(keep, expected))
         return cls._shared(path, writer, team, slab)
 
@@ -137,7 +136,7 @@ class FieldWriter(Closing):
     ) -> None:
         """Raise the errors that `reopen` would raise. Nothing is changed. Collective; each rank reads some times."""
         with team.agreeing():
-            cls._opened(path, grid, float_type(dtype), keep, record, False, team)._fields.file.close()
+            open_checked(path, grid, float_type(dtype), keep, record, False, team)[0].file.close()
 
     def __len__(self) -> int:
         """Number of times in the file."""
@@ -162,9 +161,7 @@ class FieldWriter(Closing):
         if index == self._fields.layout.room:
             self._grow(max(1, 2 * index))
         with team.agreeing():
-            counting = self._counting
-            if counting is not None and (counting.done() or self._fields.bytes_per_time < _WAITED_FOR):
-                counting.result()
+            self._counter.wait(until_counted=self._fields.bytes_per_time < _WAITED_FOR)
             sums = [self._fields.fill(TEMPERATURE, planes, index, self._slab)]
             if HEAT_FLUX in self._fields.layout:
                 sums.append(self._fields.fill(HEAT_FLUX, heat_flux, index, self._slab))
@@ -179,9 +176,7 @@ class FieldWriter(Closing):
         self.times.append(float(time))
         self.checksums.append(combined(of_rank[number] for number in range(len(sums)) for of_rank in of_ranks))
         if team.first:
-            if self._thread is None:
-                self._thread = ThreadPoolExecutor(1, "heatsim-sync")
-            self._counting = self._thread.submit(self._count)
+            self._counter.begin(self._fields, lambda: len(self.times))
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
         """Write the material of every cell, once, before the first time. Collective.
@@ -204,7 +199,7 @@ class FieldWriter(Closing):
         Raises:
             StorageError: the disk refused.
         """
-        self._wait()
+        self._counter.wait()
         with writing(self.path):
             self._fields.file.sync()
 
@@ -235,80 +230,17 @@ class FieldWriter(Closing):
             StorageError: the disk refused.
         """
         try:
-            self._wait()
+            self._counter.wait()
         except StorageError:
             self._fields.file.close()
             raise
         finally:
-            if self._thread is not None:
-                self._thread.shutdown()
-                self._thread = None
+            self._counter.end()
         if give_back and self._team.first and self._fields.layout.room > len(self.times):
             with suppress(StorageError):
                 self._make_room(len(self.times))
         with writing(self.path):
             self._fields.file.close()
-
-    @classmethod
-    def _opened(
-        cls,
-        path: Path,
-        grid: Grid,
-        dtype: np.dtype[Any],
-        keep: int,
-        record: Record | None,
-        checked: bool,
-        team: Team = ALONE,
-    ) -> Self:
-        """A writer for an existing file whose first `keep` times are good; nothing is changed yet.
-
-        Each rank of ``team`` checks some of the times.
-        """
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
-        fields = FieldFile.found(path, keep) if record is None else FieldFile.known(path, record)
-        layout = fields.layout
-        times, sums = (layout.times, [0] * (keep + 1)) if record is None else (record["times"], record["checksums"])
-        writer = cls(fields, [float(time) for time in times[:keep]], [int(checksum) for checksum in sums])
-        try:
-            if (layout.grid, layout.dtype) != (grid, dtype):
-                raise StorageError(
-                    f"{path}: holds {layout.dtype} on {layout.grid}, the run needs {dtype} on {grid}; {AGAIN}"
-                )
-            whole = fields.file.length >= layout.length
-            if record is not None and not (checked and whole):
-                writer._compare(whole, team)
-        except BaseException:
-            writer._fields.file.close()
-            raise
-        return writer
-
-    def _compare(self, whole: bool, team: Team) -> None:
-        """Compare checksums; ``whole`` is False if the file is shorter than its recorded structure."""
-        try:
-            self._fields.compare(self.times, self.checksums, team)
-        except StorageError:
-            if whole:
-                raise
-            # A run that ends early releases space after its last checkpoint: the file has a structure for fewer times.
-            self._fields.file.close()
-            self._fields = FieldFile.found(self.path, len(self.times))
-            self._fields.compare(self.times, self.checksums, team)
-
-    def _count(self) -> None:
-        """Count the written times, after a sync."""
-        fields, times = self._fields, len(self.times)
-        if times > self._counted:
-            with writing(self.path):
-                fields.file.sync()
-                fields.file.write(fields.layout.count_at, integer(times))
-            self._counted = times
-
-    def _wait(self) -> None:
-        """Wait until all times count; raise the error of the counting thread."""
-        counting = self._counting  # The checkpoint thread may wait here while another thread appends.
-        if counting is not None:
-            counting.result()
 
     @classmethod
     def _shared(cls, path: Path, writer: Self | None, team: Team, slab: Slab | None) -> Self:
@@ -325,7 +257,7 @@ class FieldWriter(Closing):
         """Make room for this number of times. Collective."""
         with self._team.agreeing():
             if self._team.first:
-                self._wait()
+                self._counter.wait()
                 self._make_room(times)
         with self._team.agreeing():
             if not self._team.first:

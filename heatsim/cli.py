@@ -66,7 +66,8 @@ def _main_of_rank(words: Sequence[str]) -> int:
             code, text = 1, traceback.format_exc()
         code, text = team.end(code, text)
         if text:
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
+            sys.stderr.flush()
         team.leave(code)
         return code
 

@@ -1,8 +1,10 @@
 """The job of several processes that this one belongs to, as its launcher says in the environment."""
 
+import atexit
 import os
 import sys
 from functools import cache
+from types import TracebackType
 
 from heatsim import device
 from heatsim.errors import DeviceError
@@ -45,7 +47,24 @@ def join() -> Team:
     team = MpiTeam(MPI.COMM_WORLD.Dup())
     _share_cores(team)
     device.choose_gpu(team.local_rank)
+    _end_with_interpreter(team)
     return team
+
+
+def _end_with_interpreter(team: Team) -> None:
+    """Have a program that does not end the team itself do it at its exit, with any error that it does not catch."""
+    show = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        team.failing(error)
+        show(kind, error, trace)
+
+    def leave() -> None:
+        code, _ = team.end(0, "")
+        team.leave(code)
+
+    sys.excepthook = tell
+    atexit.register(leave)
 
 
 def _share_cores(team: Team) -> None:

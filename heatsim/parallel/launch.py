@@ -1,4 +1,4 @@
-"""Start the ranks of a run on this machine with mpiexec, and pass on signals and the exit code."""
+"""Start the ranks of a run on this machine with mpiexec, stop them on signals, and pass on the exit code."""
 
 import os
 import shutil
@@ -11,12 +11,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
-from heatsim.errors import DeviceError, InputError, RunError
+from heatsim.errors import DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel.job import MISSING
 
-_PASSED_ON = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
-)
+# All of them reach the ranks as SIGTERM: a rank that is just starting then ends without a traceback.
+_STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 # What heatsim itself returns; a launcher returns something else if a rank was killed.
 _CODES = (0, 1, 2, 130)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
@@ -33,6 +32,7 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     Raises:
         DeviceError: mpi4py or mpiexec is missing.
         RunError: a rank was killed.
+        Interrupted: a signal came before the ranks could save a checkpoint.
     """
     if find_spec("mpi4py") is None:
         raise DeviceError(MISSING.format(reason="it is not installed"))
@@ -42,24 +42,32 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     if sys.stdout.isatty():
         environment.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
     command = [_mpiexec(), "-n", str(ranks), sys.executable, "-m", "heatsim", *arguments]
-    # In a session apart Ctrl-C comes to this process only, which passes it on once.
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
-    )
+    started: list[subprocess.Popen[bytes]] = []
+    stopping = False
 
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        process.send_signal(number)
+    def stop(number: int, frame: FrameType | None) -> None:
+        nonlocal stopping
+        stopping = True
+        for process in started:
+            process.terminate()
 
-    before = {number: signal.signal(number, pass_on) for number in _PASSED_ON if _is_heard(number)}
+    before = {number: signal.signal(number, stop) for number in _STOPS if _is_heard(number)}
     try:
+        # In a session apart Ctrl-C comes to this process only.
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
+        )
+        started.append(process)
+        if stopping:
+            process.terminate()
         code = process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if process.poll() is None:
-            process.terminate()
     if code not in _CODES:
         told = advice()
+        if stopping:
+            raise Interrupted("interrupted before a checkpoint was saved" + (f"; {told}" if told else ""))
         raise RunError(
             f"a rank was killed (mpiexec returned {code}), by a user, the system or for lack of memory"
             + (f"; {told}" if told else "")
@@ -102,8 +110,8 @@ def _mpiexec() -> str:
 
 
 def _is_heard(number: signal.Signals) -> bool:
-    """Whether a signal is not ignored, as SIGHUP is under nohup."""
-    return signal.getsignal(number) is not signal.SIG_IGN
+    """Whether a signal is passed on; SIGHUP is not under nohup."""
+    return number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN
 
 
 def _end_with_parent() -> Callable[[], None] | None:

@@ -6,6 +6,7 @@ dead or hangs. Large messages go as the bytes of arrays, small ones as pickled o
 
 import pickle
 import socket
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -120,8 +121,8 @@ class MpiTeam(Team):
         if self._watch is not None:
             self._watch.advice = advice
 
-    def failing(self, error: BaseException) -> None:
-        """Tell the other ranks that an error was raised here. They raise it too, unless they raise their own."""
+    def failing(self, error: BaseException | None) -> None:
+        """Tell the other ranks that an error was raised here; None: that this rank goes on after an error of all."""
         if self._watch is not None:
             self._watch.failing(error)
 
@@ -134,6 +135,8 @@ class MpiTeam(Team):
         if self._left:
             return
         self._left = True
+        sys.stdout.flush()
+        sys.stderr.flush()
         if code == 0:
             self._mpi.Finalize()
         else:

@@ -121,12 +121,16 @@ class Team:
     def advise(self, advice: str) -> None:
         """Set what a user should do after a rank is lost."""
 
-    def failing(self, error: BaseException) -> None:
-        """Tell the other ranks that an error was raised here. They raise it too, unless they raise their own."""
+    def failing(self, error: BaseException | None) -> None:
+        """Tell the other ranks that an error was raised here; None: that this rank goes on after an error of all.
+
+        They raise it too, unless they raise their own.
+        """
 
     @contextmanager
     def telling(self) -> Iterator[None]:
         """Run a block; :meth:`failing` is called for its error, before what is around the block closes."""
+        self.failing(None)
         try:
             yield
         except BaseException as error:

@@ -140,9 +140,11 @@ class Watch:
         if notice.code and not self._sign.ended:
             raise _KINDS.get(notice.kind, RanksError)(notice.text)
 
-    def failing(self, error: BaseException) -> None:
-        """Tell the other ranks that an error was raised here, before files are closed."""
-        if self._sign.code is None:
+    def failing(self, error: BaseException | None) -> None:
+        """Tell the other ranks that an error was raised here, before files are closed; None: that it is over."""
+        if error is None:
+            self._sign = Sign()
+        elif self._sign.code is None:
             code, text = 1, "".join(traceback.format_exception(error))[-_MOST_BYTES // 2 :].rstrip()
             if isinstance(error, HeatsimError):
                 code, text = error.exit_code, str(error)
@@ -203,7 +205,9 @@ class Watch:
         """Find out what rank 0 has to say."""
         now, signs, notice = time.monotonic(), self._signs, self._notice
         failing = [rank for rank, sign in enumerate(signs) if sign.failing]
-        if failing and self._failed_first is None:
+        if not failing:
+            self._failed_first = None
+        elif self._failed_first is None:
             self._failed_first = failing[0], now
         if all(sign.ended for sign in signs):
             first = signs[self._failed_first[0]] if self._failed_first else Sign(0)

@@ -11,7 +11,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.commands.ranks import ranks_to_start
-from heatsim.errors import CapacityError, DeviceError, InputError, RunError
+from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel import launch
 from heatsim.scenario import load
 from heatsim.storage import folder
@@ -22,10 +22,14 @@ LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_ever
 
 
 def test_collective_calls() -> None:
-    """The last call fails on one rank, which ends the job."""
+    """The last call fails on one rank, which ends the job. The programs leave the end of their team to Python."""
+    late = jobs.start(2, HERE / "team_calls.py", "late")
     code, out, err = jobs.ended(jobs.start(3, HERE / "team_calls.py", "3"))
     assert (code, err) == (CapacityError.exit_code, "")
     assert out.split() == ["checked"] * 3
+    code, _, err = jobs.ended(late)
+    assert code == 1
+    assert "waited 1 s for the other ranks, which live but do not go on" in err
 
 
 def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_path: Path) -> None:
@@ -117,6 +121,9 @@ def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake.chmod(0o755)
     monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
     with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\), .*; continue so"):
+        launch.launch(3, ["run", "x.toml"], lambda: "continue so")
+    fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
+    with pytest.raises(Interrupted, match="interrupted before a checkpoint was saved; continue so"):
         launch.launch(3, ["run", "x.toml"], lambda: "continue so")
 
 

@@ -59,8 +59,8 @@ def run(
     count = ranks_to_start(ranks, read)
     if count > 1:
         arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
-        flags = {"--overwrite": overwrite, "--quiet": quiet, "--verbose": verbose}
-        return start_ranks(count, [*arguments, *(flag for flag, given in flags.items() if given)], target)
+        flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
+        return start_ranks(count, [*arguments, *flags], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
         from heatsim.parallel import job

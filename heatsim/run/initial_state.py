@@ -22,7 +22,7 @@ from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, make_thermometer, own_cells
+from heatsim.solver.field_statistics import FieldStatistics, own_cells, set_thermometers
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -159,7 +159,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)
     cells = own_cells(arrays, field)
-    field.thermometer = make_thermometer(problem, field, cells)
+    set_thermometers(problem, field, cells)
     parts = CellParts.of_problem(problem, cells, field)
     statistics = FieldStatistics(problem, field, cells, parts)
     return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

@@ -21,9 +21,11 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     if team.size == 1:
         return problem
     scenario = problem.scenario
-    if scenario.time.method not in _METHODS:
-        others = " or ".join(f'"{method}"' for method in _METHODS)
-        message = f'got "{scenario.time.method}", which runs on one rank; leave out --ranks, or write {others}'
+    method = scenario.time.method
+    if method not in _METHODS:
+        others = " or ".join(f'"{other}"' for other in _METHODS)
+        taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
+        message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
     try:
         found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)

@@ -81,16 +81,17 @@ class SurfaceSums:
         found = list(_surfaces(problem, layout))
         parts = self._agree([_parts_of(*surface) for surface in found])
         self._surfaces: list[_Surface] = []
-        self._bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
+        bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
         for name, face, place, starts, types, patches in found:
             its_parts = parts[name, face]
             numbers = {(cell_type, patch): number for number, (_, _, cell_type, patch) in enumerate(its_parts)}
             pairs, which = np.unique(np.stack([types, patches]), axis=1, return_inverse=True)
             labels[place] = np.array([numbers[pair] for pair in zip(*pairs.tolist(), strict=True)], int)[which.ravel()]
             # Between the sums of two surfaces there may be a gap, of zeros or of halo planes, which is a section too.
-            first = sum(map(len, self._bounds))
-            self._bounds.append(place.start + starts)
+            first = sum(map(len, bounds))
+            bounds.append(place.start + starts)
             self._surfaces.append(_Surface(slice(first, first + len(starts) - 1), its_parts))
+        self._bounds = np.concatenate(bounds)
         # Equal on all ranks: sums with labels are formed in another order than those without.
         most = max(map(len, parts.values()), default=1)
         self.division = WHOLE if most == 1 else Division(most)
@@ -106,7 +107,7 @@ class SurfaceSums:
 
     def sections(self, values: Any) -> Sections:
         """The sections of all sums; ``values``: the array of the layout."""
-        return Sections(values, np.concatenate(self._bounds), self._labels)
+        return Sections(values, self._bounds, self._labels)
 
     def heats(self, found: Sequence[Partials]) -> Heats:
         """The heats in J.

@@ -1,6 +1,7 @@
 """Slabs on several ranks give the bits of the whole grid: the field, the ledger, what observers read."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import bodies
@@ -9,13 +10,18 @@ import pytest
 from slab_runs import AROUND, LINEAR, SCENARIOS, equal, problem_of, same, stepped
 from thread_team import on_ranks
 
+from heatsim.errors import ScenarioError
+from heatsim.grid import Grid
 from heatsim.observers.parts import ContactFlows, RegionHeats
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.snapshots import heat_flux_in_own_planes
 from heatsim.observers.state import RunState
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.plan import Plan
 from heatsim.scenario import load
 from heatsim.solver.field_copy import FieldCopy
 
@@ -43,7 +49,7 @@ def test_bundled_scenarios(name: str) -> None:
 
 
 def test_thin_layers() -> None:
-    text = (SCENARIOS / "circuit_board.toml").read_text()
+    text = (SCENARIOS / "circuit_board.toml").read_text().replace("[200, 160, 15]", "[50, 40, 15]")
     time, solver = {"end": 0.1, "method": "euler"}, {"device": "cpu"}
     problem = problem_of(text, time=time, solver=solver, initial={"temperature": "300 + 1e3*x"}, output={})
     assert len(problem.materials.layering.cells)
@@ -129,3 +135,39 @@ def test_stabilized_steps(text: str, precision: str) -> None:
     problem = problem_of(text, solver={"device": "cpu", "precision": precision}).with_method("stabilized")
     for ranks in (2, 3):
         same(problem, ranks)
+
+
+@pytest.mark.parametrize("planes", [8, 13, 600, 4096])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 64])
+def test_slabs_cover_the_grid_and_are_cut_between_groups(planes: int, ranks: int) -> None:
+    group = Grid((1, 1, planes), (1.0, 1.0, 1.0)).groups.size
+    if planes < ranks * max(HALO, group):
+        with pytest.raises(TooManyRanksError, match=f"got {ranks} ranks"):
+            slabs(planes, ranks, periodic=False, group=group)
+        return
+    for periodic in (False, True):
+        found = slabs(planes, ranks, periodic=periodic, group=group)
+        own = np.concatenate([slab.place[slab.own] for slab in found])
+        np.testing.assert_array_equal(own, np.arange(planes))
+        assert all(slab.first % group == 0 and slab.count >= HALO for slab in found) or ranks == 1
+        ends = (found[0].cut[0], found[-1].cut[1])
+        assert ends == ((periodic and ranks > 1),) * 2
+        for below, above in pairwise(found):
+            np.testing.assert_array_equal(below.place[-below.above :], above.place[above.own][:HALO])
+            np.testing.assert_array_equal(above.place[: above.below], below.place[below.own][-HALO:])
+
+
+def test_what_runs_on_one_rank_only_is_refused() -> None:
+    implicit = problem_of(LINEAR, solver={"device": "cpu"}).with_method("implicit")
+    with pytest.raises(ScenarioError, match='got "implicit"; that method runs on one rank'):
+        on_ranks(2, lambda team: Plan.of(implicit, team))
+    few = problem_of(LINEAR, solver={"device": "cpu"})
+    with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
+        on_ranks(4, lambda team: Plan.of(few, team))
+
+
+def test_halos_that_are_not_exchanged_in_time_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the tests above would mean nothing."""
+    monkeypatch.setattr(Halo, "stepped", lambda halo, steps: None)
+    with pytest.raises(AssertionError, match="T"):
+        same(problem_of(LINEAR, solver={"device": "cpu"}), 2)

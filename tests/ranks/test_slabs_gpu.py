@@ -21,7 +21,7 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-@pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal"])
+@pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal", "resident"])
 @pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 @pytest.mark.parametrize("faces", [{}, {"z_min": {"type": "periodic"}, "z_max": {"type": "periodic"}}])
 def test_one_material(

@@ -32,6 +32,11 @@ class Halo:
         """That of a run on one rank, which has all planes."""
         return cls(Slab.whole(planes), ALONE, HostTransport(ALONE, device))
 
+    @property
+    def way(self) -> str:
+        """What planes travel through, for messages."""
+        return self._transport.name
+
     def reach(self, values: Any, steps: int) -> None:
         """Make sure that ``steps`` steps from here on leave the own planes right. Collective."""
         if steps > self._good:

@@ -46,7 +46,8 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     if initial.uniform:
         state.field.load_deviations(np.zeros((1, 1, 1)))
     else:
-        state.field.load_temperatures(initial.slabs(), plan.problem.materials.contents)
+        own = initial.slabs(plan.slab.first, plan.slab.last)
+        state.field.load_temperatures(own, plan.problem.materials.contents)
     state.total()  # checks that it is finite
     state.initial_heat = state.statistics.heat()
     if plan.problem.timeline.adaptive:

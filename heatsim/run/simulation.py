@@ -256,6 +256,8 @@ class Simulation:
             self.take_folder(stack)
             if progress and replaced is not None:
                 print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
+            if progress and team.size > 1:
+                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
             team.advise(resume_advice(self.folder, team.size))
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:

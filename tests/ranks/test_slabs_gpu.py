@@ -8,8 +8,11 @@ import pytest
 from cuda_host import gpu
 from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, problem_of, same
+from thread_team import on_ranks
 
+from heatsim.device import Device
 from heatsim.kernels.temporal_composite import correction
+from heatsim.parallel.transport import choose_transport
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -45,3 +48,14 @@ def test_composite_bodies(kernel: str, text: str) -> None:
 def test_stabilized_steps(text: str) -> None:
     solver = {"device": "cuda", "kernel": "temporal", "precision": "float32"}
     same(problem_of(text, solver=solver).with_method("stabilized"), 2)
+
+
+def test_nccl_needs_a_gpu_for_each_rank(some_gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if some_gpu != "host":
+        pytest.skip("the number of GPUs is not known")
+    here = gpu.host_device()
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2
+    play_nccl(monkeypatch)
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["NCCL"] * 2
+    monkeypatch.setattr(Device, "number", lambda device: "the only one")
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2

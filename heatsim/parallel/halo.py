@@ -45,12 +45,12 @@ class Halo:
 
     def stepped(self, steps: int) -> None:
         """Record that ``steps`` steps were done."""
-        if not self.slab.alone:
+        if self._good != ALWAYS:
             self._good -= steps
 
     def stale(self) -> None:
         """Record that own planes were changed otherwise than by steps."""
-        if not self.slab.alone:
+        if self._good != ALWAYS:
             self._good = 0
 
     def exchange(self, values: Any) -> None:

@@ -95,6 +95,7 @@ class Field:
         self.grid = grid
         self.halo = halo or Halo.none(grid.shape[0], device)
         self.reference = reference
+        self._own = self.slab.own
         shape = (self.slab.depth, *grid.shape[1:])
         self.deviation: Any = device.xp.empty(shape, dtype=precision)
         self.spare: Any = device.xp.empty(shape, dtype=precision)
@@ -129,7 +130,7 @@ class Field:
     @property
     def own(self) -> Any:
         """The current values of the own planes, a part of ``deviation``."""
-        return self.deviation[self.slab.own]
+        return self.deviation[self._own]
 
     def of(self, deviation: Any) -> "Field":
         """A field of other values on the same grid, which shares nothing else that changes."""
@@ -248,12 +249,13 @@ class Field:
     def _combined(self, sections: Sections, division: Division) -> list[Statistics]:
         """The statistics of each part, from the sections of all ranks."""
         (found,) = partials(self.device, [sections], division)
-        return combined(found if self.slab.alone else np.concatenate(self.team.gathered(found)))
+        return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))
 
     def _sections(self) -> Sections:
         """The current values of the own planes in groups of planes."""
-        nz, ny, nx = self.own.shape
-        return Sections(self.own, self.groups.starts(nz) * (ny * nx), self.labels)
+        own = self.own
+        nz, ny, nx = own.shape
+        return Sections(own, self.groups.starts(nz) * (ny * nx), self.labels)
 
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""

@@ -117,7 +117,7 @@ class BodyPictures:
     def _draw_surface(self, index: int, path: Path) -> None:
         scale, remark = self._fields.scale_at(index)
         samples = read_samples(self._reader, index)
-        image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials)
+        image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials, self._fields.layer_edges)
         pictures.draw_surface(path, self._fields.caption(index, remark), self._grid, scale, self._view_beside, image)
 
     def _draw_isosurfaces(self, when: Callable[[], int], path: Path) -> None:
@@ -139,7 +139,9 @@ class BodyPictures:
         samples = read_samples(self._reader, index)
         if self._isosurfaces is None:
             self._isosurfaces = self._stack.enter_context(IsosurfaceScene(self._grid, self._view_beside))
-        image = self._isosurfaces.isosurfaces(samples, scale, levels, uniform_colour(), self._reader.materials)
+        image = self._isosurfaces.isosurfaces(
+            samples, scale, levels, uniform_colour(), self._reader.materials, fields.layer_edges
+        )
         caption = fields.caption(index, _describe_range(scale))
         pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
 

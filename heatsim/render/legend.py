@@ -101,7 +101,8 @@ def _draw_sign(figure: Any, entry: Entry, x: float, y: float, size: tuple[float,
 
 
 def draw_point(axes: Any, place: tuple[float, float], sign: str, transform: Any, larger: float = 1.0) -> None:
-    """Draw a numbered point on a figure or axes."""
+    """Draw the sign of a point, a number, in a circle, or that of a region, letters, in a square."""
+    style = "square,pad=0.15" if sign.isalpha() else "circle,pad=0.15"
     axes.text(
         *place,
         sign,
@@ -110,5 +111,5 @@ def draw_point(axes: Any, place: tuple[float, float], sign: str, transform: Any,
         va="center",
         fontsize=7.0 * larger,
         zorder=6,
-        bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "black", "linewidth": 0.5},
+        bbox={"boxstyle": style, "facecolor": "white", "edgecolor": "black", "linewidth": 0.5},
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from heatsim.errors import InputError
+from heatsim.grid import Grid
 from heatsim.render import pictures
 from heatsim.render.axes import place_text
 from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE
@@ -21,7 +22,7 @@ from heatsim.render.quantities import open_reader
 from heatsim.render.samples import read_samples
 from heatsim.render.scales import Scale
 from heatsim.render.scene import Scene
-from heatsim.render.section_pictures import SectionsToDraw, draw_slices
+from heatsim.render.section_pictures import PART_REMARK, SectionsToDraw, draw_slices
 from heatsim.render.sections import Section, find_equal, read_sections
 from heatsim.render.view import View, drawn_size, stretched
 from heatsim.render.zoom import find_part
@@ -92,10 +93,11 @@ class BodyPictures:
         cells = self._part(sections)
         part = None if cells is None else grid.part(cells)
         scale, remark = fields.scale_at(index)
-        caption = fields.caption(index, remark, self._describe_equal(equal, sections))
+        caption = fields.caption(index, remark, self._describe_equal(equal, sections), PART_REMARK if part else "")
         normals = [axis for axis in range(3) if axis not in equal]
         enlarged = None if part is None else stretched(part.size)
-        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged)
+        inside = [axis for axis in normals if part is not None and _meets(sections[axis], axis, grid, part)]
+        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged, inside=inside)
         layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
         shown = SectionsToDraw(grid, sections, fields.materials, layers, part)
         image = None
@@ -146,10 +148,17 @@ class BodyPictures:
         pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
 
 
+def _meets(section: Section, axis: int, grid: Grid, part: Grid) -> bool:
+    """Whether a section normal to an axis goes through a part of a grid."""
+    place = grid.origin[axis] + section.place * grid.size[axis]
+    return part.origin[axis] <= place <= part.origin[axis] + part.size[axis]
+
+
 def _describe_range(scale: Scale) -> str:
     """The range of a scale as a sentence, with as many digits as tell its ends apart."""
     if scale.uniform:
         return ""
     low, high = scale.limits
     decimals = max(0, 2 - int(np.floor(np.log10(high - low))))
-    return f"{scale.label}: from {low:.{decimals}f} to {high:.{decimals}f}.".replace("-", "−")
+    bottom, top = (f"{round(end, decimals) + 0.0:.{decimals}f}" for end in (low, high))
+    return f"{scale.label}: from {bottom} to {top}.".replace("-", "−")

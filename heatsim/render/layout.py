@@ -150,6 +150,7 @@ def arrange(
     with_bar: bool = True,
     normals: Sequence[int] = (0, 1, 2),
     part: Size | None = None,
+    inside: Sequence[int] = (0, 1, 2),
 ) -> Page:
     """The page on which the body is largest.
 
@@ -160,10 +161,13 @@ def arrange(
         with_bar: whether there is a colour bar.
         normals: the axes normal to the sections.
         part: the drawn size of a part of the body, whose sections are drawn too; None without a part.
+        inside: the axes normal to the sections that go through the part.
     """
     width = float(WIDTH - (_BAR if with_bar else 20))
     height = (_LARGEST_HEIGHT if part is None else _LARGEST_WITH_PART) - _HEADING - min(below, _USUAL_TEXTS)
-    blocks = [_Block(size, normals), *([] if part is None else [_Block(part, normals, enlarged=True)])]
+    blocks = [_Block(size, normals)]
+    if part is not None and (through := [axis for axis in normals if axis in inside]):
+        blocks.append(_Block(part, through, enlarged=True))
     pages = _pages(size if with_view else None, blocks, (0.0, float(below)), (width, float(height)), below)
     return max(pages, key=_usefulness)
 

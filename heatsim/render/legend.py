@@ -24,12 +24,14 @@ class Entry:
         colour: its colour.
         kind: an area, a line, a point with a number, or a text without a sign.
         sign: the number of a point.
+        dashes: the style of a line.
     """
 
     text: str
     colour: str = "black"
     kind: str = AREA
     sign: str = ""
+    dashes: Any = "-"
 
     @property
     def width(self) -> float:
@@ -94,6 +96,7 @@ def _draw_sign(figure: Any, entry: Entry, x: float, y: float, size: tuple[float,
     elif entry.kind == LINE:
         ends = [x / across, (x + _SWATCH) / across]
         line = Line2D(ends, [y / up, y / up], transform=figure.transFigure, color=entry.colour, linewidth=2.0 * larger)
+        line.set_linestyle(entry.dashes)
         figure.add_artist(line)
     elif entry.kind == POINT:
         middle = ((x + 0.5 * _SWATCH) / across, y / up)

@@ -1,7 +1,6 @@
 """The geometry that a scenario describes, for a picture before it runs."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +8,9 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
-from heatsim.scenario import Scenario, face_axes
+from heatsim.run.in_words import condition_in_words
+from heatsim.scenario import Face, Scenario, face_axes
 from heatsim.scenario.materials import VOID
-from heatsim.scenario.resolved import document
-from heatsim.temperature_units import TemperatureUnit
 
 _Mask = NDArray[np.bool_]
 
@@ -26,7 +24,6 @@ def geometry_of(scenario: Scenario) -> Geometry:
     shape = scenario.grid.shape
     parts = paint(scenario) if are_painted(scenario) else None
     labels = np.zeros(shape, dtype=np.uint8) if parts is None else parts.material
-    tables = document(scenario)
     return Geometry(
         scenario.title,
         scenario.grid,
@@ -36,12 +33,12 @@ def geometry_of(scenario: Scenario) -> Geometry:
         np.zeros(shape, dtype=np.uint8) if parts is None else parts.owner,
         list(_sources(scenario, parts)),
         list(_contacts(scenario, labels, parts)),
-        list(_surfaces(scenario, tables, labels, parts)),
-        list(_patches(scenario, tables)),
+        list(_surfaces(scenario, labels, parts)),
+        list(_patches(scenario)),
         list(_layers(scenario)),
         list(_beams(scenario)),
         [ShownProbe(probe.name, np.array(probe.points)) for probe in scenario.probes if probe.points],
-        list(_remarks(scenario, tables)),
+        list(_remarks(scenario)),
     )
 
 
@@ -63,14 +60,11 @@ def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None
         yield ShownBorder(text, one, other)
 
 
-def _surfaces(
-    scenario: Scenario, tables: Mapping[str, Any], labels: NDArray[np.uint8], parts: Parts | None
-) -> Iterator[ShownBorder]:
-    names = [name for name, _ in scenario.palette]
-    for table in tables.get("surfaces", ()):
-        if VOID in names:
-            text = f"surface of {table['of']}: {_condition(table, scenario.output.temperature_unit)}"
-            yield ShownBorder(text, _cells_of(table["of"], scenario, labels, parts), labels == names.index(VOID))
+def _surfaces(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownBorder]:
+    names, unit = [name for name, _ in scenario.palette], scenario.output.temperature_unit
+    for surface in scenario.surfaces if VOID in names else ():
+        text = f"surface of {surface.of}: {condition_in_words(surface.condition, unit, scenario.time.end)}"
+        yield ShownBorder(text, _cells_of(surface.of, scenario, labels, parts), labels == names.index(VOID))
 
 
 def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> _Mask:
@@ -81,14 +75,15 @@ def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: P
     return region_mask(name, scenario, parts)
 
 
-def _patches(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[Rectangle3D]:
-    for patch, table in zip(scenario.patches, tables.get("patches", ()), strict=True):
+def _patches(scenario: Scenario) -> Iterator[Rectangle3D]:
+    unit, end = scenario.output.temperature_unit, scenario.time.end
+    for patch in scenario.patches:
         low, high = [0.0] * 3, [0.0] * 3
         normal = FACES.index(patch.face) // 2
         low[normal] = high[normal] = _place(scenario, patch.face)
         for index, axis in enumerate(face_axes(patch.face)):
             low[axis], high[axis] = patch.rectangle.min[index], patch.rectangle.max[index]
-        text = f"patch {patch.name} on {patch.face}: {_condition(table, scenario.output.temperature_unit)}"
+        text = f"patch {patch.name} on {patch.face}: {condition_in_words(patch.condition, unit, end)}"
         yield Rectangle3D(text, normal, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
 
 
@@ -122,54 +117,17 @@ def _beams(scenario: Scenario) -> Iterator[ShownBeam]:
         yield ShownBeam(text, points, FACES.index(beam.face) // 2, beam.radius)
 
 
-def _remarks(scenario: Scenario, tables: Mapping[str, Any]) -> Iterator[str]:
+def _remarks(scenario: Scenario) -> Iterator[str]:
     """The conditions of faces and of surfaces towards void, those that are equal together; and probes of regions."""
     conditions: dict[str, list[str]] = {}
-    unit = scenario.output.temperature_unit
-    for face in (*FACES, "void"):
-        table = tables.get("boundaries", {}).get(face) or tables.get("boundaries", {}).get("default")
-        if table is None and face == "void":
-            continue
-        if face == "void" and not scenario.uses_void:
-            continue
-        conditions.setdefault("insulated" if table is None else _condition(table, unit), []).append(face)
+    unit, end = scenario.output.temperature_unit, scenario.time.end
+    found: list[tuple[str, Face]] = [(face, scenario.boundaries.face(face)) for face in FACES]
+    if scenario.uses_void:
+        found.append(("void", scenario.boundaries.void))
+    for name, condition in found:
+        conditions.setdefault(condition_in_words(condition, unit, end), []).append(name)
     for text, faces in conditions.items():
         yield f"{', '.join(faces)}: {text}."
     regions = [f"{probe.name} ({probe.statistic} of {probe.region})" for probe in scenario.probes if probe.region]
     if regions:
         yield f"Probes of regions: {', '.join(regions)}."
-
-
-def _condition(table: Mapping[str, Any], unit: TemperatureUnit) -> str:
-    """A condition in words: its type and the values of its keys."""
-    words = [str(table.get("type", ""))]
-    if "power" in table:
-        words.append(_value(table["power"], "W"))
-    elif "value" in table:
-        words.append(
-            _temperature(table["value"], unit) if words[0] == "temperature" else _value(table["value"], "W/m²")
-        )
-    if "coefficient" in table:
-        words.append(_value(table["coefficient"], "W/(m² K)"))
-    if "ambient" in table:
-        words.append(f"to {_temperature(table['ambient'], unit)}")
-    radiating = []
-    if table.get("emissivity"):
-        radiating.append(f"emissivity {_value(table['emissivity'], '')}")
-        if table.get("surroundings") not in (None, table.get("ambient")):
-            radiating.append(f"surroundings {_temperature(table['surroundings'], unit)}")
-    return ", ".join([" ".join(words).strip(), *radiating])
-
-
-def _temperature(value: object, unit: TemperatureUnit) -> str:
-    number = isinstance(value, int | float)
-    return unit.text(float(value)) if number else _value(value, "K")  # type: ignore[arg-type]
-
-
-def _value(value: object, unit: str) -> str:
-    """A number with its unit, a short formula, or a word for a table."""
-    if isinstance(value, bool | int | float):
-        return f"{value:g} {unit}".strip()
-    if isinstance(value, str):
-        return value if len(value) <= 30 else "a formula"
-    return "a table in time"

@@ -178,3 +178,14 @@ def test_plan_draws_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert ".bmp is not a format of pictures; use .png, .pdf, .svg" in capsys.readouterr().err
     assert main(["plan", str(scenario), "--picture", str(tmp_path / "nowhere" / "parts.png")]) == 1
     assert "could not be written" in capsys.readouterr().err
+
+
+def test_a_material_around_all_others_is_translucent() -> None:
+    labels = np.zeros((4, 4, 4), dtype=np.uint8)
+    labels[1:3, 1:3, 1:3] = 1
+    assert solids.surrounding(labels, [0, 1]) == 0
+    labels[:, :, 3] = 2
+    labels[0] = 3
+    # No box holds all others.
+    assert solids.surrounding(labels, [1, 2, 3]) is None
+    assert solids.surrounding(labels, [1]) is None

@@ -180,9 +180,10 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     ):
         corners = project(corners_of(rectangle.normal, rectangle.low, rectangle.high))
         axes.fill(*corners.T, facecolor=to_rgba(colour, alpha), edgecolor=colour, linewidth=0.8)
+    labels = Labels(axes)
     for beam in geometry.beams:
         draw_beam(axes, project(beam.points), project(beam.spot))
-    labels = Labels(axes)
+        labels.avoid(project(beam.spot))
     for number, probe in enumerate(geometry.probes, 1):
         draw_probe(axes, labels, project(probe.points), number)
     for number, place in _seen_from_above(geometry):

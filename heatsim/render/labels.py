@@ -10,6 +10,7 @@ from heatsim.render.figure import SMALL, text_width
 
 _HEIGHT, _PADDING = 34.0, 16.0  # pixels
 _POINT = 3.0  # pt
+_NEAR = 8.0  # pixels around a point
 # Directions and distances in pixels of a label from its point, the nearest first.
 _STEPS = [(0.0, 0.0)] + [
     (distance * np.cos(angle), distance * np.sin(angle))
@@ -28,19 +29,23 @@ class Labels:
         self._axes, self._taken = axes, list[_Box]()
         self._inside = (box.x0, box.y0, box.x1, box.y1)
 
+    def avoid(self, places: NDArray[np.float64]) -> None:
+        """Keep labels away from some places, shape (n, 2)."""
+        self._taken += [(x - _NEAR, y - _NEAR, x + _NEAR, y + _NEAR) for x, y in self._pixels(places).tolist()]
+
     def add_point(self, place: Sequence[float], sign: str) -> None:
         """Add a point with its sign beside it, in the coordinates of the axes."""
         x, y = self._pixels([place])[0]
         self._axes.plot(*place, color="black", marker="o", markersize=_POINT, clip_on=False, zorder=6)
-        near = 0.5 * (_POINT * 254.0 / 72.0 + 4.0)
-        self._taken.append((x - near, y - near, x + near, y + near))
+        self._taken.append((x - _NEAR, y - _NEAR, x + _NEAR, y + _NEAR))
         self._draw(self._free([(x, y)], sign, _STEPS[1:]), (x, y), sign, "circle,pad=0.12")
 
     def add_area(self, places: NDArray[np.float64], sign: str) -> None:
         """Add a sign at the first of some places, shape (n, 2), at which there is room; beside the first if at none."""
         pixels = [(float(x), float(y)) for x, y in self._pixels(places)]
-        at = self._free(pixels, sign, _STEPS[:1]) or self._free(pixels[:1], sign, _STEPS)
-        self._draw(at, pixels[0], sign, "square,pad=0.15")
+        inside = self._free(pixels, sign, _STEPS[:1])
+        at = inside or self._free(pixels[:1], sign, _STEPS)
+        self._draw(at, inside or pixels[0], sign, "square,pad=0.15")
 
     def _pixels(self, places: Any) -> Any:
         return self._axes.transData.transform(np.asarray(places, dtype=np.float64))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.parts import Geometry, Path3D, Rectangle3D, ShownContact, ShownSource
-from heatsim.scenario import Scenario, face_axes
+from heatsim.scenario import MaterialFormula, Scenario, SpaceFormula, face_axes
 from heatsim.scenario.resolved import document
 from heatsim.temperature_units import TemperatureUnit
 
@@ -45,10 +45,19 @@ def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
         if source.beam is not None:
             continue
         everywhere = np.ones(scenario.grid.shape, dtype=bool)
-        amount = f"{source.power:g} W" if source.power is not None else f"{source.power_density:g} W/m³"
+        amount = f"{source.power:g} W" if source.power is not None else _density(source.power_density)
         yield ShownSource(
             f"source {source.name}: {amount}", everywhere if parts is None else source_mask(source, scenario, parts)
         )
+
+
+def _density(density: object) -> str:
+    """A power density as text."""
+    if isinstance(density, float):
+        return f"{density:g} W/m³"
+    if isinstance(density, SpaceFormula | MaterialFormula):
+        return f"{density.expression.text} W/m³"
+    return "a table in temperature"
 
 
 def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownContact]:

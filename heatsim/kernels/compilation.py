@@ -56,6 +56,7 @@ class Variant:
         rate: the increments are added to another field than T, or to 0; needs ``faces``, ``stages`` and increments.
             Such a kernel does single steps.
         laws: film coefficients or emissivities that depend on the temperature of the surface; needs ``faces``.
+        cell_heat: sources heat single cells; needs ``faces``. Such a kernel does single steps.
     """
 
     faces: bool = False
@@ -67,6 +68,7 @@ class Variant:
     stages: bool = False
     rate: bool = False
     laws: bool = False
+    cell_heat: bool = False
 
 
 _LINEAR = Variant()
@@ -192,6 +194,7 @@ class Build:
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
             "LAWS": int(self.variant.laws),
+            "CELL_HEAT": int(self.variant.cell_heat),
             "STAGES": int(self.variant.stages),
             "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),
@@ -240,7 +243,7 @@ def builds(
     its patches fill. Otherwise single steps do all the work, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate:
+    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate or variant.cell_heat:
         return (single,)
     several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells

@@ -48,7 +48,7 @@ def columns(problem: HeatProblem) -> list[Column]:
 def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
     stored, through = state.stored_heat(), state.ledger.heats()
-    sources = state.ledger.source_heat(state.step) + through.beams
+    sources = state.ledger.source_heat(state.step) + through.beams + through.cells
     void = (through.void,) if state.problem.materials.exposed_cells else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
     row = (stored, sources, *through.faces, *through.patches, *void, residual)
@@ -111,9 +111,10 @@ class Energy(TableObserver):
     def row(self, state: RunState) -> list[float]:
         """The energy balance and the heat flows; adds them to the bound of the residual."""
         row, around = balance(state), state.statistics.deviations()
-        turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
-        heat = state.statistics.heat(absolute=True)
-        self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
+        heats, heat = state.ledger.heats(), state.statistics.heat(absolute=True)
+        turned_over = abs(row["stored"]) + heats.magnitude
+        lowest, highest = around.lowest, around.highest
+        self._bound.add(Row(state.step, heat, lowest, highest, turned_over, state.roundings, heats.cells_magnitude))
         if not self.with_units:
             return [value for name, value in row.items() if name != TIME]
         row |= zip(region_names(state.problem), self._regions.row(), strict=True)

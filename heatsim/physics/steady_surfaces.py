@@ -70,6 +70,7 @@ def at_stage(
         beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
+    beams = [beam for beam in beams if beam.at_face]
     for face in {beam.face for beam in beams}:
         flux = _flux([beam for beam in beams if beam.face == face], _cells_at(np, grid, face).shape)
         fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
@@ -95,7 +96,7 @@ class _Finder:
 
     def find(self) -> Iterator[SteadySurface]:
         """Face by face, then towards void; those that cover no cell are left out."""
-        beams = self._body.sources.beam_rows(np.zeros(1), INSTANT)
+        beams = self._body.sources.face_beams(np.zeros(1), INSTANT)
         for face in range(6):
             yield from self._at_face(face, [beam for beam in beams if beam.face == face])
         yield from self._towards_void()
@@ -177,8 +178,8 @@ class _Finder:
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
-            *(self._xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
-            *(at.face, at.cells, at.places, at.parts),
+            *(self._xp, at.cells, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+            *(at.face, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
             law=law_of(self._rows, number) if row[FREE] == LAW else None,

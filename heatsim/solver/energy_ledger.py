@@ -30,11 +30,12 @@ _STEPS_AT_ONCE = 16_384
 
 FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
 BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
+EXPOSED_SUMS, PART_SUMS, CELL_SUMS = "ledger_exposed", "ledger_parts", "ledger_cells"
 # All sums, with the shapes that they have where nothing is entered.
 _NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),
     PART_SUMS: (0,),
+    CELL_SUMS: (0,),
 }
 
 Array = NDArray[np.float64]
@@ -50,6 +51,7 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
             shapes[BEAM_SUMS[face]] = problem.grid.face_shape(face)
     shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
     shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
+    shapes[CELL_SUMS] = (len(problem.materials.heated),)
     return shapes
 
 
@@ -62,6 +64,7 @@ class Ledger:
         beams: the same for the heat of beams; faces without a beam have empty arrays.
         exposed: the same for the surfaces of each exposed cell towards void.
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
+        cells: the same for the cells that sources heat one by one.
     """
 
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
@@ -75,6 +78,7 @@ class Ledger:
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
+        self.cells: Any = self._sums[CELL_SUMS]
         self._problem = problem
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
@@ -168,7 +172,16 @@ class Ledger:
             of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())
-        return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude)
+        in_cells = self._of_heated_cells()
+        return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude, *in_cells)
+
+    def _of_heated_cells(self) -> tuple[float, float]:
+        """Heat in J that sources have given to single cells, and the sum of its magnitudes."""
+        heated = self._problem.materials.heated
+        if not self.cells.size:
+            return 0.0, 0.0
+        heat = self._per_cell(CELL_SUMS) * (heated.heat_capacity * heated.volume)
+        return float(heat.sum()), float(np.abs(heat).sum())
 
     def _heat_of_cells(self, face: int, per_cell: Array, patches: dict[int, float]) -> tuple[float, float]:
         """Heat in J through a face of several materials or conditions, and Σ |heat of its cells|; adds to patches."""
@@ -218,7 +231,7 @@ class Ledger:
         problem, timeline = self._problem, self._problem.timeline
         if timeline.adaptive:  # set with the sums
             return self._sources_heat
-        while problem.sources.volumetric and self._sources_step < step:
+        while problem.sources.even and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
             heat, steps = problem.step_heat.of(self._sources_step, until), np.ones(until - self._sources_step)
             self._sources_heat += problem.sources.total(heat, steps, problem.precision)
@@ -283,6 +296,8 @@ class Heats:
         void: through the surfaces towards void.
         beams: absorbed from beams.
         magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
+        cells: given by sources to single cells, and by beams to cells that are not at their face.
+        cells_magnitude: Σ |heat given to each of these cells|.
     """
 
     faces: tuple[float, ...]
@@ -290,3 +305,5 @@ class Heats:
     void: float
     beams: float
     magnitude: float
+    cells: float = 0.0
+    cells_magnitude: float = 0.0

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import structs
+from heatsim.kernels.composite.heat_tables import make_heat_tables, on_device
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
 from heatsim.physics.cell_types import CellTypes
@@ -111,6 +112,7 @@ class CompositeArrays:
                 )
             ),
             open_faces=tuple(open_faces),
+            heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
         )
 
     def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
@@ -194,15 +196,15 @@ class CompositeArrays:
 
     def steps(self, rows: Rows, count: int) -> StepRows:
         """The data of ``count`` steps for a CPU kernel."""
-        conditions, held, heat, factors = (
+        conditions, held, heat, factors, amounts = (
             np.ascontiguousarray(part, dtype=self.precision)
-            for part in (rows.conditions, rows.held, rows.heat, rows.factors)
+            for part in (rows.conditions, rows.held, rows.heat, rows.factors, rows.amounts)
         )
         beams = []
         for beam in rows.beams:
             u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
             beams.append(replace(beam, weights=(u, v)))
-        return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes)
+        return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes, amounts)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:

@@ -78,6 +78,9 @@ def advance_numpy(
         if not periodic[face // 2]:
             _add_face(face, cells, body, tables, row, ledger, total)
 
+    if len(body.heated):
+        _add_cell_heat(cells, body, row, ledger, total)
+
     if scheme == "seven_term":
         T_new[...] = total
     elif scheme == "increments":
@@ -222,6 +225,42 @@ def _add_face(
         ledger.faces[face][...] += np.float64(row.factor) * (heat.astype(np.float64) - from_beam.astype(np.float64))
     if ledger.beams[face].size:
         ledger.beams[face][...] += np.float64(row.factor) * from_beam
+
+
+def _add_cell_heat(cells: Inside, body: HostBody, row: StepRow, ledger: Entries, total: Field) -> None:
+    """Add what sources give to single cells; see composite/cell_heat.cuh."""
+    heated, count = body.heated, len(body.heated.table_of)
+    T = cells.T.reshape(-1)[heated.cells]
+    entries = np.zeros(len(heated.numbers), total.dtype)
+    owners = np.repeat(np.arange(len(heated)), np.diff(heated.first))
+    for number, table in enumerate(heated.table_of.tolist()):
+        some = heated.numbers == number
+        entries[some] = heated.weights[some] * row.amounts[number]
+        if table >= 0:
+            entries[some] *= _densities(heated.tables[table], heated.entries, T[owners[some]])
+    for number, (first, along_u, along_v) in enumerate(row.spots, start=count):
+        some = np.flatnonzero(heated.numbers == number)
+        u, v = (heated.spots[some] - first).T
+        inside = (u >= 0) & (u < len(along_u)) & (v >= 0) & (v < len(along_v))
+        some, u, v = some[inside], u[inside], v[inside]
+        entries[some] = heated.weights[some] * (row.amounts[count] * (along_u[u] * along_v[v]))
+    heat = np.zeros(len(heated), total.dtype)
+    counts = np.diff(heated.first)
+    for nth in range(counts.max()):
+        some = np.flatnonzero(counts > nth)
+        heat[some] += entries[heated.first[some] + nth]
+    total.reshape(-1)[heated.cells] += heat
+    if ledger.cells.size:
+        ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
+
+
+def _densities(table: Field, entries: Field, T: Field) -> Field:
+    """Densities in W/m³ at T − T_ref in K, from a table that is constant beyond its ends."""
+    start, last, per_kelvin, low = table
+    steps = np.fmin(np.fmax((T - low) * per_kelvin, T.dtype.type(0.0)), last)
+    step = np.fmin(np.floor(steps), last - T.dtype.type(1.0))
+    value, rise = np.moveaxis(entries[(start + step).astype(np.int64)], -1, 0)
+    return np.asarray(value + rise * (steps - step))
 
 
 def _advance_numpy(

@@ -13,11 +13,12 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
+from heatsim.solver.energy_ledger import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
@@ -219,6 +220,9 @@ class FieldStages(FieldEnds):
             if not flows:
                 break
             per_kelvin = 1.0 / capacities[surface.cell_types]
+            if isinstance(surface, CellExchange):
+                flows[CELL_SUMS][...] = heat * per_kelvin
+                continue
             if surface.face < 0:
                 flows[EXPOSED_SUMS][surface.places] += heat * per_kelvin
                 continue

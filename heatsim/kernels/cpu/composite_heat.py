@@ -1,0 +1,79 @@
+"""Heat that sources give to single cells of a composite body; see composite/cell_heat.cuh."""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, row_number, state
+from heatsim.kernels.cpu.march import MarchTile, RowBlock
+from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
+from heatsim.kernels.cpu.rows import compiled
+
+
+@compiled
+def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+    """Add the heat of sources to the sums of single cells in some rows."""
+    first_row, starts = row_number(plan, rows), ints_at(plan.heated_rows)
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.heat_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for row in range(rows.size):
+        for cell in range(starts[first_row + row], starts[first_row + row + 1]):
+            at = row * plan.stride + ints_at(plan.heated_x)[cell]
+            heat = _heat(plan, step, T, cell, T[rows.here + at])
+            T[plan.sums + at] += heat
+            if first_owned <= row < end_owned:
+                doubles_at(plan.heat_sums)[cell] += factor * np.float64(heat)
+
+
+@compiled
+def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
+    """The heat of the entries of a cell, in K; ``value`` is that of the field."""
+    first, numbers, weights = (
+        longs_at(plan.heated_first),
+        ints_at(plan.heated_numbers),
+        reals_at(plan.heated_weights, T),
+    )
+    amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
+    heat = type(value)(0.0)
+    for entry in range(first[cell], first[cell + 1]):
+        number = np.int64(numbers[entry])
+        if number >= plan.amount_count:
+            flux = _flux(plan, step, T, number - plan.amount_count, entry)
+            heat += weights[entry] * (amounts[plan.amount_count] * flux)
+            continue
+        given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
+        if table >= 0:
+            degrees = value
+            if plan.potentials > 0:
+                degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), value)
+            given *= _density(plan, T, table, degrees)
+        heat += given
+    return heat
+
+
+@compiled
+def _density(plan: Any, T: Any, number: int, degrees: Any) -> Any:
+    """The density of a table in W/m³ at T − T_ref in K."""
+    table, zero, one = behind(reals_at(plan.heated_tables, T), 4 * number), type(degrees)(0.0), type(degrees)(1.0)
+    steps, last = (degrees - table[3]) * table[2], table[1]
+    steps = steps if steps > zero else zero  # also for NaN
+    steps = steps if steps < last else last
+    step = np.floor(steps)
+    step = step if step < last - one else last - one
+    entry = behind(reals_at(plan.heated_entries, T), 2 * np.int64(table[0] + step))
+    return entry[0] + entry[1] * (steps - step)
+
+
+@compiled
+def _flux(plan: Any, step: int, T: Any, number: int, entry: int) -> Any:
+    """The flux of a beam in W/m² at the spot of an entry; 0 beyond the window of the step."""
+    beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
+    first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * number)
+    weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
+    spot = behind(ints_at(plan.heated_spots), 2 * entry)
+    u, v = np.int64(spot[beam[TURNED]]) - first[0], np.int64(spot[1 - beam[TURNED]]) - first[1]
+    if 0 <= u < beam[2] and 0 <= v < beam[4]:
+        return weights[beam[1] + u] * weights[beam[3] + v]
+    return weights[0] - weights[0]

@@ -114,7 +114,7 @@ class Build:
         """The layout of struct Sweep."""
         variant = self.variant
         if variant.faces:
-            return structs.general_sweep_dtype(self.precision, variant.rate)
+            return structs.general_sweep_dtype(self.precision, variant.rate, variant.cell_heat)
         return structs.sweep_dtype(self.precision, variant.stages)
 
     @property

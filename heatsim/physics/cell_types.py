@@ -206,7 +206,7 @@ class CellTypes:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return self.cells.nbytes + self.weighted_surfaces.nbytes
+        return self.cells.nbytes + self.weighted_surfaces.nbytes + self.heated.nbytes
 
     @property
     def exposed_cells(self) -> int:

@@ -1,6 +1,7 @@
 """The arrays of a composite body that kernels read (composite/composite.cuh), on the host and on a device."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -119,8 +120,9 @@ class CompositeArrays:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        enthalpies = body.enthalpies
-        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed))
+        enthalpies, heats = body.enthalpies, bool(len(body.heated))
+        dtype = structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed, heats)
+        struct = np.zeros((), dtype=dtype)
         struct["c"] = tables.c
         materials = struct["materials"]
         materials["cells"] = address(body.cells)
@@ -153,7 +155,16 @@ class CompositeArrays:
             arrays = (*arrays, *map(xp.asarray, tables_of_cells))
             materials["mixed"] = [address(table) for table in arrays[-3:]]
             materials["mixed_cells"] = len(mixed.places)
+        if heats:
+            tables = vars(body.heated).values()
+            materials["heated"]["arrays"] = [address(self.cell_heat), *map(address, tables)]
+            materials["heated"]["count"], materials["heated"]["amounts"] = len(body.heated), len(body.heated.table_of)
         return struct, arrays
+
+    @cached_property
+    def cell_heat(self) -> Any:
+        """The heat of each cell of the grid in a step in K, where sources heat single cells; −0 in all others."""
+        return self.device.xp.full(self.materials.grid.shape, -0.0, dtype=self.precision)
 
     def sweeps(self, rows: Rows, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device.
@@ -170,7 +181,8 @@ class CompositeArrays:
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
         conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
-        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate))
+        heats = bool(len(self.body.heated))
+        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate, heats))
         table["factor"] = rows.factors
         if base is not None:
             table["base"] = address(base)
@@ -178,6 +190,9 @@ class CompositeArrays:
         table["conditions"] = _pointers(conditions, count)
         table["heat"] = _pointers(heat, count)
         arrays = [conditions, heat]
+        if heats:
+            arrays.append(xp.asarray(rows.amounts.astype(self.precision, order="C")))
+            table["amounts"] = _pointers(arrays[-1], count)
         if rows.beams:
             steps = max(len(beam.first) for beam in rows.beams)
             beams = np.zeros((steps, len(rows.beams)), dtype=structs.BEAM)
@@ -185,7 +200,7 @@ class CompositeArrays:
                 weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
                 arrays += weights
                 column = beams[:, number]
-                column["face"] = beam.face
+                column["face"] = beam.face if beam.at_face else -1
                 column["first"] = beam.first
                 column["count"] = [weight.shape[1] for weight in weights]
                 column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
@@ -213,6 +228,7 @@ def ledger_struct(entries: Entries) -> NDArray[Any]:
     struct["face"] = [address(sums) for sums in entries.faces]
     struct["beam"] = [address(sums) for sums in entries.beams]
     struct["exposed"], struct["parts"] = address(entries.exposed), address(entries.parts)
+    struct["cells"] = address(entries.cells)
     return struct
 
 

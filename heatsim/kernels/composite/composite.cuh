@@ -277,6 +277,16 @@ __device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const S
     return cell_type >= cell_types.first_heated ? sweep->heat[cell_type] : -Real(0);
 }
 
+// sum, plus the heat that sources give to this cell alone.
+__device__ __forceinline__ Real with_cell_heat(const CellTypes& cell_types, size_t cell, Real sum)
+{
+#if CELL_HEAT
+    return sum + cell_types.heated.heat[cell];
+#else
+    return sum;
+#endif
+}
+
 // Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
 // surface. Towards void it multiplies the half cell's conductance, and is 0 if no smooth surface belongs to the face. At a
 // contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient,
@@ -396,6 +406,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
     Real sum = source_heat(cell_types, sweep, cell_type) + neighbour_sum(own, T, west, east, south, north, below, above);
     if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum);
     if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum);
+    sum = with_cell_heat(cell_types, cell_index(grid, x, y, z), sum);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
@@ -423,6 +434,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum, owned);
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
+    sum = with_cell_heat(cell_types, cell_index(grid, x, y, z), sum);
     return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 

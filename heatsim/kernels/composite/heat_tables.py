@@ -1,4 +1,4 @@
-"""The cells that sources heat one by one, laid out for kernels (composite/cell_heat.cuh)."""
+"""The cells that sources heat one by one, laid out for kernels (composite/cell_heat.cu)."""
 
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Heat that sources give to single cells of a composite body; see composite/cell_heat.cuh."""
+"""Heat that sources give to single cells of a composite body; see composite/cell_heat.cu."""
 
 from typing import Any
 

@@ -228,7 +228,7 @@ def _add_face(
 
 
 def _add_cell_heat(cells: Inside, body: HostBody, row: StepRow, ledger: Entries, total: Field) -> None:
-    """Add what sources give to single cells; see composite/cell_heat.cuh."""
+    """Add what sources give to single cells; see composite/cell_heat.cu."""
     heated, count = body.heated, len(body.heated.table_of)
     T = cells.T.reshape(-1)[heated.cells]
     entries = np.zeros(len(heated.numbers), total.dtype)

@@ -101,7 +101,7 @@ def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
         else:
             low = (points[:, number] - REACH * beam.radius - grid.origin[axis]) / grid.spacing[axis]
             # A spot between two of these points begins a cell earlier or later.
-            start = np.floor(low).astype(np.int64) - 1
+            start = np.clip(np.floor(low), 0, n - count).astype(np.int64) - 1
         ends.append((np.clip(start, 0, n), np.clip(start + count + 2, 0, n)))
     (first_u, end_u), (first_v, end_v) = ends
     corners = np.zeros((grid.cells[second] + 1, grid.cells[first] + 1), dtype=np.int64)

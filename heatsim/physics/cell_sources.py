@@ -156,7 +156,7 @@ class _Finder:
             raise self._mistake(number, "power_density", message)
         at_times, at_places = pivots
         own = np.array([self._values(number, "power_density", density, cells, time) for time in times[at_times]])
-        weights = np.linalg.solve(table[np.ix_(at_times, at_places)].T, own)
+        weights = np.linalg.solve(table[np.ix_(at_times, at_places)], own)
         for place, of_cells in zip(at_places, weights, strict=True):
             x, y, z = (float(axis[0]) for axis in self._points(some[place : place + 1]))
             self._enter(cells, Amount(number, density.at_point(x, y, z)), of_cells)

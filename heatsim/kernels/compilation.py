@@ -57,6 +57,7 @@ class Variant:
             Such a kernel does single steps.
         laws: film coefficients or emissivities that depend on the temperature of the surface; needs ``faces``.
         cell_heat: sources heat single cells; needs ``faces``. Such a kernel does single steps.
+        lit: beams fall on surfaces towards void; needs ``materials``. Such a kernel does single steps.
     """
 
     faces: bool = False
@@ -69,6 +70,7 @@ class Variant:
     rate: bool = False
     laws: bool = False
     cell_heat: bool = False
+    lit: bool = False
 
 
 _LINEAR = Variant()
@@ -195,6 +197,7 @@ class Build:
             "MIXED": int(self.variant.mixed),
             "LAWS": int(self.variant.laws),
             "CELL_HEAT": int(self.variant.cell_heat),
+            "LIT": int(self.variant.lit),
             "STAGES": int(self.variant.stages),
             "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),
@@ -243,7 +246,8 @@ def builds(
     its patches fill. Otherwise single steps do all the work, to the same bits.
     """
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate or variant.cell_heat:
+    one_step = variant.varying or variant.rate or variant.cell_heat or variant.lit
+    if spec.steps == 1 or (variant.faces and spec.boxed) or one_step:
         return (single,)
     several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells

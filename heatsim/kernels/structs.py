@@ -19,7 +19,7 @@ LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 GENERAL_LEDGER = np.dtype(
     [
         *(("face", np.uint64, 6), ("beam", np.uint64, 6)),
-        *((name, np.uint64) for name in ("exposed", "parts", "cells")),
+        *((name, np.uint64) for name in ("exposed", "parts", "cells", "lit")),
     ],
     align=True,
 )
@@ -50,11 +50,12 @@ def part_dtype(precision: str) -> np.dtype[Any]:
 
 
 def cell_types_dtype(
-    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False
+    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
 ) -> np.dtype[Any]:
     """The layout of struct CellTypes.
 
-    ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by one.
+    ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by
+    one, ``lit`` the sides that beams fall on.
     """
     enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
@@ -67,17 +68,18 @@ def cell_types_dtype(
             *((name, np.int32) for name in ("count", "first_heated", "beams", "void_type", "exposed", "open")),
             *enthalpies,
             *cells,
-            *([("heated", HEATED)] if cell_heat else []),
+            *([("heated", HEATED)] * cell_heat),
+            *([("lit", np.uint64)] * lit),
         ],
         align=True,
     )
 
 
 def general_coefficients_dtype(
-    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False
+    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
 ) -> np.dtype[Any]:
     """The layout of struct Coefficients with struct CellTypes."""
-    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat)
+    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat, lit)
     return np.dtype([("c", precision, 7), ("materials", cell_types)], align=True)
 
 

@@ -1,13 +1,14 @@
 """Where the light of a beam goes that its face of the box does not absorb: along the face's normal, cell by cell.
 
-Light passes void without loss. Without an absorption depth the first cell that conducts takes all of it. With an
-absorption depth δ, of the light that enters a cell after a distance s in cells that conduct
+Light passes void without loss. Without an absorption depth the surface of the first cell that conducts takes all of it;
+where void surfaces let no heat through, the cell itself does. With an absorption depth δ, of the light that enters a cell after a distance s in cells that conduct
 
     exp(−s/δ) − exp(−(s + d)/δ)        d: the size of the cell along the normal
 
 is the part of the incident light that it takes (Beer–Lambert), whatever the size of the cells.
 """
 
+from dataclasses import dataclass
 from math import ceil, exp, expm1
 
 import numpy as np
@@ -24,31 +25,51 @@ Array = NDArray[np.float64]
 _DARK = 1e-18
 
 
-def absorbed_by(
-    beam: Beam, scenario: Scenario, materials: CellTypes
-) -> tuple[NDArray[np.int64], Array, NDArray[np.int32]]:
-    """The cells that take light of a beam, apart from cells at its face whose surface absorbs it.
+@dataclass(frozen=True, eq=False)
+class Absorbed:
+    """What takes the light of a beam, apart from cells at its face of the box whose surface absorbs it.
 
-    Returns:
-        Their indices in the flattened grid, shape (n,); the part of the light in the column of each cell that it takes,
-        per length along the normal, in 1/m; and the cell (u, v) of the face before it, shape (n, 2).
+    Attributes:
+        cells: those that take light, by their indices in the flattened grid, shape (n,).
+        weights: the part of the light in the column of each cell that it takes, per length along the normal, in 1/m.
+        spots: the cell (u, v) of the face before each of them, shape (n, 2).
+        lit: cells whose surface towards void takes light on the side of the face, by their places among the cells with
+            weighted surfaces.
     """
+
+    cells: NDArray[np.int64]
+    weights: Array
+    spots: NDArray[np.int32]
+    lit: NDArray[np.int64]
+
+
+def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbed:
+    """What takes the light of a beam."""
     grid, face = materials.grid, FACES.index(beam.face)
     axis, n = face // 2, materials.grid.cells[face // 2]
     d = grid.spacing[axis]
     columns = _reached(beam, scenario)
     light = columns.astype(np.float64)
     travelled = np.zeros(columns.shape)
+    lit = [np.zeros(0, np.int64)]
     found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
     for depth in range(n):
         place = n - 1 - depth if face % 2 else depth
         solid = _conducts(materials, axis, place) & (light > _DARK)
         v, u = np.nonzero(solid)
         if beam.absorption_depth is None:
-            part = light[v, u]
             light[v, u] = 0.0
             if depth == 0:  # absorbed by the surface, with its condition
                 continue
+            cells = _index(grid.cells, axis, place, v, u)
+            has_surface = np.zeros(len(cells), dtype=bool)
+            if materials.exposed_cells:
+                listed, places = materials.weighted_surfaces.find(cells)
+                smooth = materials.weighted_surfaces.area[places, face] > 0.0
+                has_surface[listed] = smooth
+                lit.append(places[smooth])
+            v, u = v[~has_surface], u[~has_surface]
+            part = np.ones(len(v))
         else:
             part = -np.exp(-travelled[v, u] / beam.absorption_depth) * expm1(-d / beam.absorption_depth)
             travelled[v, u] += d
@@ -57,10 +78,9 @@ def absorbed_by(
             found.append((_index(grid.cells, axis, place, v, u), part / d, np.column_stack((u, v)).astype(np.int32)))
         if not (light > _DARK).any():
             break
-    if not found:
-        return np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2), np.int32)
-    cells, parts, spots = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    return cells, parts, spots
+    found.append((np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2), np.int32)))
+    own, weights, spots = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return Absorbed(own, weights, spots, np.concatenate(lit))
 
 
 def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
@@ -82,7 +102,9 @@ def _conducts(materials: CellTypes, axis: int, place: int) -> NDArray[np.bool_]:
     return np.asarray((materials.cells[tuple(index)] & CELL_TYPE) != materials.void)
 
 
-def _index(cells: tuple[int, int, int], axis: int, place: int, v: NDArray[np.intp], u: NDArray[np.intp]) -> Array:
+def _index(
+    cells: tuple[int, int, int], axis: int, place: int, v: NDArray[np.intp], u: NDArray[np.intp]
+) -> NDArray[np.int64]:
     """The indices of the cells (u, v) of a plane normal to an axis."""
     strides = (1, cells[0], cells[0] * cells[1])
     along = [strides[other] for other in range(3) if other != axis]

@@ -92,6 +92,8 @@ class HeatedCells:
         amounts: factors in time.
         tables: densities that depend on temperature.
         volume: of a cell in m³.
+        lit: for each cell with weighted surfaces a bit for each of its sides x−, x+, …, z+ that beams through the face of
+            the box on this side fall on; shape (weighted cells,), empty if there are none.
     """
 
     cells: NDArray[np.int64]
@@ -103,6 +105,7 @@ class HeatedCells:
     amounts: tuple[Amount, ...] = ()
     tables: tuple[DensityTable, ...] = ()
     volume: float = 0.0
+    lit: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     owners: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

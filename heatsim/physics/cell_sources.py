@@ -1,11 +1,12 @@
 """The cells that the sources of a scenario heat one by one: which entries each cell has (cell_heat.py)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
 from heatsim.physics.beam_columns import absorbed_by, hits
 from heatsim.physics.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, DensityTable, HeatedCells
 from heatsim.physics.cell_types import CellTypes
@@ -64,9 +65,11 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
         if not hits(beam, scenario, materials):
             message = f"{show(scenario.sources[index].name)} heats nothing: behind its path no cell conducts"
             raise ScenarioError(scenario.path, [Mistake(f"sources.{index}.beam.path", message)])
-        cells, weights, spots = absorbed_by(beam, scenario, materials)
-        if len(cells):
-            finder.entries.append(_Entries(cells, len(finder.amounts) + number, weights, spots))
+        absorbed = absorbed_by(beam, scenario, materials)
+        if len(absorbed.cells):
+            weights, spots = absorbed.weights, absorbed.spots
+            finder.entries.append(_Entries(absorbed.cells, len(finder.amounts) + number, weights, spots))
+        finder.light(FACES.index(beam.face), absorbed.lit)
     return finder.found()
 
 
@@ -78,6 +81,7 @@ class _Finder:
         self.entries: list[_Entries] = []
         self.amounts: list[Amount] = []
         self._tables: list[DensityTable] = []
+        self._lit = np.zeros(0, np.uint8)
 
     def add(self, number: int, source: Source) -> None:
         """Add the entries of a source in the body."""
@@ -97,10 +101,17 @@ class _Finder:
                 raise self._mistake(number, "distribution", f"{message}; values of at least 0 are expected, not all 0")
             self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
 
+    def light(self, side: int, places: Cells) -> None:
+        """Add sides of weighted cells that a beam falls on; ``places`` are those of the cells among all of them."""
+        if len(places):
+            if not len(self._lit):
+                self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)
+            self._lit[places] |= np.uint8(1 << side)
+
     def found(self) -> HeatedCells:
         """All entries, cell by cell."""
         if not self.entries:
-            return NO_HEATED_CELLS
+            return replace(NO_HEATED_CELLS, lit=self._lit) if len(self._lit) else NO_HEATED_CELLS
         cells = np.concatenate([entries.cells for entries in self.entries])
         order = np.argsort(cells, kind="stable")
         numbers = np.concatenate([np.full(len(each.cells), each.number, np.int32) for each in self.entries])
@@ -124,6 +135,7 @@ class _Finder:
             amounts=tuple(self.amounts),
             tables=tuple(self._tables),
             volume=grid.cell_volume,
+            lit=self._lit,
         )
 
     def _enter(self, cells: Cells, amount: Amount, weights: Array) -> None:

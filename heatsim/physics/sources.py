@@ -172,7 +172,19 @@ class Sources:
                 types = self.materials.types_on_face(rows.face)
                 flux[types[first_v : first_v + v.shape[1], first_u : first_u + u.shape[1]] == self.materials.void] = 0.0
             power += float(flux.sum()) * grid.cell_volume / grid.spacing[rows.face // 2]
+            power += self._on_void_surfaces(rows)
         return power
+
+    def _on_void_surfaces(self, rows: BeamRows) -> float:
+        """Power in W of a beam on surfaces towards void in the first step of its rows."""
+        if not len(self.heated.lit):
+            return 0.0
+        grid, axis = self.materials.grid, rows.face // 2
+        cells = self.materials.weighted_surfaces.cells[self.heated.lit >> rows.face & 1 > 0]
+        nx, ny, _ = grid.cells
+        along = (cells % nx, cells // nx % ny, cells // (nx * ny))
+        spots = np.stack([place for other, place in enumerate(along) if other != axis], axis=1).astype(np.int32)
+        return float(rows.fluxes(0, spots).sum()) * grid.cell_volume / grid.spacing[axis]
 
     def total(self, heat: Array, factors: Array, precision: str) -> float:
         """Heat in J that sources in the body give in stages, as rounded for kernels.

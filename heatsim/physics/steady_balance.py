@@ -198,7 +198,7 @@ class SteadyBalance:
             heat, slope = surface.linear_terms()
             # Sums of arrays with gaps are slow on a GPU.
             return heat * T.size, -slope, self.xp.ascontiguousarray(T).sum()
-        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
+        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.brought).sum()
 
     def exchange(self, surface: SteadySurface | CellExchange, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""

@@ -69,10 +69,12 @@ class SteadySurface(ExchangingCells):
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
         condition: its six numbers, on the host.
-        beam: flux of beams in W/m²; shape (n,), or a number.
+        beam: flux of beams in W/m² of smooth surface; shape (n,), or a number.
         reference: the temperature in K that deviations are counted from.
         law: ambient temperature, nodes and heat fluxes of a condition that depends on the temperature of the surface;
             None for others.
+        lit: for surfaces towards void that beams fall on the face of the box through which these come, and the place of
+            each cell on it, −1 for cells on which none falls; else None.
     """
 
     name: str
@@ -90,6 +92,12 @@ class SteadySurface(ExchangingCells):
     beam: Any
     reference: float
     law: tuple[Any, Any, Any] | None = None
+    lit: tuple[int, Any] | None = None
+
+    @property
+    def brought(self) -> Any:
+        """Heat of beams on the surface of each cell in W; shape (n,), or a number."""
+        return self.area * self.beam / self.weight
 
     @property
     def bends(self) -> bool:

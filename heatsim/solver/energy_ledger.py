@@ -30,12 +30,13 @@ _STEPS_AT_ONCE = 16_384
 
 FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
 BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS, CELL_SUMS = "ledger_exposed", "ledger_parts", "ledger_cells"
+EXPOSED_SUMS, PART_SUMS, CELL_SUMS, LIT_SUMS = "ledger_exposed", "ledger_parts", "ledger_cells", "ledger_lit"
 # All sums, with the shapes that they have where nothing is entered.
 _NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),
     PART_SUMS: (0,),
     CELL_SUMS: (0,),
+    LIT_SUMS: (0,),
 }
 
 Array = NDArray[np.float64]
@@ -52,6 +53,7 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
     shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
     shapes[CELL_SUMS] = (len(problem.materials.heated),)
+    shapes[LIT_SUMS] = (len(problem.materials.heated.lit),)
     return shapes
 
 
@@ -65,6 +67,7 @@ class Ledger:
         exposed: the same for the surfaces of each exposed cell towards void.
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
         cells: the same for the cells that sources heat one by one.
+        lit: the same for beams on the surfaces of each exposed cell towards void.
     """
 
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
@@ -79,6 +82,7 @@ class Ledger:
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
         self.cells: Any = self._sums[CELL_SUMS]
+        self.lit: Any = self._sums[LIT_SUMS]
         self._problem = problem
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
@@ -172,6 +176,8 @@ class Ledger:
             of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
             void = float(of_cells.sum())
             magnitude += float(np.abs(of_cells).sum())
+            if self.lit.size:
+                beams += float((self._per_cell(LIT_SUMS) * capacities[problem.materials.types_of(cells)]).sum())
         in_cells = self._of_heated_cells()
         return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude, *in_cells)
 

@@ -139,11 +139,12 @@ class GeneralArguments:
             contacts=materials.weighted_surfaces.contacts,
             laws=bool(problem.boundary.laws),
             cell_heat=bool(len(materials.heated)),
+            lit=bool(len(materials.heated.lit)),
         )
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
-        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts, ledger.cells)
+        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts, ledger.cells, ledger.lit)
         self._problem = problem
         self._field = field
         self._tables: dict[float, LinkTables] = {}

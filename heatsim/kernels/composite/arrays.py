@@ -114,14 +114,15 @@ class CompositeArrays:
             ),
             open_faces=tuple(open_faces),
             heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
+            lit=xp.asarray(materials.heated.lit),
         )
 
     def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
         """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        enthalpies, heats = body.enthalpies, bool(len(body.heated))
-        dtype = structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed, heats)
+        enthalpies, heats, lit = body.enthalpies, bool(len(body.heated)), bool(len(body.lit))
+        dtype = structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed, heats, lit)
         struct = np.zeros((), dtype=dtype)
         struct["c"] = tables.c
         materials = struct["materials"]
@@ -155,6 +156,8 @@ class CompositeArrays:
             arrays = (*arrays, *map(xp.asarray, tables_of_cells))
             materials["mixed"] = [address(table) for table in arrays[-3:]]
             materials["mixed_cells"] = len(mixed.places)
+        if lit:
+            materials["lit"] = address(body.lit)
         if heats:
             tables = vars(body.heated).values()
             materials["heated"]["arrays"] = [address(self.cell_heat), *map(address, tables)]
@@ -228,7 +231,7 @@ def ledger_struct(entries: Entries) -> NDArray[Any]:
     struct["face"] = [address(sums) for sums in entries.faces]
     struct["beam"] = [address(sums) for sums in entries.beams]
     struct["exposed"], struct["parts"] = address(entries.exposed), address(entries.parts)
-    struct["cells"] = address(entries.cells)
+    struct["cells"], struct["lit"] = address(entries.cells), address(entries.lit)
     return struct
 
 

@@ -331,8 +331,20 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
         const Real weight = cell_types.weights[6 * rank + side];
         if (weight == Real(0)) continue;
         const HalfCell& half = cell_types.halves[3 * cell_type + (side >> 1)];
+#if LIT
+        const int axis = side >> 1;
+        const Real flux = cell_types.lit[rank] >> side & 1 ? beam_flux(cell_types, sweep, side, axis ? x : y, axis == 2 ? y : z) : Real(0);
+        const double brought = entry_of(sweep, (double)(half.gain * flux));
+        if (ledger.lit && owned && flux != Real(0)) {
+            atomicAdd(ledger.lit + rank, brought);
+            atomicAdd(ledger.exposed + rank, -brought);
+        }
+        const Real beam = weight * flux;
+#else
+        const Real beam = Real(0);
+#endif
         const Drop drop =
-            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, Real(0), conducting, driving, weight);
+            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, beam, conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));

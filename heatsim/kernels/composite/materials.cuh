@@ -126,6 +126,9 @@ struct CellTypes {
 #if CELL_HEAT
     HeatedCells heated;
 #endif
+#if LIT
+    const unsigned char* lit;         // of each weighted cell: a bit for each side that beams fall on
+#endif
 };
 
 struct Ledger {
@@ -134,4 +137,5 @@ struct Ledger {
     double* exposed;  // heat through surfaces towards void, for each weighted cell
     double* parts;    // heat through each part of the mixed cells, without beams; `face` contains it too
     double* cells;    // heat that sources give to each cell that they heat by itself
+    double* lit;      // heat of beams on the surfaces towards void of each weighted cell; `exposed` does not contain it
 };

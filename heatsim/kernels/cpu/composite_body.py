@@ -33,6 +33,7 @@ class HostBody:
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
         open_faces: which faces of the box let heat through.
         heated: the cells that sources heat one by one.
+        lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
     """
 
     cells: NDArray[np.uint8]
@@ -49,6 +50,7 @@ class HostBody:
     enthalpies: EnthalpyTables
     open_faces: tuple[bool, ...]
     heated: HeatTables
+    lit: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +170,7 @@ class Entries:
         exposed: heat through the surfaces of each exposed cell towards void.
         parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
         cells: heat that sources give to single cells.
+        lit: heat of beams on the surfaces of each exposed cell towards void.
     """
 
     faces: Sequence[Sums]
@@ -175,3 +178,4 @@ class Entries:
     exposed: Sums
     parts: Sums = field(default_factory=lambda: np.zeros(0))
     cells: Sums = field(default_factory=lambda: np.zeros(0))
+    lit: Sums = field(default_factory=lambda: np.zeros(0))

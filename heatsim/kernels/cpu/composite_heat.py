@@ -40,7 +40,8 @@ def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
     for entry in range(first[cell], first[cell + 1]):
         number = np.int64(numbers[entry])
         if number >= plan.amount_count:
-            flux = _flux(plan, step, T, number - plan.amount_count, entry)
+            spot = behind(ints_at(plan.heated_spots), 2 * entry)
+            flux = flux_of(plan, step, T, number - plan.amount_count, spot)
             heat += weights[entry] * (amounts[plan.amount_count] * flux)
             continue
         given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
@@ -67,12 +68,11 @@ def _density(plan: Any, T: Any, number: int, degrees: Any) -> Any:
 
 
 @compiled
-def _flux(plan: Any, step: int, T: Any, number: int, entry: int) -> Any:
-    """The flux of a beam in W/m² at the spot of an entry; 0 beyond the window of the step."""
+def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
+    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the window of the step."""
     beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
     first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * number)
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
-    spot = behind(ints_at(plan.heated_spots), 2 * entry)
     u, v = np.int64(spot[beam[TURNED]]) - first[0], np.int64(spot[1 - beam[TURNED]]) - first[1]
     if 0 <= u < beam[2] and 0 <= v < beam[4]:
         return weights[beam[1] + u] * weights[beam[3] + v]

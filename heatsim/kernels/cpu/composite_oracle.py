@@ -190,11 +190,25 @@ def _add_exposed(
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight=weight)
+        flux: Any = _flux_on_lit(side, places, total.shape, body, row)
+        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight * flux, weight)
         heat = np.where(passes, heat + share * difference, heat)
+        if ledger.lit.size and row.beams[side].size:
+            brought = np.float64(row.factor) * (tables.halves[cells.cell_type, side // 2, 2] * flux).astype(np.float64)
+            ledger.lit[...] += brought
+            ledger.exposed[...] -= brought
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += np.float64(row.factor) * heat
+
+
+def _flux_on_lit(side: int, places: NDArray[np.int64], shape: tuple[int, ...], body: HostBody, row: StepRow) -> Any:
+    """The flux of beams in W/m² on the voxel face of weighted cells on a side, 0 where they do not fall on it."""
+    if not body.lit.size or not row.beams[side].size:
+        return row.factor.dtype.type(0.0)
+    z, y, x = np.unravel_index(places, shape)
+    v, u = ((z, y), (z, x), (y, x))[side // 2]
+    return np.where(body.lit >> side & 1 > 0, row.beams[side][v, u], row.factor.dtype.type(0.0))
 
 
 def _add_face(

@@ -53,7 +53,7 @@ class _Numbers:
             faces[:, SUMS] = [address_of(array) for array in ledger.faces]
             faces[:, BEAM_SUMS] = [address_of(array) for array in ledger.beams]
             values = {"faces": faces, "exposed": ledger.exposed, "parts": ledger.parts}
-            values |= {"heat_sums": ledger.cells}
+            values |= {"heat_sums": ledger.cells, "lit_sums": ledger.lit}
             self.ledgers[ledger] = KernelPlan(PLAN, values, self.plan)
         return self.ledgers[ledger]
 
@@ -109,7 +109,7 @@ def _numbers_of(
     values |= {"void_conditions": len(np.unique(layout.surface.condition))}
     values |= {"mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
-    values |= _heated(body, axes.shape(shape))
+    values |= _heated(body, axes.shape(shape)) | {"lit": bool(body.lit.size)}
     plan = KernelPlan(PLAN, values)
     faces = np.zeros((6, len(FACE_FIELDS)), np.int64)
     for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):

@@ -18,7 +18,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.solver.energy_ledger import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
+from heatsim.solver.energy_ledger import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS, Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
@@ -223,10 +223,12 @@ class FieldStages(FieldEnds):
             if isinstance(surface, CellExchange):
                 flows[CELL_SUMS][...] = heat * per_kelvin
                 continue
+            beam = surface.brought
             if surface.face < 0:
-                flows[EXPOSED_SUMS][surface.places] += heat * per_kelvin
+                flows[EXPOSED_SUMS][surface.places] += (heat - beam) * per_kelvin
+                if surface.lit is not None:
+                    flows[LIT_SUMS][surface.places] += beam * per_kelvin
                 continue
-            beam = surface.area * surface.beam
             entered = (heat - beam) * per_kelvin
             flows[FACE_SUMS[surface.face]].reshape(-1)[surface.places] += entered
             if surface.parts is not None:

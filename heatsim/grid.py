@@ -1,5 +1,6 @@
 """The uniform box grid: its shape and the positions of its cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -52,6 +53,16 @@ class Grid:
     def cell_volume(self) -> float:
         """Volume of one cell in m³."""
         return prod(self.spacing)
+
+    def part(self, cells: Sequence[tuple[int, int]]) -> "Grid":
+        """The grid of a box of these cells: the first and the one after the last, along x, y, z."""
+        counts, sizes, origins = [], [], []
+        for (first, last), spacing, origin in zip(cells, self.spacing, self.origin, strict=True):
+            counts.append(last - first)
+            sizes.append((last - first) * spacing)
+            origins.append(origin + first * spacing)
+        (nx, ny, nz), (lx, ly, lz), (x, y, z) = counts, sizes, origins
+        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z))
 
     def centres(self, axis: int) -> NDArray[np.float64]:
         """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""

@@ -10,6 +10,7 @@ from heatsim.errors import FolderError, InputError
 
 if TYPE_CHECKING:
     from heatsim.render.choice import PictureChoice
+    from heatsim.storage.field_reader import Cells
 
 
 def render(
@@ -30,6 +31,10 @@ def render(
     planes: Annotated[
         str | None, Parameter(help='Places of the sections, as in "x = 20 mm, z = 0"; others are chosen.')
     ] = None,
+    zoom: Annotated[
+        str | None,
+        Parameter(help='Draw a part: a box as in "x = 30 to 38 mm, y = 0 to 5 mm", or around a region by its name.'),
+    ] = None,
     range: Annotated[str | None, Parameter(help='Ends of the colour scale, as in "20 degC, 80 degC".')] = None,
     quantity: Annotated[
         Literal["temperature", "heat_flux", "liquid_fraction", "material"], Parameter(help="What the colours show.")
@@ -43,14 +48,14 @@ def render(
     from heatsim.storage.study_hint import STUDY
 
     if (folder / STUDY).is_file():
-        if view or times or planes or range or animate or quantity != "temperature":
+        if view or times or planes or zoom or range or animate or quantity != "temperature":
             raise InputError(f"{folder}: is the folder of a study, for which only the option --format is allowed")
         return _render_study(folder, format or "png")
     from heatsim.render import render
     from heatsim.render.animation import animate as write_animation
     from heatsim.report.page import write_report
 
-    choice = _choose(folder, format, view, times, planes, range, quantity, animate)
+    choice = _choose(folder, format, view, times, planes, zoom, range, quantity, animate)
     try:
         drawn = [write_animation(folder, choice)] if animate else render(folder, choice)
     except FolderError:
@@ -85,6 +90,7 @@ def _choose(
     view: tuple[str, ...],
     times: str | None,
     planes: str | None,
+    zoom: str | None,
     span: str | None,
     quantity: str,
     animate: bool,
@@ -105,9 +111,10 @@ def _choose(
     if animate != (suffix in FORMATS):
         hint = f"an animation is written as {' or '.join(FORMATS)}" if animate else "add --animate"
         raise InputError(f"--format {suffix}: {hint}")
+    cells = None if zoom is None else _part(folder, zoom)
     places = {}
     if planes is not None:
-        with FieldReader(folder / run_folder.FIELDS) as reader:
+        with FieldReader(folder / run_folder.FIELDS, cells) as reader:
             places = choice.read_planes(planes, reader.grid)
     return choice.PictureChoice(
         views=view,
@@ -115,8 +122,38 @@ def _choose(
         quantity=quantity,
         planes=places,
         span=choice.read_span(span, quantity, read_settings(folder).temperature_unit),
+        cells=cells,
         format=suffix,
     )
+
+
+def _part(folder: Path, text: str) -> "Cells":
+    """The cells of a part of the body that `--zoom` names.
+
+    Raises:
+        InputError: there is no such part.
+    """
+    from heatsim.physics.regions import paint, region_mask
+    from heatsim.render.zoom import part_around, read_box
+    from heatsim.scenario import load
+    from heatsim.storage import folder as run_folder
+    from heatsim.storage.field_reader import FieldReader
+
+    if "=" in text:
+        with FieldReader(folder / run_folder.FIELDS) as reader:
+            return read_box(text, reader.grid)
+    scenario = load(folder / run_folder.SCENARIO)
+    names = [region.name for region in scenario.regions]
+    if text not in names:
+        known = f"its regions are {', '.join(names)}" if names else "it has no regions"
+        raise InputError(
+            f'--zoom: got "{text}", which is no region of this run; {known}; or write a box, for example '
+            '--zoom "x = 30 to 38 mm, y = 0 to 5 mm"'
+        )
+    inside = region_mask(text, scenario, paint(scenario))
+    if not inside.any():
+        raise InputError(f'--zoom: got "{text}", which has no cell that conducts')
+    return part_around(inside, scenario.grid)
 
 
 def export(

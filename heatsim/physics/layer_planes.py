@@ -13,6 +13,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import AXES, Grid
 from heatsim.physics.sheets import Mask, Sheet
 from heatsim.scenario import Layer, Scenario
+from heatsim.scenario.layers import side_of
 from heatsim.scenario.messages import show
 
 # A function from the axis and the index of a plane of cells to which of them conduct, shape of a face across the axis.
@@ -39,7 +40,7 @@ def sheets_of(scenario: Scenario, solid: Solid, periodic: tuple[bool, bool, bool
             numbers = [layers[place][0] for place in group]
             cells = _cells_of([scenario.layers[number] for number in numbers], scenario.grid)
             taken = _taken(sheets, axis, (index - 1) % scenario.grid.cells[axis], 1, below.shape)
-            side = _side(cells, below & ~taken, above) or _side(cells, below, above)
+            side = side_of(cells, below & ~taken, above) or side_of(cells, below, above)
             mistake = _misplaced(scenario, numbers[0], side, cells, below, above)
             if mistake is None:
                 sides.setdefault(side, []).extend(numbers)
@@ -111,16 +112,6 @@ def _taken(sheets: Sequence[Sheet], axis: int, own: int, side: int, shape: tuple
         if (sheet.axis, sheet.own, sheet.side) == (axis, own, -side):
             taken |= sheet.covered
     return taken
-
-
-def _side(cells: Mask, below: Mask, above: Mask) -> int:
-    """The side on which connected layers lie on the cells that take them, by :class:`Sheet`; 0 if neither side fits.
-
-    A side fits if its cells conduct wherever those of the other side do.
-    """
-    if (below | ~above)[cells].all() and (below & cells).any():
-        return 1
-    return -1 if (above | ~below)[cells].all() and (above & cells).any() else 0
 
 
 def _misplaced(scenario: Scenario, number: int, side: int, cells: Mask, below: Mask, above: Mask) -> Mistake | None:

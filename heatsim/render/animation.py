@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
-from heatsim.render.choice import MATERIAL, TEMPERATURE, PictureChoice
-from heatsim.render.field_pictures import Fields, frames_of
+from heatsim.render.choice import MATERIAL, PictureChoice
+from heatsim.render.field_pictures import frames_of
+from heatsim.render.fields import Fields
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
@@ -52,7 +53,7 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
     run = read_settings(folder)
     encoder = find_ffmpeg() if choice.format == "mp4" else ""
     with ExitStack() as stack:
-        reader = stack.enter_context(open_reader(folder / run_folder.FIELDS, choice.quantity, run))
+        reader = stack.enter_context(open_reader(folder / run_folder.FIELDS, choice.quantity, run, choice.cells))
         if len(reader) < 2 or choice.quantity == MATERIAL:
             raise FolderError(
                 f"{folder}: has {len(reader)} field{'s' * (len(reader) != 1)} of {choice.quantity} that change; an "
@@ -69,8 +70,7 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
         drawn = Path(stack.enter_context(TemporaryDirectory()))
         for number, frame in enumerate(frames):
             frame.draw(drawn / f"{number:04d}.png")
-        before = "" if choice.quantity == TEMPERATURE else f"{choice.quantity}_"
-        path = folder / run_folder.FIGURES / f"{before}{name}.{choice.format}"
+        path = folder / run_folder.FIGURES / f"{choice.prefix}{name}.{choice.format}"
         make_folders(path.parent)
         _write(path, sorted(drawn.iterdir()), _speed(len(frames)), encoder)
     return path

@@ -7,6 +7,7 @@ from math import isfinite
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.scenario.units import convert, split
+from heatsim.storage.field_reader import Cells
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 SLICES, SECTIONS, SURFACE, ISOSURFACE = "slices", "sections", "surface", "isosurface"
@@ -27,6 +28,7 @@ class PictureChoice:
         quantity: one of ``QUANTITIES``.
         planes: the coordinate in m of the section normal to an axis (0 = x), by axis; others are chosen.
         span: the ends of the colour scale in SI; None for those of the values.
+        cells: the part of the body to draw; None for all of it.
         format: the suffix of the pictures.
     """
 
@@ -35,12 +37,19 @@ class PictureChoice:
     quantity: str = TEMPERATURE
     planes: Mapping[int, float] = field(default_factory=dict)
     span: tuple[float, float] | None = None
+    cells: Cells | None = None
     format: str = "png"
+
+    @property
+    def prefix(self) -> str:
+        """The beginning of the names of pictures other than those of temperatures of the whole body."""
+        quantity = "" if self.quantity == TEMPERATURE else f"{self.quantity}_"
+        return quantity if self.cells is None else f"{quantity}zoom_"
 
     @property
     def usual(self) -> bool:
         """Whether all usual pictures are drawn, with the curves, in whatever format."""
-        return not (self.views or self.times or self.planes or self.span) and self.quantity == TEMPERATURE
+        return not (self.views or self.times or self.planes or self.span or self.cells) and self.quantity == TEMPERATURE
 
 
 def read_times(text: str | None) -> tuple[float, ...]:
@@ -49,7 +58,7 @@ def read_times(text: str | None) -> tuple[float, ...]:
     Raises:
         InputError: names the entry that is no time.
     """
-    return tuple(_read(entry, "s", "--times") for entry in _entries(text))
+    return tuple(read_number(entry, "s", "--times") for entry in _entries(text))
 
 
 def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
@@ -64,7 +73,7 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
         if not equals or axis.strip() not in AXES:
             raise InputError(f'--planes: got "{entry}"; write for example --planes "x = 20 mm, z = 0"')
         number = AXES.index(axis.strip())
-        place = _read(value, "m", "--planes")
+        place = read_number(value, "m", "--planes")
         low = grid.origin[number]
         if not low <= place <= low + grid.size[number]:
             raise InputError(
@@ -90,7 +99,7 @@ def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[f
         raise InputError(f'--range: got "{text}"; write two ends, for example --range "20 degC, 80 degC"')
     plain = quantity == TEMPERATURE and unit is not KELVIN
     low, high = (
-        unit.kelvins(float(entry)) if plain and _is_number(entry) else _read(entry, _UNITS[quantity], "--range")
+        unit.kelvins(float(entry)) if plain and _is_number(entry) else read_number(entry, _UNITS[quantity], "--range")
         for entry in entries
     )
     if low >= high:
@@ -109,8 +118,12 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _read(text: str, unit: str, option: str) -> float:
-    """A number, or a number with a unit, in SI."""
+def read_number(text: str, unit: str, option: str) -> float:
+    """A number, or a number with a unit, in SI.
+
+    Raises:
+        InputError: the text is neither.
+    """
     if _is_number(text):
         return float(text)
     parts = split(text)

@@ -6,6 +6,7 @@ a page, and texts have their size in points in print.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
 from textwrap import shorten
@@ -18,13 +19,13 @@ from heatsim.storage.disk import reason
 WIDTH, HEIGHT = 1600, 1200
 DPI = 254
 _COMPRESSION = 3  # of PNG, 0 to 9; the default, 6, takes 1.4 times as long for files a fifth smaller
-SMALL, NORMAL, LARGE = 7.0, 8.0, 9.5  # pt
+SMALL, TICK_SIZE, NORMAL, LARGE = 7.0, 7.5, 8.0, 9.5  # pt
 _TEXT_SIZES = {
     "font.size": NORMAL,
     "axes.titlesize": NORMAL,
     "axes.labelsize": NORMAL,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
+    "xtick.labelsize": TICK_SIZE,
+    "ytick.labelsize": TICK_SIZE,
     "legend.fontsize": 7.5,
     "legend.title_fontsize": 7.5,
 }
@@ -79,14 +80,37 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
 
     with style(larger):
         figure = Figure(figsize=(width / DPI, height / DPI))
-        text = figure.text(0.5, 1.0 - 40.0 * larger / height, title, ha="center", va="center", fontsize=LARGE * larger)
-        text.set_fontsize(LARGE * larger * min(1.0, 0.96 * width / text.get_window_extent().width))
+        text, size = _fit_title(title, 0.96 * width / larger)
+        place = 1.0 - 40.0 * larger / height
+        figure.text(0.5, place, text, ha="center", va="center", fontsize=size * larger, linespacing=1.05)
         yield figure
         options: Any = {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
         try:
             figure.savefig(path, **options)
         except OSError as error:
             raise StorageError(f"{path}: could not be written: {reason(error)}") from error
+
+
+def _fit_title(title: str, room: float) -> tuple[str, float]:
+    """A title and its size in points so that it fits a width in pixels: smaller, or in two lines and shortened."""
+    wide = text_width(title, LARGE)
+    if wide <= room:
+        return title, LARGE
+    if wide * NORMAL / LARGE <= room:
+        return title, LARGE * room / wide
+    name, dash, remark = title.rpartition(" — ")
+    lines = [name, remark] if dash else [title]
+    return "\n".join(_shorten(line, room) for line in lines), NORMAL
+
+
+def _shorten(text: str, room: float) -> str:
+    """A text that fits a width in pixels at the normal size, with "…" at its end if it is shortened."""
+    if text_width(text) <= room:
+        return text
+    most = len(text) - 1
+    while most > 1 and text_width(text[:most].rstrip() + " …") > room:
+        most -= 1
+    return text[:most].rstrip() + " …"
 
 
 def warm_up() -> None:
@@ -104,6 +128,17 @@ def warm_up() -> None:
 def title_of(title: str, remark: str) -> str:
     """The title of a picture: the scenario's title, shortened if it is too long, and a remark."""
     return f"{shorten(title, 80, placeholder=' …')} — {remark}" if title else remark
+
+
+@lru_cache(maxsize=4096)
+def text_width(text: str, points: float = NORMAL) -> float:
+    """The width of a text in pixels in the font of pictures, at a size in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    font = FontProperties(family=_STYLE["font.family"], size=points)
+    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    return float(width) * DPI / 72.0
 
 
 def add_axes(figure: Any, x: float, y: float, width: float, height: float) -> Any:

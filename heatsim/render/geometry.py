@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import AXES
-from heatsim.render import pictures
+from heatsim.render.axes import add_panel, add_view, length_unit
+from heatsim.render.caption import Caption, remarks_of
 from heatsim.render.figure import WIDTH, new_figure
 from heatsim.render.layout import Page, Panel, arrange
 from heatsim.render.legend import AREA, LINE, POINT, Entry
 from heatsim.render.part_sections import BEAM_COLOUR, CONTACT_COLOUR, draw_probe, draw_section, rectangle_colour
 from heatsim.render.parts import Geometry, Rectangle3D
-from heatsim.render.pictures import Caption, add_panel, add_view, length_unit
 from heatsim.render.scales import material_colour
 from heatsim.render.solids import SOURCE_COLOUR, SolidScene
 from heatsim.render.view import drawn_size
@@ -34,8 +34,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     grid = geometry.grid
     caption = Caption(
         f"{geometry.title} — geometry",
-        geometry.materials,
-        pictures.remarks_of(grid, *_remarks(geometry)),
+        remarks_of(grid, *_remarks(geometry)),
         list(_entries(geometry)),
     )
     wide = sum(n > 1 for n in grid.cells)

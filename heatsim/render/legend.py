@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from textwrap import shorten
 from typing import Any
 
+from heatsim.render.figure import text_width
+
 _ROW = 46  # pixels
-_SWATCH, _LETTER, _GAP = 40, 15.5, 45
+_SWATCH, _GAP = 40, 45
 _LONGEST = 60  # characters
+_SIZE = 7.5  # pt
 
 AREA, LINE, POINT, TEXT = "area", "line", "point", "text"
 
@@ -32,7 +35,7 @@ class Entry:
     def width(self) -> float:
         """Its width in pixels."""
         sign = 0 if self.kind == TEXT else _SWATCH + 12
-        return sign + _LETTER * len(self.shown) + _GAP
+        return sign + text_width(self.shown, _SIZE) + _GAP
 
     @property
     def shown(self) -> str:
@@ -67,7 +70,7 @@ def draw_legend(figure: Any, entries: Sequence[Entry], x: float, y: float, width
         for entry in row:
             _draw_sign(figure, entry, at, height + 20, (across, up), larger)
             start = at if entry.kind == TEXT else at + _SWATCH + 12
-            figure.text(start / across, (height + 20) / up, entry.shown, va="center", fontsize=7.5 * larger)
+            figure.text(start / across, (height + 20) / up, entry.shown, va="center", fontsize=_SIZE * larger)
             at += entry.width
 
 

@@ -1,13 +1,13 @@
 """Outlines of materials in sections, each in the colour of its material."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.legend import Entry
+from heatsim.render.legend import AREA, LINE, Entry
 from heatsim.render.scales import material_colour
 from heatsim.storage.vtkhdf import VOID
 
@@ -60,18 +60,18 @@ def draw_outlines(
     """Draw the borders of each material of a section, just inside of it.
 
     Args:
-        axes: Matplotlib axes, already of their final size.
+        axes: Matplotlib axes, already of their final size and limits.
         labels: the number of each cell's material, shape (rows, columns).
         names: of the materials; void has no outline.
-        extent: left, right, lower and upper end of the section in the coordinates of the axes.
+        extent: left, right, lower and upper end of the whole section in the coordinates of the axes.
     """
     from matplotlib.collections import LineCollection
 
     rows, columns = labels.shape
     left, right, low, high = extent
     cell = np.array([(right - left) / columns, (high - low) / rows])
-    box = axes.get_window_extent()
-    pixel = np.array([(right - left) / box.width, (high - low) / box.height])
+    box, (start, end), (bottom, top) = axes.get_window_extent(), axes.get_xlim(), axes.get_ylim()
+    pixel = np.array([(end - start) / box.width, (top - bottom) / box.height])
     width = _STROKE * 72.0 / axes.figure.dpi
     for number, outline in find_outlines(labels).items():
         if number < len(names) and names[number] == VOID:
@@ -84,14 +84,21 @@ def draw_outlines(
         )
 
 
-def has_legend(names: Sequence[str]) -> bool:
-    """Whether a body's materials need a legend: there are several, or one with a name."""
-    solid = [name for name in names if name != VOID]
-    return len(solid) > 1 or bool(solid and solid[0] != "material")
+def material_entries(
+    names: Sequence[str], with_cells: Collection[int] | None = None, of_layers: Collection[str] = ()
+) -> list[Entry]:
+    """The entries of the legend of materials; none if it says nothing.
 
-
-def material_entries(names: Sequence[str]) -> list[Entry]:
-    """The entries of the legend of materials; none if it says nothing."""
-    if not has_legend(names):
-        return []
-    return [Entry(name, material_colour(number)) for number, name in enumerate(names) if name != VOID]
+    Args:
+        names: of the materials.
+        with_cells: the numbers of those that cells have; None for all.
+        of_layers: the names of those of which layers are made. Without cells they have a line in the legend, as in
+            sections.
+    """
+    entries = []
+    for number, name in enumerate(names):
+        cells = with_cells is None or number in with_cells
+        if name != VOID and (cells or name in of_layers):
+            text = name if cells else f"{name} (layers)"
+            entries.append(Entry(text, material_colour(number), AREA if cells else LINE))
+    return entries if len(entries) > 1 or any(entry.text != "material" for entry in entries) else []

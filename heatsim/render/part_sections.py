@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.render.axes import length_unit
 from heatsim.render.layout import Panel
 from heatsim.render.legend import draw_point
 from heatsim.render.parts import Geometry, Rectangle3D
-from heatsim.render.pictures import length_unit, oriented
 from heatsim.render.scales import material_colour
+from heatsim.render.sections import oriented
 from heatsim.render.solids import SOURCE_COLOUR
 from heatsim.storage.vtkhdf import VOID
 
@@ -76,7 +77,7 @@ def draw_section(axes: Any, geometry: Geometry, panel: Panel, index: int) -> Non
 def _section(cells: NDArray[Any], panel: Panel, index: int) -> NDArray[Any]:
     """One plane of an array of shape (nz, ny, nx), as the panel shows it."""
     plane: NDArray[Any] = np.take(cells, index, axis=2 - panel.normal)
-    return oriented(plane, panel)
+    return oriented(plane, panel.across, panel.up)
 
 
 def draw_probe(axes: Any, points: _Floats, number: int) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from heatsim.errors import InputError
 from heatsim.render.choice import HEAT_FLUX, LIQUID_FRACTION, MATERIAL, TEMPERATURE
 from heatsim.render.scales import FLUXES, PlainScale, Scale, TemperatureScale, Unit, choose_unit
-from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.field_reader import Cells, FieldReader
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.vtkhdf import VOID, Field
 
@@ -27,8 +27,8 @@ class HeatFluxReader(FieldReader):
 class LiquidFractionReader(FieldReader):
     """Reads the liquid fraction, 0 to 1, instead of temperatures; materials that do not melt have 0."""
 
-    def __init__(self, path: Path, settings: RunSettings) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, settings: RunSettings, cells: Cells | None = None) -> None:
+        super().__init__(path, cells)
         names = self.materials or (settings.material,)
         never = (np.inf, np.inf)
         self._melting = np.array([settings.melting.get(name, never) for name in names])
@@ -51,8 +51,8 @@ class MaterialReader(FieldReader):
         return numbers
 
 
-def open_reader(path: Path, quantity: str, settings: RunSettings) -> FieldReader:
-    """A reader of a quantity from fields.vtkhdf.
+def open_reader(path: Path, quantity: str, settings: RunSettings, cells: Cells | None = None) -> FieldReader:
+    """A reader of a quantity from fields.vtkhdf, of all cells or of a box of them.
 
     Raises:
         FolderError: there is no such file.
@@ -60,14 +60,14 @@ def open_reader(path: Path, quantity: str, settings: RunSettings) -> FieldReader
         StorageError: the file is damaged.
     """
     if quantity == TEMPERATURE:
-        return FieldReader(path)
+        return FieldReader(path, cells)
     if quantity == MATERIAL:
-        return MaterialReader(path)
+        return MaterialReader(path, cells)
     if quantity == LIQUID_FRACTION:
         if not settings.melting:
             raise InputError(f"{path}: no material of this run melts; choose another --quantity")
-        return LiquidFractionReader(path, settings)
-    reader = HeatFluxReader(path)
+        return LiquidFractionReader(path, settings, cells)
+    reader = HeatFluxReader(path, cells)
     if not reader.has_heat_flux:
         reader.close()
         raise InputError(f"{path}: has no heat flux; run the scenario with output.heat_flux = true")

@@ -52,7 +52,7 @@ def find_pictures(folder: Path, stack: ExitStack, choice: PictureChoice) -> Pict
     views: Sequence[Picture] = []
     flat: Sequence[Picture] = []
     if fields.exists():
-        reader = stack.enter_context(open_reader(fields, choice.quantity, run))
+        reader = stack.enter_context(open_reader(fields, choice.quantity, run, choice.cells))
         if len(reader) > 0:
             views, flat = field_pictures(reader, run, choice, stack)
     found = Pictures(views, flat, _curves(folder, run) if choice.usual else [])

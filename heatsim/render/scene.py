@@ -1,4 +1,4 @@
-"""3-D views, rendered by PyVista without a display: slices in their box, surfaces and isosurfaces.
+"""3-D views, rendered by PyVista without a display: slices in their box, and surfaces.
 
 PyVista draws only the bodies. Matplotlib draws axes, titles and colour bars over its image, in the same fonts as in
 every other picture. The projection is parallel, so ``View.project`` gives the position of a point in the image.
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.render.outlines import find_outlines
+from heatsim.render.samples import MOST_IN_SLICES, Samples, spread
 from heatsim.render.scales import Scale, material_colour
-from heatsim.render.sections import MOST_IN_SLICES, Samples, Section, spread
+from heatsim.render.section_pictures import LayerLines
+from heatsim.render.sections import Section
 from heatsim.render.view import View, screen_axes, to_camera
 from heatsim.storage.pyvista import import_pyvista
 from heatsim.storage.vtkhdf import VOID
@@ -22,36 +24,12 @@ from heatsim.storage.vtkhdf import VOID
 # Images are rendered larger by this factor and averaged: this gives smooth edges with every OpenGL.
 _OVERSAMPLING = 2
 
-# Opacity of the largest isosurface. Smaller ones, which usually lie inside, are more opaque.
-_OPACITY = 0.3
-_DENSEST = 0.95
-
 _SURROUNDING_LINE = "#555555"
+# Lines lie nearer to the camera than the faces that they bound, so that faces do not hide parts of them. In a parallel
+# projection they stay where they are in the image. Outlines of materials lie before the frames of sections.
+_NEARER, _NEAREST = 0.004, 0.006
 
 _Floats = NDArray[np.float64]
-
-
-def _join(
-    surfaces: Sequence[Any], colours: Sequence[str]
-) -> tuple[_Floats, _Floats, NDArray[np.uint8], NDArray[np.intp]]:
-    """Points, normals, RGBA of the points, and triangles of several contours, one colour each."""
-    from matplotlib.colors import to_rgba
-
-    areas = [surface.area for surface in surfaces]
-    opacities = [min(_DENSEST, _OPACITY * max(areas) / area) if area > 0.0 else _OPACITY for area in areas]
-    starts = np.cumsum([0, *(surface.n_points for surface in surfaces)])
-    parts = [
-        (
-            np.asarray(surface.points, dtype=np.float64),
-            np.asarray(surface.point_normals, dtype=np.float64),
-            np.tile(np.round(255.0 * np.array(to_rgba(colour, opacity))).astype(np.uint8), (surface.n_points, 1)),
-            np.asarray(surface.faces, dtype=np.intp).reshape(-1, 4)[:, 1:] + start,
-        )
-        for surface, colour, opacity, start in zip(surfaces, colours, opacities, starts[:-1], strict=True)
-        if surface.n_points
-    ]
-    points, normals, rgba, triangles = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return points, normals, rgba, triangles
 
 
 class Scene:
@@ -87,13 +65,20 @@ class Scene:
     ) -> None:
         self._plotter.close()
 
-    def slices(self, sections: Sequence[Section], scale: Scale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
+    def slices(
+        self,
+        sections: Sequence[Section],
+        scale: Scale,
+        materials: Sequence[str] = (),
+        layers: Sequence[Sequence[LayerLines]] = (),
+    ) -> NDArray[np.uint8]:
         """Planes normal to x, y and z in their box, without void; an RGB image (height, width, 3).
 
         Args:
             sections: normal to x, y and z.
             scale: of the temperatures.
             materials: their names; outlines of several materials are drawn.
+            layers: thin layers on each section.
         """
         self._plotter.clear_actors()
         self._add_box()
@@ -103,95 +88,34 @@ class Scene:
             edges = [np.array([section.place * length]) for length in self._view.size]
             for other, count in zip(across, (len(columns), len(rows)), strict=True):
                 edges[other] = np.linspace(0.0, self._view.size[other], count + 1)
-            self._add_cells(edges, section.values[np.ix_(rows, columns)], scale)
+            self._add_cells(self._pyvista.RectilinearGrid(*edges), section.values[np.ix_(rows, columns)], scale)
             self._add_frame(axis, across, section.place)
         self._add_outlines(sections, materials)
+        to_view = np.array(self._view.size) / np.array(self._grid.size)
+        for layer in (layer for of_section in layers for layer in of_section):
+            self._add_lines((layer.lines.reshape(-1, 3) - np.array(self._grid.origin)) * to_view, layer.colour)
         return self._image()
 
     def surface(self, samples: Samples, scale: Scale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
         """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
-        edges = [
-            np.linspace(0.0, length, len(indices) + 1)
-            for indices, length in zip(samples.indices, self._view.size, strict=True)
-        ]
-        self._add_cells(edges, samples.values, scale, shaded=True)
-        self._add_borders(edges, samples.materials, materials)
+        mesh = self._mesh(samples.indices)
+        self._add_cells(mesh, samples.values, scale, shaded=True)
+        self._add_borders(mesh, samples.materials, materials)
         return self._image()
 
-    def _add_cells(self, edges: Sequence[_Floats], values: _Floats, scale: Scale, shaded: bool = False) -> None:
-        """Add cells between ``edges`` along x, y, z in the colours of their values, in K; none where they are NaN."""
+    def _add_cells(self, mesh: Any, values: _Floats, scale: Scale, shaded: bool = False) -> None:
+        """Add cells in the colours of their values, in K; none where they are NaN."""
         flat = values.reshape(-1)
         there = np.flatnonzero(np.isfinite(flat))
         if not len(there):
             return
-        mesh = self._pyvista.RectilinearGrid(*edges).extract_cells(there)
+        mesh = mesh.extract_cells(there)
         mesh.cell_data["colours"] = scale.colours(flat[there])
         surface = mesh.extract_surface(algorithm="dataset_surface")
         light = {"ambient": 0.55, "diffuse": 0.5} if shaded else {"lighting": False}
         self._plotter.add_mesh(surface, scalars="colours", rgb=True, show_scalar_bar=False, render=False, **light)
-
-    def isosurfaces(
-        self,
-        samples: Samples,
-        scale: Scale,
-        levels: Sequence[float],
-        colours: Sequence[str],
-        sections: Sequence[Section] = (),
-        materials: Sequence[str] = (),
-    ) -> NDArray[np.uint8]:
-        """Translucent surfaces of equal temperature; an RGB image (height, width, 3).
-
-        Args:
-            samples: the temperatures.
-            scale: converts them to drawn numbers.
-            levels: drawn numbers; if empty, for a uniform field, the box itself is drawn.
-            colours: one for each level, or the colour of the box.
-            sections: normal to x, y and z, on which the outlines of the materials are drawn.
-            materials: the names of the materials.
-        """
-        self._plotter.clear_actors()
-        self._add_box()
-        self._add_outlines(sections, materials)
-        if not levels:
-            x, y, z = self._view.size
-            self._plotter.add_mesh(
-                self._pyvista.Box((0.0, x, 0.0, y, 0.0, z)), color=colours[0], lighting=False, render=False
-            )
-            return self._image()
-        # Extend the outermost values to the faces of the box, so that surfaces reach them.
-        coordinates = [
-            np.concatenate([[0.0], (indices + 0.5) * (length / n), [length]])
-            for indices, length, n in zip(samples.indices, self._view.size, self._grid.cells, strict=True)
-        ]
-        mesh = self._pyvista.RectilinearGrid(*coordinates)
-        mesh.point_data["drawn"] = np.pad(scale.drawn(samples.values), 1, mode="edge").reshape(-1)
-        surfaces = [mesh.contour([level], scalars="drawn") for level in levels]
-        self._add_translucent(*_join(surfaces, colours))
-        return self._image()
-
-    def _add_translucent(
-        self, points: _Floats, normals: _Floats, colours: NDArray[np.uint8], triangles: NDArray[np.intp]
-    ) -> None:
-        """Add triangles, the farthest first: this order is correct for blending, without sorting on the GPU."""
-        distance = -(points @ to_camera())
-        triangles = triangles[np.argsort(-distance[triangles].mean(axis=1))]
-        counts = np.full((len(triangles), 1), 3)
-        surface = self._pyvista.PolyData(points, np.hstack([counts, triangles]).ravel())
-        surface.point_data["colours"] = colours
-        surface.point_data.active_normals = normals
-        actor = self._plotter.add_mesh(
-            surface,
-            scalars="colours",
-            rgb=True,
-            show_scalar_bar=False,
-            ambient=0.45,
-            diffuse=0.65,
-            specular=0.1,
-            render=False,
-        )
-        actor.prop.interpolation = "Phong"
 
     def _add_box(self) -> None:
         x, y, z = self._view.size
@@ -217,14 +141,29 @@ class Scene:
                 points[:, [level, upright]] = (outline.segments * step).reshape(-1, 2)
                 self._add_lines(points, material_colour(number))
 
-    def _add_borders(self, edges: Sequence[_Floats], labels: NDArray[np.uint8], materials: Sequence[str]) -> None:
+    def _mesh(self, indices: Sequence[NDArray[np.intp]]) -> Any:
+        """The sampled cells, which fill the box."""
+        edges = [
+            np.linspace(0.0, length, len(index) + 1) for index, length in zip(indices, self._view.size, strict=True)
+        ]
+        return self._pyvista.RectilinearGrid(*edges)
+
+    def _add_edges(self, surface: Any, colour: str, width: float) -> None:
+        """Add the edges of a surface of cells, at which it turns."""
+        edges = surface.extract_feature_edges(
+            feature_angle=60.0, boundary_edges=False, non_manifold_edges=False, manifold_edges=False
+        )
+        if edges.n_cells:
+            self._plotter.add_mesh(edges, color=colour, line_width=width * _OVERSAMPLING, lighting=False, render=False)
+
+    def _add_borders(self, mesh: Any, labels: NDArray[np.uint8], materials: Sequence[str]) -> None:
         """Add the borders between materials on the surface of a body."""
         if sum(name != VOID for name in materials) < 2:
             return
         solid = np.array([name != VOID for name in materials])
         flat = labels.reshape(-1)
         there = np.flatnonzero(solid[flat])
-        mesh = self._pyvista.RectilinearGrid(*edges).extract_cells(there)
+        mesh = mesh.extract_cells(there)
         mesh.cell_data["material"] = flat[there]
         surface = mesh.extract_surface(algorithm="dataset_surface")
         numbers = np.asarray(surface.cell_data["material"])
@@ -235,7 +174,7 @@ class Scene:
             )
             if lines.n_cells:
                 self._plotter.add_mesh(
-                    lines,
+                    lines.translate(_NEARER * to_camera()),
                     color=material_colour(int(number)),
                     line_width=1.2 * _OVERSAMPLING,
                     lighting=False,
@@ -244,14 +183,14 @@ class Scene:
 
     def _add_lines(self, points: _Floats, colour: str) -> None:
         """Add lines between each two points, shape (2 · lines, 3)."""
-        lines = self._pyvista.line_segments_from_points(points)
+        lines = self._pyvista.line_segments_from_points(points + _NEAREST * to_camera())
         self._plotter.add_mesh(lines, color=colour, line_width=1.2 * _OVERSAMPLING, lighting=False, render=False)
 
     def _add_frame(self, axis: int, across: list[int], place: float) -> None:
         corners = np.full((4, 3), place * self._view.size[axis])
         corners[:, across[0]] = np.array([0.0, 1.0, 1.0, 0.0]) * self._view.size[across[0]]
         corners[:, across[1]] = np.array([0.0, 0.0, 1.0, 1.0]) * self._view.size[across[1]]
-        frame = self._pyvista.lines_from_points(corners, close=True)
+        frame = self._pyvista.lines_from_points(corners + _NEARER * to_camera(), close=True)
         self._plotter.add_mesh(frame, color="black", line_width=1.0 * _OVERSAMPLING, lighting=False, render=False)
 
     def _image(self) -> NDArray[np.uint8]:

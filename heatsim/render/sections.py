@@ -1,18 +1,20 @@
-"""The parts of a snapshot that pictures need, read plane by plane, so that large grids need not fit in memory."""
+"""Flat sections of a field, read slab by slab, so that large grids need not fit in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.render.cuts import Cut, choose_cuts
+from heatsim.render.layers import ShownLayer
 from heatsim.storage.field_reader import FieldReader
 
-# Cells smaller than a pixel are invisible: a 3-D view shows at most this many along an axis.
-MOST_IN_SURFACES = 128
-MOST_IN_SLICES = 512
+# Sections that differ by less than this part of the range of a field look equal.
+_LOOKS_EQUAL = 2e-3
 
 
 @dataclass(frozen=True)
@@ -23,113 +25,85 @@ class Section:
         values: in K, NaN in void; shape (nz, ny) normal to x, (nz, nx) to y, (ny, nx) to z.
         materials: the number of each cell's material, of the same shape.
         place: position along the axis, as a fraction of the box.
+        cells: the planes of cells that it shows.
     """
 
     values: NDArray[np.float64]
     materials: NDArray[np.uint8]
     place: float
-
-
-# Another plane replaces the central one if its temperature range is larger by at least this factor.
-_WORTH_LEAVING_THE_CENTRE = 1.15
-
-
-def spread(n: int, most: int) -> NDArray[np.intp]:
-    """At most ``most`` of the indices 0 … n − 1, evenly spaced, with both ends."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.intp))
+    cells: Sequence[int] = ()
 
 
 def read_sections(
-    reader: FieldReader, index: int, places: Mapping[int, float] = MappingProxyType({})
+    reader: FieldReader,
+    index: int,
+    places: Mapping[int, float] = MappingProxyType({}),
+    layers: Sequence[ShownLayer] = (),
 ) -> tuple[Section, Section, Section]:
-    """The planes normal to x, y and z that show most of snapshot ``index``; one slab is in memory at a time.
+    """The planes normal to x, y and z that show most of field ``index``; one slab is in memory at a time.
 
-    ``places`` may have the coordinate in m of the plane normal to an axis (0 = x), by axis; it then shows the cells
-    there.
+    A plane between two cells shows their mean where both have the same material, else the first of them that conducts.
 
-    This is the central plane of each axis, unless the temperature range on another plane is larger, such as the hot top
-    of a plate or the path of a beam. With an even number of cells, the central plane is the mean of the two middle
-    ones.
+    Args:
+        reader: of the fields.
+        index: the number of the field.
+        places: the coordinate in m of the plane normal to an axis (0 = x), by axis; others are chosen.
+        layers: thin layers. A plane at a layer shows the cells that hold the layer.
     """
-    chosen = [_choose(ranges) for ranges in _ranges(reader, index)]
+    cuts = choose_cuts(reader, index, places, layers)
     grid = reader.grid
-    for axis, place in places.items():
-        cell = int((place - grid.origin[axis]) / grid.spacing[axis])
-        chosen[axis] = [min(max(cell, 0), grid.cells[axis] - 1)]
-    x, y, z = (np.zeros(reader.grid.face_shape(face)) for face in (0, 2, 4))
-    labels = tuple(np.empty(plane.shape, dtype=np.uint8) for plane in (x, y, z))
+    values = [np.empty((len(cut.cells), *grid.face_shape(2 * axis))) for axis, cut in enumerate(cuts)]
+    labels = [np.empty(found.shape, dtype=np.uint8) for found in values]
     for planes, slab in reader.slabs(index):
         materials = reader.read_materials(planes)
-        values = np.where(reader.conducting(planes), slab.astype(np.float64), np.nan)
-        x[planes] = values[:, :, chosen[0]].mean(axis=2)
-        y[planes] = values[:, chosen[1]].mean(axis=1)
-        labels[0][planes] = materials[:, :, chosen[0][0]]
-        labels[1][planes] = materials[:, chosen[1][0]]
-        for k in chosen[2]:
-            if planes.start <= k < planes.stop:
-                z += values[k - planes.start] / len(chosen[2])
-                labels[2][...] = materials[k - planes.start]
-    middles = [(np.mean(picked) + 0.5) / n for picked, n in zip(chosen, reader.grid.cells, strict=True)]
-    found = (Section(*parts) for parts in zip((x, y, z), labels, map(float, middles), strict=True))
-    return next(found), next(found), next(found)
+        field = np.where(reader.conducting(planes), slab.astype(np.float64), np.nan)
+        for source, target in ((field, values), (materials, labels)):
+            target[0][:, planes] = np.moveaxis(source[:, :, list(cuts[0].cells)], 2, 0)
+            target[1][:, planes] = np.moveaxis(source[:, list(cuts[1].cells)], 1, 0)
+            for number, cell in enumerate(cuts[2].cells):
+                if planes.start <= cell < planes.stop:
+                    target[2][number] = source[cell - planes.start]
+    first, second, third = map(_section, cuts, values, labels)
+    return first, second, third
 
 
-def _central(n: int) -> list[int]:
-    return [n // 2] if n % 2 else [n // 2 - 1, n // 2]
+def _section(cut: Cut, values: NDArray[np.float64], labels: NDArray[np.uint8]) -> Section:
+    """One section from the planes of cells at a cut, the one to prefer first."""
+    shown, materials = values[0], labels[0]
+    if len(values) > 1:
+        same = (labels[0] == labels[1]) & cut.joined
+        void = np.isnan(shown)
+        shown = np.where(same, values.mean(axis=0), np.where(void, values[1], shown))
+        materials = np.where(void, labels[1], materials)
+    return Section(shown, materials, cut.place, cut.cells)
 
 
-def _ranges(reader: FieldReader, index: int) -> list[NDArray[np.float64]]:
-    """The temperature range on each plane normal to x, to y and to z, without void."""
-    lows = [np.full(n, np.inf) for n in reader.grid.cells]
-    highs = [np.full(n, -np.inf) for n in reader.grid.cells]
-    for planes, slab in reader.slabs(index):
-        conducts = reader.conducting(planes)
-        low, high = np.where(conducts, slab, np.inf), np.where(conducts, slab, -np.inf)
-        for axis, others in enumerate(((0, 1), (0, 2))):
-            np.minimum(lows[axis], low.min(axis=others), out=lows[axis])
-            np.maximum(highs[axis], high.max(axis=others), out=highs[axis])
-        lows[2][planes], highs[2][planes] = low.min(axis=(1, 2)), high.max(axis=(1, 2))
-    return [np.maximum(high - low, 0.0) for low, high in zip(lows, highs, strict=True)]
+def find_equal(sections: Sequence[Section], grid: Grid) -> dict[int, int]:
+    """Sections that look like an earlier one, as in a symmetric body: the axis of each to that of the other.
 
-
-def _choose(ranges: NDArray[np.float64]) -> list[int]:
-    """The plane to show, or the two middle ones, from the temperature range on each plane."""
-    central = _central(len(ranges))
-    best = int(np.argmax(ranges))
-    return central if ranges[best] <= _WORTH_LEAVING_THE_CENTRE * ranges[central].max() else [best]
-
-
-@dataclass(frozen=True)
-class Samples:
-    """Temperatures and materials at some cells.
-
-    Attributes:
-        indices: of the cells along x, y, z.
-        values: in K, NaN in void, shape (z, y, x).
-        materials: the number of each cell's material, of the same shape.
+    They are compared as drawn: the higher axis upwards. The later of x, y, z is kept, because it is drawn first.
     """
-
-    indices: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]
-    values: NDArray[np.float64]
-    materials: NDArray[np.uint8]
-
-
-def read_samples(reader: FieldReader, index: int, most: int = MOST_IN_SURFACES) -> Samples:
-    """Read snapshot ``index`` at no more than ``most`` cells along each axis."""
-    x, y, z = (spread(n, most) for n in reader.grid.cells)
-    planes = [
-        np.where(reader.conducting(slice(k, k + 1))[0], reader.read_plane(index, 2, k).astype(np.float64), np.nan)
-        for k in z.tolist()
-    ]
-    labels = [reader.read_materials(slice(k, k + 1))[0][np.ix_(y, x)] for k in z.tolist()]
-    return Samples((x, y, z), np.stack([plane[np.ix_(y, x)] for plane in planes]), np.stack(labels))
+    everything = np.concatenate([section.values[np.isfinite(section.values)] for section in sections])
+    difference = _LOOKS_EQUAL * float(np.ptp(everything)) if everything.size else 0.0
+    equal: dict[int, int] = {}
+    for one in range(3):
+        for other in range(2, one, -1):
+            if other not in equal and _look_equal(sections, one, other, grid, difference):
+                equal[one] = other
+                break
+    return equal
 
 
-def wide_axes(grid: Grid) -> list[int]:
-    """The axes (0 = x, 1 = y, 2 = z) with more than one cell: three for 3-D grids, two for planes, one for lines."""
-    return [axis for axis in range(3) if grid.cells[axis] > 1]
+def _look_equal(sections: Sequence[Section], one: int, other: int, grid: Grid, difference: float) -> bool:
+    a, b = sections[one], sections[other]
+    size_a, size_b = ([grid.size[axis] for axis in range(3) if axis != normal] for normal in (one, other))
+    if a.values.shape != b.values.shape or not np.allclose(size_a, size_b, rtol=1e-6, atol=0.0):
+        return False
+    if not np.array_equal(a.materials, b.materials):
+        return False
+    return bool(np.allclose(a.values, b.values, rtol=0.0, atol=difference, equal_nan=True))
 
 
-def choose_times(count: int, most: int) -> Sequence[int]:
-    """Indices of at most ``most`` of ``count`` snapshots, evenly spaced, with the first and the last."""
-    return [int(index) for index in spread(count, most)]
+def oriented(plane: NDArray[Any], across: int, up: int) -> NDArray[Any]:
+    """A section as a panel shows it, indexed [up, across]; sections are indexed with the higher axis first."""
+    return plane if up > across else plane.T

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.render.samples import MOST_IN_SURFACES, spread
 from heatsim.render.scales import material_colour
 from heatsim.render.scene import Scene
-from heatsim.render.sections import MOST_IN_SURFACES, spread
 from heatsim.storage.vtkhdf import VOID
 
 SOURCE_COLOUR = "#d50000"
@@ -33,12 +33,9 @@ class SolidScene(Scene):
         self._add_box()
         indices = [spread(n, MOST_IN_SURFACES) for n in reversed(labels.shape)]
         chosen = np.ix_(*reversed(indices))
-        edges = [
-            np.linspace(0.0, length, len(index) + 1) for index, length in zip(indices, self._view.size, strict=True)
-        ]
         seen = labels[chosen]
         there = [number for number, name in enumerate(materials) if name != VOID and (seen == number).any()]
-        mesh = self._pyvista.RectilinearGrid(*edges)
+        mesh = self._mesh(indices)
         for number in reversed(there):
             around = number == there[0] and len(there) > 1
             surface = self._surface(mesh, seen == number)
@@ -58,11 +55,3 @@ class SolidScene(Scene):
 
     def _surface(self, mesh: Any, cells: NDArray[np.bool_]) -> Any:
         return mesh.extract_cells(np.flatnonzero(cells.reshape(-1))).extract_surface(algorithm="dataset_surface")
-
-    def _add_edges(self, surface: Any, colour: str, width: float) -> None:
-        """Add the edges of a surface at which it turns; not those of the stairs of a curved part."""
-        edges = surface.extract_feature_edges(
-            feature_angle=60.0, boundary_edges=False, non_manifold_edges=False, manifold_edges=False
-        )
-        if edges.n_cells:
-            self._plotter.add_mesh(edges, color=colour, line_width=2.0 * width, lighting=False, render=False)

@@ -1,18 +1,20 @@
 """The projection of 3-D views, and the size of the box in them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import AXES, Grid
-from heatsim.render.sections import wide_axes
+from heatsim.render.samples import wide_axes
 
 # An edge is drawn with at least this fraction of the longest one, so that gradients across a thin plate are visible.
 _THINNEST = 1.0 / 8.0
 
-# Room around a 3-D view for ticks and labels, in pixels: left and right, above and below.
-VIEW_MARGINS = (135, 120)
+# Room around a 3-D view for ticks and labels, in pixels: left, right, below, above.
+Margins = tuple[int, int, int, int]
+VIEW_MARGINS: Margins = (135, 115, 125, 25)
 
 _AZIMUTH = np.radians(-57.0)
 _ELEVATION = np.radians(26.0)
@@ -25,8 +27,13 @@ def drawn_size(grid: Grid) -> tuple[float, float, float]:
 
     An axis of one cell does not count if other axes have more, because it is not drawn.
     """
-    longest = max(grid.size[axis] for axis in wide_axes(grid) or range(3))
-    x, y, z = (max(length / longest, _THINNEST) for length in grid.size)
+    return stretched(grid.size, wide_axes(grid))
+
+
+def stretched(lengths: Sequence[float], wide: Sequence[int] = (0, 1, 2)) -> tuple[float, float, float]:
+    """Edge lengths of a drawn box, of which the longest of the axes ``wide`` is 1; thin ones are stretched."""
+    longest = max(lengths[axis] for axis in wide or range(3))
+    x, y, z = (max(length / longest, _THINNEST) for length in lengths)
     return x, y, z
 
 
@@ -47,7 +54,7 @@ class View:
         height: of the image in pixels.
         size: of the drawn box along x, y, z; its corner is the origin.
         scale: pixels per unit of ``size``.
-        middle: the middle of the box's outline, in units of ``size`` along the image's right and up.
+        middle: the middle of the image, in units of ``size`` along the image's right and up.
     """
 
     width: int
@@ -57,13 +64,14 @@ class View:
     middle: tuple[float, float]
 
     @classmethod
-    def fitting(cls, width: int, height: int, margins: tuple[int, int], size: tuple[float, float, float]) -> "View":
-        """The view that fills an image except for margins in pixels: left and right, above and below."""
+    def fitting(cls, width: int, height: int, margins: Margins, size: tuple[float, float, float]) -> "View":
+        """The view that fills an image except for margins in pixels: left, right, below, above."""
+        left, right, below, above = margins
         low, high = outline(size)
         extent = high - low
-        scale = min((width - 2 * margins[0]) / extent[0], (height - 2 * margins[1]) / extent[1])
-        middle = 0.5 * (low + high)
-        return cls(width, height, size, float(scale), (float(middle[0]), float(middle[1])))
+        scale = float(min((width - left - right) / extent[0], (height - below - above) / extent[1]))
+        across, up = 0.5 * (low + high) - 0.5 * np.array([left - right, below - above]) / scale
+        return cls(width, height, size, scale, (float(across), float(up)))
 
     def project(self, points: _Floats) -> _Floats:
         """The positions of points (n, 3) in the image: (n, 2), in pixels from its lower left corner."""

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, PlainValidator
 
 from heatsim.grid import AXES, Grid
@@ -76,3 +78,18 @@ class Layer(BaseModel):
 
 
 Layers = Annotated[tuple[Layer, ...], default_names("layer")]
+
+
+def side_of(cells: NDArray[np.bool_], below: NDArray[np.bool_], above: NDArray[np.bool_]) -> int:
+    """The side of the cells that take layers that touch each other: 1 below their plane, −1 above it, 0 for neither.
+
+    A side fits if its cells conduct wherever those of the other side do.
+
+    Args:
+        cells: of the plane that hold a part of a layer.
+        below: the cells below the plane that conduct, and can take a layer.
+        above: those above it.
+    """
+    if (below | ~above)[cells].all() and (below & cells).any():
+        return 1
+    return -1 if (above | ~below)[cells].all() and (above & cells).any() else 0

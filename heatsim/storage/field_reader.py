@@ -27,19 +27,26 @@ from heatsim.storage.vtkhdf import (
 
 SLAB_BYTES = 1 << 24
 
+# The first cell and the one after the last, along x, y, z.
+Cells = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+
 
 class FieldReader:
     """Reads fields by the number of their time, also from a file that is being written.
 
     Attributes:
         times: in s, shape (times,).
-        grid: the cells.
+        grid: the cells that are read.
         dtype: float32 or float64.
         materials: the names for the numbers of :meth:`read_materials`; empty if all cells have one material.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cells: Cells | None = None) -> None:
         """Open a file.
+
+        Args:
+            path: of the file.
+            cells: a box of cells to read instead of all; :meth:`read_part` and :meth:`shape_of` count all cells.
 
         Raises:
             FolderError: there is no such file.
@@ -55,19 +62,21 @@ class FieldReader:
                 check_contained(self._file)
                 root = self._file[ROOT]
                 count = int(root["Steps"].attrs["NSteps"])
-                self.grid = read_grid(root)
+                whole = read_grid(root)
                 self.times: NDArray[np.float64] = root[VALUES][:count]
                 self._field = root[TEMPERATURE]
                 self.dtype = float_type(self._field.dtype)
                 self.materials: tuple[str, ...] = tuple(root[MATERIAL].attrs["Names"]) if MATERIAL in root else ()
-                if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != self.grid.shape:
+                if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != whole.shape:
                     raise ValueError(
-                        f"{count} times of {self.grid.shape} are expected, {len(self.times)} times and fields "
+                        f"{count} times of {whole.shape} are expected, {len(self.times)} times and fields "
                         f"of shape {self._field.shape} are there"
                     )
         except StorageError:
             self._file.close()
             raise
+        self._x, self._y, self._z = (slice(*ends) for ends in cells or ((0, n) for n in whole.cells))
+        self.grid = whole if cells is None else whole.part(cells)
 
     def __len__(self) -> int:
         """Number of times in the file."""
@@ -115,7 +124,7 @@ class FieldReader:
         if not 0 <= i < len(self.times):
             raise IndexError(f"{self.path}: time {i} of {len(self.times)}")
         with self._reading():
-            flux: Field = self._file[ROOT][HEAT_FLUX][i, planes]
+            flux: Field = self._file[ROOT][HEAT_FLUX][i, self._planes(planes), self._y, self._x]
         return flux
 
     def shape_of(self, name: str) -> tuple[int, ...]:
@@ -155,7 +164,7 @@ class FieldReader:
         if not self.materials:
             return np.zeros((len(range(*planes.indices(nz))), ny, nx), dtype=np.uint8)
         with self._reading():
-            numbers: NDArray[np.uint8] = self._file[ROOT][MATERIAL][0, planes]
+            numbers: NDArray[np.uint8] = self._file[ROOT][MATERIAL][0, self._planes(planes), self._y, self._x]
         return numbers
 
     @property
@@ -213,8 +222,13 @@ class FieldReader:
         if not 0 <= i < len(self.times):
             raise IndexError(f"{self.path}: time {i} of {len(self.times)}")
         with self._reading():
-            slab: Field = self._field[i, planes]
+            slab: Field = self._field[i, self._planes(planes), self._y, self._x]
         return slab
+
+    def _planes(self, planes: slice) -> slice:
+        """Planes of the file from those of the cells that are read."""
+        start, stop, _ = planes.indices(self.grid.cells[2])
+        return slice(self._z.start + start, self._z.start + stop)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

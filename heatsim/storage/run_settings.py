@@ -1,15 +1,35 @@
 """What the scenario.toml in a run's folder says about how to show the results."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import dist
 from pathlib import Path
 from typing import Any
 
 from heatsim.errors import FolderError
+from heatsim.grid import AXES
 from heatsim.storage.folder import SCENARIO
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
+
+
+@dataclass(frozen=True)
+class LayerPlace:
+    """Where a thin layer lies.
+
+    Attributes:
+        name: of the layer.
+        material: its name.
+        axis: the axis normal to it (0 = x).
+        at: its coordinate along this axis in m.
+        rectangle: the smallest and the largest coordinates in m along the two other axes; None for the whole plane.
+    """
+
+    name: str
+    material: str
+    axis: int
+    at: float
+    rectangle: tuple[tuple[float, float], tuple[float, float]] | None
 
 
 @dataclass(frozen=True)
@@ -26,6 +46,7 @@ class RunSettings:
             name none.
         melting: the solidus and the liquidus in K of each material that melts, by its name; a material without a name
             is "material".
+        layers: the thin layers.
         text: the whole scenario.toml.
     """
 
@@ -36,6 +57,7 @@ class RunSettings:
     lines: Mapping[str, tuple[float, int]]
     material: str
     melting: Mapping[str, tuple[float, float]]
+    layers: Sequence[LayerPlace]
     text: str
 
     def line_of(self, column: str) -> str | None:
@@ -63,6 +85,7 @@ def read_settings(folder: Path) -> RunSettings:
             {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},
             str(document.get("domain", {}).get("material") or "material"),
             _melting({"material": document.get("material"), **document.get("materials", {})}),
+            [_layer(number, table) for number, table in enumerate(document.get("layers", []), 1)],
             text,
         )
     except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
@@ -71,6 +94,19 @@ def read_settings(folder: Path) -> RunSettings:
 
 def _line(line: Mapping[str, Any]) -> tuple[float, int]:
     return dist(line["from"], line["to"]), int(line["count"])
+
+
+def _layer(number: int, table: Mapping[str, Any]) -> LayerPlace:
+    plane = table["plane"]
+    rectangle = plane.get("rectangle")
+    corners = None if rectangle is None else (_pair(rectangle["min"]), _pair(rectangle["max"]))
+    name = str(table.get("name", f"layer {number}"))
+    return LayerPlace(name, str(table["material"]), AXES.index(plane["axis"]), float(plane["at"]), corners)
+
+
+def _pair(values: Sequence[float]) -> tuple[float, float]:
+    one, other = values
+    return float(one), float(other)
 
 
 def _melting(materials: Mapping[str, Any]) -> dict[str, tuple[float, float]]:

@@ -1,0 +1,153 @@
+"""The pictures of a 3-D body at some times: sections, its surface, isosurfaces."""
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from heatsim.errors import InputError
+from heatsim.render import pictures
+from heatsim.render.axes import place_text
+from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE
+from heatsim.render.fields import Fields
+from heatsim.render.isosurfaces import IsosurfaceScene
+from heatsim.render.layout import arrange
+from heatsim.render.levels import choose_levels, uniform_colour
+from heatsim.render.picture import Picture
+from heatsim.render.quantities import open_reader
+from heatsim.render.samples import read_samples
+from heatsim.render.scales import Scale
+from heatsim.render.scene import Scene
+from heatsim.render.section_pictures import SectionsToDraw, draw_slices
+from heatsim.render.sections import Section, find_equal, read_sections
+from heatsim.render.view import View, drawn_size, stretched
+from heatsim.render.zoom import find_part
+from heatsim.storage.field_reader import Cells
+from heatsim.storage.vtkhdf import VOID
+
+
+class BodyPictures:
+    """The pictures of a 3-D grid, which share scenes."""
+
+    def __init__(self, fields: Fields, stack: ExitStack, same_page: bool = False) -> None:
+        """Prepare the pictures of some fields.
+
+        Args:
+            fields: what to draw.
+            stack: closes the scenes.
+            same_page: whether the pictures of all times have the same sections, as an animation needs. Otherwise equal
+                sections are drawn once, and a small part in which the field varies is enlarged.
+        """
+        self._fields, self._stack, self._same_page = fields, stack, same_page
+        self._reader, self._choice, self._grid = fields.reader, fields.choice, fields.grid
+        self._scenes: dict[View, Scene] = {}
+        self._isosurfaces: IsosurfaceScene | None = None
+
+    def pictures(self) -> list[Picture]:
+        """The chosen views; by default sections, and the surface if there is void, else isosurfaces at one time.
+
+        Raises:
+            InputError: isosurfaces of materials are asked for.
+        """
+        views = self._choice.views or (SLICES, SURFACE if VOID in self._reader.materials else ISOSURFACE)
+        if ISOSURFACE in self._choice.views and self._choice.quantity == MATERIAL:
+            raise InputError("--view isosurface: materials have no isosurfaces; choose another --quantity")
+        once = ISOSURFACE in views and not self._choice.times
+        repeated = [view for view in views if not (once and view == ISOSURFACE)]
+        found = [self.at(view, index) for index in self._fields.chosen for view in repeated]
+        if once and self._choice.quantity != MATERIAL:
+            name = self._fields.name(ISOSURFACE, 0).rpartition("_t")[0]
+            found.append(Picture(name, partial(self._draw_isosurfaces, lambda: self._fields.interesting)))
+        return found
+
+    def at(self, view: str, index: int) -> Picture:
+        """A view at a time."""
+        name = self._fields.name(view, index)
+        flat: Callable[[Path], None] = partial(self._draw_slices, index, with_view=False)
+        if view == SLICES:
+            return Picture(name, partial(self._draw_slices, index), flat)
+        if view == SECTIONS:
+            return Picture(name, flat, flat)
+        if view == SURFACE:
+            return Picture(name, partial(self._draw_surface, index))
+        return Picture(name, partial(self._draw_isosurfaces, lambda: index))
+
+    def _scene(self, view: View) -> Scene:
+        """The scene of a view, which its pictures share."""
+        if view not in self._scenes:
+            self._scenes[view] = self._stack.enter_context(Scene(self._grid, view))
+        return self._scenes[view]
+
+    @cached_property
+    def _view_beside(self) -> View:
+        return pictures.view_beside(self._grid)
+
+    def _draw_slices(self, index: int, path: Path, with_view: bool = True) -> None:
+        fields, grid, places = self._fields, self._grid, self._choice.planes
+        sections = read_sections(self._reader, index, places, fields.layers)
+        equal = {} if places or self._same_page else find_equal(sections, grid)
+        cells = self._part(sections)
+        part = None if cells is None else grid.part(cells)
+        scale, remark = fields.scale_at(index)
+        caption = fields.caption(index, remark, self._describe_equal(equal, sections))
+        normals = [axis for axis in range(3) if axis not in equal]
+        enlarged = None if part is None else stretched(part.size)
+        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged)
+        layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
+        shown = SectionsToDraw(grid, sections, fields.materials, layers, part)
+        image = None
+        if page.view is not None:
+            image = self._scene(page.view).slices(sections, scale, fields.materials, layers)
+        draw_slices(path, caption, scale, shown, page, image)
+
+    def _part(self, sections: Sequence[Section]) -> Cells | None:
+        """The part of the body in which the field varies, if it is to be enlarged."""
+        if self._same_page or self._choice.cells is not None or self._choice.quantity == MATERIAL:
+            return None
+        return find_part(sections, self._grid)
+
+    def _describe_equal(self, equal: dict[int, int], sections: Sequence[Section]) -> str:
+        """A remark on sections that are not drawn; empty if all are."""
+        names = [place_text(self._grid, axis, section.place) for axis, section in enumerate(sections)]
+        return " ".join(f"The section {names[axis]} is equal to {names[other]}." for axis, other in equal.items())
+
+    def _draw_surface(self, index: int, path: Path) -> None:
+        scale, remark = self._fields.scale_at(index)
+        samples = read_samples(self._reader, index)
+        image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials)
+        pictures.draw_surface(path, self._fields.caption(index, remark), self._grid, scale, self._view_beside, image)
+
+    def _draw_isosurfaces(self, when: Callable[[], int], path: Path) -> None:
+        """Draw a field with a scale for its range alone, which may be a small part of the common one.
+
+        If it varies only in a small part of the body, this part is drawn.
+        """
+        fields, index = self._fields, when()
+        cells = self._part(read_sections(self._reader, index, self._choice.planes))
+        if cells is not None:
+            with ExitStack() as stack:
+                reader = stack.enter_context(open_reader(self._reader.path, self._choice.quantity, fields.run, cells))
+                part = Fields(reader, fields.run, replace(self._choice, cells=cells))
+                BodyPictures(part, stack)._draw_isosurfaces(lambda: index, path)
+            return
+        low, high = self._choice.span or fields.ranges[index]
+        scale = fields.scale_of(low, high)
+        levels = choose_levels(scale, fields.run.melting if self._choice.quantity == TEMPERATURE else {})
+        samples = read_samples(self._reader, index)
+        if self._isosurfaces is None:
+            self._isosurfaces = self._stack.enter_context(IsosurfaceScene(self._grid, self._view_beside))
+        image = self._isosurfaces.isosurfaces(samples, scale, levels, uniform_colour(), self._reader.materials)
+        caption = fields.caption(index, _describe_range(scale))
+        pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
+
+
+def _describe_range(scale: Scale) -> str:
+    """The range of a scale as a sentence, with as many digits as tell its ends apart."""
+    if scale.uniform:
+        return ""
+    low, high = scale.limits
+    decimals = max(0, 2 - int(np.floor(np.log10(high - low))))
+    return f"{scale.label}: from {low:.{decimals}f} to {high:.{decimals}f}.".replace("-", "−")

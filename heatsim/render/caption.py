@@ -1,0 +1,69 @@
+"""The texts around a picture: its title, a legend, and remarks."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from heatsim.grid import Grid
+from heatsim.render.figure import QUIET, SMALL, WIDTH, add_text, text_width
+from heatsim.render.legend import Entry, draw_legend, height_of
+from heatsim.render.view import describe_stretch
+
+_INDENT = 40
+_REMARK_ROW = 44
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The texts around a picture.
+
+    Attributes:
+        title: above it.
+        remarks: sentences below it.
+        legend: entries between both.
+    """
+
+    title: str
+    remarks: Sequence[str] = ()
+    legend: Sequence[Entry] = ()
+
+    def height(self, width: float = WIDTH, larger: float = 1.0) -> int:
+        """The room in pixels for the legend and the remarks below a picture of some width."""
+        legend = height_of(self.legend, width / larger - 2 * _INDENT)
+        return round((legend + _REMARK_ROW * len(self._lines(width / larger)) + 14) * larger)
+
+    def draw(self, figure: Any, width: float = WIDTH, larger: float = 1.0) -> None:
+        """Draw the legend and the remarks at the lower edge."""
+        lines = self._lines(width / larger)
+        for number, line in enumerate(reversed(lines)):
+            y = (12 + number * _REMARK_ROW) * larger
+            add_text(figure, _INDENT * larger, y, line, color=QUIET, va="bottom", fontsize=SMALL * larger)
+        y = 10 + _REMARK_ROW * len(lines)
+        draw_legend(figure, self.legend, _INDENT, y, width / larger - 2 * _INDENT, larger)
+
+    def _lines(self, width: float) -> list[str]:
+        """The remarks in lines that fit a width: together if they fit one, else each begins a line."""
+        room = width - 2 * _INDENT
+        remarks = [remark for remark in self.remarks if remark]
+        together = "  ".join(remarks)
+        if text_width(together, SMALL) <= room:
+            return [together] if together else []
+        return [line for remark in remarks for line in _wrapped(remark, room)]
+
+
+def _wrapped(text: str, room: float) -> Iterator[str]:
+    """The words of a text in lines that fit a width in pixels."""
+    line = ""
+    for word in text.split():
+        longer = f"{line} {word}".lstrip()
+        if line and text_width(longer, SMALL) > room:
+            yield line
+            longer = word
+        line = longer
+    if line:
+        yield line
+
+
+def remarks_of(grid: Grid, *others: str) -> list[str]:
+    """Sentences for below a picture: the stretch of the drawing, and others."""
+    return [remark for remark in (*others, describe_stretch(grid)) if remark]

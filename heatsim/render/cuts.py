@@ -1,0 +1,126 @@
+"""Where the sections of a body lie: in the middle, unless another plane shows more."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.render.layers import ShownLayer, side_of_layers
+from heatsim.render.samples import read_samples, spread
+from heatsim.storage.field_reader import FieldReader
+
+# Another plane replaces the central one if it shows more by at least this factor.
+_WORTH_LEAVING_THE_CENTRE = 1.15
+# Cells: a plane this near to a border between cells lies on it.
+_ON_BORDER = 1e-6
+_MOST_SAMPLES = 64
+
+_Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A plane across an axis.
+
+    Attributes:
+        cells: the planes of cells at it: one, or the two on either side, the one to prefer first.
+        place: position along the axis, as a fraction of the box.
+        joined: whether the mean of two planes may be shown, where their materials are the same.
+    """
+
+    cells: tuple[int, ...]
+    place: float
+    joined: bool = True
+
+
+def choose_cuts(
+    reader: FieldReader, index: int, places: Mapping[int, float], layers: Sequence[ShownLayer] = ()
+) -> list[Cut]:
+    """The planes normal to x, y and z to show of field ``index``.
+
+    Args:
+        reader: of the fields.
+        index: the number of the field.
+        places: the coordinate in m of the plane normal to an axis (0 = x), by axis. The others are chosen: the central
+            plane, unless another shows more, such as the hot top of a plate or the path of a beam.
+        layers: thin layers. A plane at a layer shows the cells that hold the layer.
+    """
+    chosen = [_best(score, n) for score, n in zip(_scores(reader, index), reader.grid.cells, strict=True)]
+    for axis, place in places.items():
+        chosen[axis] = _cut_at(reader, axis, place, layers)
+    return chosen
+
+
+def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[ShownLayer]) -> Cut:
+    """The cut at a coordinate: between two cells, both of them, unless a layer belongs to one of them."""
+    grid = reader.grid
+    n = grid.cells[axis]
+    at = (place - grid.origin[axis]) / grid.size[axis] * n
+    border = round(at)
+    if abs(at - border) > _ON_BORDER or not 0 < border < n:
+        cell = min(max(int(at), 0), n - 1)
+        return Cut((cell,), (cell + 0.5) / n)
+    side = side_of_layers(reader, layers, axis, border)
+    above_first = side < 0
+    return Cut((border, border - 1) if above_first else (border - 1, border), border / n, joined=side == 0)
+
+
+def _scores(reader: FieldReader, index: int) -> list[_Floats]:
+    """How much each plane normal to x, to y and to z shows: its range of temperatures and their variation along it."""
+    samples = read_samples(reader, index, _MOST_SAMPLES)
+    scores = []
+    for axis, ranges in enumerate(_ranges(reader, index)):
+        n = reader.grid.cells[axis]
+        variation = _variation(samples.values, axis, reader.grid)
+        places = spread(n, _MOST_SAMPLES)
+        scores.append(_relative(ranges) + _relative(np.interp(np.arange(n), places, variation)))
+    return scores
+
+
+def _relative(values: _Floats) -> _Floats:
+    largest = float(values.max())
+    return values / largest if largest > 0.0 else np.zeros(len(values))
+
+
+def _variation(values: _Floats, axis: int, grid: Grid) -> _Floats:
+    """The total variation ∫ |∂T/∂u| + |∂T/∂v| over each plane normal to an axis, without void; in K·m.
+
+    Args:
+        values: at evenly spaced cells in K, shape (z, y, x), NaN in void.
+        axis: the normal of the planes, with u and v along the two other axes.
+        grid: all cells.
+    """
+    total = np.zeros(values.shape[2 - axis])
+    for along in range(3):
+        if along == axis:
+            continue
+        (third,) = {0, 1, 2} - {axis, along}
+        steps = np.abs(np.diff(values, axis=2 - along))
+        others = tuple(2 - other for other in (along, third))
+        total += np.nansum(steps, axis=others) * grid.size[third] / values.shape[2 - third]
+    return total
+
+
+def _ranges(reader: FieldReader, index: int) -> list[_Floats]:
+    """The temperature range on each plane normal to x, to y and to z, without void."""
+    lows = [np.full(n, np.inf) for n in reader.grid.cells]
+    highs = [np.full(n, -np.inf) for n in reader.grid.cells]
+    for planes, slab in reader.slabs(index):
+        conducts = reader.conducting(planes)
+        low, high = np.where(conducts, slab, np.inf), np.where(conducts, slab, -np.inf)
+        for axis, others in enumerate(((0, 1), (0, 2))):
+            np.minimum(lows[axis], low.min(axis=others), out=lows[axis])
+            np.maximum(highs[axis], high.max(axis=others), out=highs[axis])
+        lows[2][planes], highs[2][planes] = low.min(axis=(1, 2)), high.max(axis=(1, 2))
+    return [np.maximum(high - low, 0.0) for low, high in zip(lows, highs, strict=True)]
+
+
+def _best(score: _Floats, n: int) -> Cut:
+    """The central plane, between two cells if their number is even, or the one that shows most."""
+    central = (n // 2,) if n % 2 else (n // 2 - 1, n // 2)
+    best = int(np.argmax(score))
+    if score[best] <= _WORTH_LEAVING_THE_CENTRE * score[list(central)].max():
+        return Cut(central, 0.5)
+    return Cut((best,), (best + 0.5) / n)

@@ -1,0 +1,62 @@
+"""The levels of isosurfaces: a few round numbers apart from the ends, and the temperatures at which materials melt."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from heatsim.render.scales import Scale, TemperatureScale, colour_map, ticks
+
+_MOST = 5
+# Parts of the range: levels nearer to an end are small specks; levels nearer to a melting point hide it.
+_FROM_ENDS, _FROM_MELTING = 0.04, 0.1
+# Parts of the colour map, without its black and its palest colours.
+_DARKEST, _BRIGHTEST = 0.2, 0.9
+
+
+@dataclass(frozen=True)
+class Level:
+    """An isosurface: its drawn number, its text in the legend, and its colour."""
+
+    value: float
+    text: str
+    colour: str
+
+
+def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> list[Level]:
+    """The isosurfaces of a field, from low to high; none of a uniform field.
+
+    Args:
+        scale: of the field.
+        melting: the solidus and the liquidus in K of each material that melts. A level half-way between them is the
+            melt front; round numbers near it are left out.
+    """
+    if scale.uniform:
+        return []
+    bottom, top = scale.limits
+    span = top - bottom
+    fronts = {}
+    if isinstance(scale, TemperatureScale):
+        for name, (solidus, liquidus) in melting.items():
+            (value,) = scale.drawn([0.5 * (solidus + liquidus)]).tolist()
+            if bottom + _FROM_ENDS * span < value < top - _FROM_ENDS * span:
+                fronts[value] = f"{value:.4g}: {name} melts".replace("-", "−")
+    found = {
+        value: text
+        for value, text in ticks(bottom, top, _MOST).items()
+        if bottom + _FROM_ENDS * span <= value <= top - _FROM_ENDS * span
+        and all(abs(value - front) > _FROM_MELTING * span for front in fronts)
+    }
+    return [
+        Level(value, text, _colour(_DARKEST + (value - bottom) / span * (_BRIGHTEST - _DARKEST)))
+        for value, text in sorted({**found, **fronts}.items())
+    ]
+
+
+def uniform_colour() -> str:
+    """The colour of a body whose field is uniform."""
+    return _colour(0.5)
+
+
+def _colour(fraction: float) -> str:
+    from matplotlib.colors import to_hex
+
+    return str(to_hex(colour_map()(fraction)))

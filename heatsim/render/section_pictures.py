@@ -1,0 +1,124 @@
+"""Pictures of sections: a view in space with flat panels, and enlarged panels of the part where the field varies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.render.axes import Image, add_panel, add_view, ends_of, length_unit, place_text
+from heatsim.render.caption import Caption
+from heatsim.render.figure import WIDTH, add_colour_bar, new_figure
+from heatsim.render.layout import Page, Panel
+from heatsim.render.outlines import draw_outlines
+from heatsim.render.scales import PlainScale, Scale, Unit
+from heatsim.render.sections import Section, oriented
+
+_LAYER_WIDTH = 1.1  # pt
+_PART_COLOUR = "#00e5ff"
+_MOST_WITHOUT_SMOOTHING = 256
+
+
+@dataclass(frozen=True)
+class LayerLines:
+    """A thin layer on a section: the colour of its material, and lines by both ends (x, y, z) in m.
+
+    Attributes:
+        colour: of its material.
+        lines: shape (lines, 2, 3).
+        filled: whether the lines are the edge of an area of the material.
+    """
+
+    colour: str
+    lines: NDArray[np.float64]
+    filled: bool = False
+
+
+@dataclass(frozen=True)
+class SectionsToDraw:
+    """The sections of a picture.
+
+    Attributes:
+        grid: the cells.
+        sections: normal to x, y, z.
+        materials: names of the materials.
+        layers: thin layers on each section.
+        part: of the body, which the page shows enlarged; None for none.
+    """
+
+    grid: Grid
+    sections: Sequence[Section]
+    materials: Sequence[str] = ()
+    layers: Sequence[Sequence[LayerLines]] = ((), (), ())
+    part: Grid | None = None
+
+
+def draw_slices(
+    path: Path, caption: Caption, scale: Scale, shown: SectionsToDraw, page: Page, image: Image | None
+) -> None:
+    """Draw planes normal to x, y and z as a 3-D view (``image``, if there is one) and as flat panels."""
+    with new_figure(path, caption.title, WIDTH, page.height) as figure:
+        if page.view is not None and image is not None:
+            axes = add_view(figure, shown.grid, page.view, image, page.place)
+            if shown.part is not None:
+                _draw_box(axes, shown.grid, page, shown.part)
+        for panel in page.panels:
+            _draw_panel(figure, scale, shown, panel)
+        add_colour_bar(figure, scale, page.bar)
+        caption.draw(figure)
+
+
+def _draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) -> None:
+    grid, section, unit = shown.grid, shown.sections[panel.normal], length_unit(shown.grid)
+    axes = add_panel(figure, grid, panel, shown.part)
+    limits = axes.get_xlim(), axes.get_ylim()
+    extent = (*ends_of(grid, panel.across, unit), *ends_of(grid, panel.up, unit))
+    low, high = scale.limits
+    plane, labels = (oriented(cells, panel.across, panel.up) for cells in (section.values, section.materials))
+    axes.imshow(
+        scale.drawn(plane),
+        extent=extent,
+        origin="lower",
+        cmap=scale.colour_map,
+        vmin=low,
+        vmax=high,
+        aspect="auto",
+        interpolation="nearest" if panel.enlarged or max(plane.shape) < _MOST_WITHOUT_SMOOTHING else "auto",
+    )
+    axes.set_xlim(limits[0])
+    axes.set_ylim(limits[1])
+    draw_outlines(axes, labels, shown.materials, extent)
+    categories = isinstance(scale, PlainScale) and bool(scale.categories)
+    for layer in shown.layers[panel.normal]:
+        lines = layer.lines[:, :, [panel.across, panel.up]] / unit.size
+        if layer.filled and categories:
+            axes.fill(*lines[:, 0].T, color=layer.colour, linewidth=0.0)
+        for line in lines:
+            axes.plot(*line.T, color=layer.colour, linewidth=_LAYER_WIDTH, solid_capstyle="butt")
+    if shown.part is not None and not panel.enlarged:
+        _draw_frame(axes, panel, shown.part, unit)
+    title = place_text(grid, panel.normal, section.place)
+    axes.set_title(f"{title}, enlarged" if panel.enlarged else title, pad=2.5, loc=panel.title_side)
+
+
+def _draw_frame(axes: Any, panel: Panel, part: Grid, unit: Unit) -> None:
+    """Draw where the enlarged part lies in a section."""
+    (left, right), (low, high) = (ends_of(part, axis, unit) for axis in (panel.across, panel.up))
+    axes.plot((left, right, right, left, left), (low, low, high, high, low), color=_PART_COLOUR, linewidth=0.8)
+
+
+def _draw_box(axes: Any, grid: Grid, page: Page, part: Grid) -> None:
+    """Draw the edges of the enlarged part in a view in space."""
+    assert page.view is not None
+    scale = np.array(page.view.size) / np.array(grid.size)
+    low = (np.array(part.origin) - np.array(grid.origin)) * scale
+    high = low + np.array(part.size) * scale
+    for axis in range(3):
+        u, v = (other for other in range(3) if other != axis)
+        for at_u, at_v in ((low[u], low[v]), (low[u], high[v]), (high[u], low[v]), (high[u], high[v])):
+            ends = np.empty((2, 3))
+            ends[:, axis], ends[:, u], ends[:, v] = (low[axis], high[axis]), at_u, at_v
+            axes.plot(*page.view.project(ends).T, color=_PART_COLOUR, linewidth=0.8)

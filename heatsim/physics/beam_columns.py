@@ -1,14 +1,16 @@
 """Where the light of a beam goes that its face of the box does not absorb: along the face's normal, cell by cell.
 
 Light passes void without loss. Without an absorption depth the surface of the first cell that conducts takes all of it;
-where void surfaces let no heat through, the cell itself does. With an absorption depth δ, of the light that enters a cell after a distance s in cells that conduct
+where void surfaces let no heat through, the cell itself does. With an absorption depth δ, a cell that the light reaches
+after a distance s in cells that conduct takes the part
 
     exp(−s/δ) − exp(−(s + d)/δ)        d: the size of the cell along the normal
 
-is the part of the incident light that it takes (Beer–Lambert), whatever the size of the cells.
+of the light that came in (Beer–Lambert): the sum over a column is exact, whatever the size of the cells.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, exp, expm1
 
 import numpy as np
@@ -138,7 +140,7 @@ def _points_on(beam: Beam, distance: float) -> Array:
     if len(path) == 1:
         return path
     found = [path[:1]]
-    for start, end in zip(path[:-1], path[1:], strict=True):
+    for start, end in pairwise(path):
         parts = max(1, ceil(float(np.hypot(*(end - start))) / distance))
         found.append(start + (end - start) * (np.arange(1, parts + 1) / parts)[:, None])
     return np.concatenate(found)

@@ -92,8 +92,8 @@ class HeatedCells:
         amounts: factors in time.
         tables: densities that depend on temperature.
         volume: of a cell in m³.
-        lit: for each cell with weighted surfaces a bit for each of its sides x−, x+, …, z+ that beams through the face of
-            the box on this side fall on; shape (weighted cells,), empty if there are none.
+        lit: for each cell with weighted surfaces a bit for each of its sides x−, x+, …, z+ that beams through the face
+            of the box on this side fall on; shape (weighted cells,), empty if there are none.
     """
 
     cells: NDArray[np.int64]

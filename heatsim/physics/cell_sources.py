@@ -23,8 +23,9 @@ Cells = NDArray[np.int64]
 # A value in space and time is looked at in this many times and cells, and written as a sum of at most this many
 # products, which may miss it by this part of the largest value.
 _TIMES, _PLACES, _MOST_TERMS, _SAME = 65, 4096, 8, 1e-10
-# Steps of a table, as powers of 2, and the error in parts of its largest value at which there are enough.
-_FEWEST, _MOST, _PRECISION = 8, 18, 1e-7
+# Steps of a table, as powers of 2; the error in parts of a value at which there are enough, and the part of the largest
+# value below which others do not count.
+_FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,8 @@ class _Finder:
         elif isinstance(density, SpaceFormula):
             self._add_values(number, cells, density)
         else:
-            assert source.power is not None and source.distribution is not None
+            assert source.power is not None
+            assert source.distribution is not None
             weights = self._values(number, "distribution", source.distribution, cells, 0.0)
             whole = float(weights.sum()) * self._materials.grid.cell_volume
             if weights.min() < 0.0 or whole <= 0.0:
@@ -162,8 +164,8 @@ class _Finder:
         pivots = _skeleton(table)
         if pivots is None:
             message = (
-                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products of a function of "
-                "t and one of x, y, z: its shape moves; write a moving source of heat as a beam"
+                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products of a function "
+                "of t and one of x, y, z: its shape moves; write a moving source of heat as a beam"
             )
             raise self._mistake(number, "power_density", message)
         at_times, at_places = pivots
@@ -227,7 +229,7 @@ def _skeleton(table: Array) -> tuple[list[int], list[int]] | None:
     rest, largest, times, places = table.copy(), float(np.abs(table).max()), list[int](), list[int]()
     while True:
         time, place = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(rest))), rest.shape))
-        if times and abs(rest[time, place]) <= _SAME * largest or largest == 0.0:
+        if largest == 0.0 or (times and abs(rest[time, place]) <= _SAME * largest):
             return times or [time], places or [place]
         if len(times) == _MOST_TERMS:
             return None
@@ -241,7 +243,8 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
 
     Args:
         density: in W/m³.
-        low, high: the range in K; beyond it the table keeps its values.
+        low: the lowest temperature in K; below it the table keeps its value.
+        high: the highest one.
 
     Raises:
         ValueError: a value is not finite, or too large; the message is for the user.
@@ -258,8 +261,8 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
             )
         nodes, middles = values[::2], values[1::2]
         error = np.abs(0.5 * (nodes[1:] + nodes[:-1]) - middles)
-        # Also where the function is far below its largest value it is right to 1e-5 of itself.
-        allowed = np.maximum(_PRECISION * 1e-3 * np.abs(values).max(), 100.0 * _PRECISION * np.abs(middles))
+        # Reactions at room temperature are many powers of ten below their largest values.
+        allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
         if (error <= allowed).all():
             break
     return DensityTable(low, 2**power / (high - low), nodes)

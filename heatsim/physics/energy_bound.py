@@ -30,8 +30,8 @@ temperature,
     H ≤ min( H_row + E,  Σ C·max|T − T_ref| over the row's and the surroundings' temperatures ) + Q
 
 E is the largest heat that the surroundings can bring to a body at T_ref in the time since the row. Q is the heat that
-sources, beams and fluxes bring, by magnitude; of sources that heat single cells it is what the ledger has. For materials that vary with temperature the same holds with contents
-(heatsim/physics/enthalpy.py) instead of T − T_ref.
+sources, beams and fluxes bring, by magnitude; of sources that heat single cells it is what the ledger has. For
+materials that vary with temperature the same holds with contents (heatsim/physics/enthalpy.py) instead of T − T_ref.
 """
 
 from collections.abc import Mapping
@@ -162,8 +162,8 @@ class EnergyBound:
         """What a checkpoint keeps."""
         row = Row(-1, 0.0, 0.0, 0.0) if self.row is None else self.row
         of_run = (self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat)
-        numbers = (*of_run, float(row.step), row.heat, row.lowest, row.highest, row.roundings)
-        numbers = (*numbers, row.of_cells)
+        of_row = (float(row.step), row.heat, row.lowest, row.highest, row.roundings, row.of_cells)
+        numbers = (*of_run, *of_row)
         return {f"energy_bound_{number}": value for number, value in enumerate(numbers)}
 
     def restore(self, saved: Mapping[str, int | float | str | bool]) -> None:

@@ -144,7 +144,8 @@ class Sources:
         """Mean power in W that each source without beam gives to :attr:`heated` from ``time`` on, for ``length`` s.
 
         Args:
-            time, length: in s.
+            time: in s.
+            length: of the interval over which they are averaged, in s.
             T: temperatures of these cells in K; None if no density depends on it.
 
         Returns:

@@ -246,7 +246,7 @@ class Stability:
                 most = max(abs(end) for end in scenario.sources[amount.source].scale.extremes(scenario.time.end))
                 slopes[number] = most * heated.tables[amount.table].steepest
         entries = np.abs(heated.per_kelvin()) * slopes[np.minimum(heated.numbers, len(heated.amounts))]
-        return np.bincount(heated.owners, entries, len(heated))
+        return np.asarray(np.bincount(heated.owners, entries, len(heated)), dtype=np.float64)
 
     @cached_property
     def _source_rates_of_types(self) -> Array:

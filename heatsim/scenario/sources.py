@@ -72,9 +72,9 @@ class Beam(BaseModel):
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
     power P in W and the 1/e² radius R in m. It goes along the face's normal through void to the first cell that
     conducts, whose surface absorbs it. With an absorption depth δ it enters the body, and exp(−s/δ) of it is left after
-    a distance s in cells that conduct; what leaves the body is lost. Points of the path are in m along the face's two axes in the order x, y, z.
-    The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
-    point is a spot that does not move; it needs no speed.
+    a distance s in cells that conduct; what leaves the body is lost. Points of the path are in m along the face's two
+    axes in the order x, y, z. The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of
+    the path. A path of one point is a spot that does not move; it needs no speed.
     """
 
     model_config = STRICT
@@ -186,8 +186,8 @@ class Source(Shaped):
             except ValueError:
                 return value
             raise ValueError(
-                f"got {show(value)}; power is a number: write a change in time as scale, how it is spread over the cells "
-                "as distribution, and a function of the temperature as power_density"
+                f"got {show(value)}; power is a number: write a change in time as scale, how it is spread over the "
+                "cells as distribution, and a function of the temperature as power_density"
             )
         return value
 
@@ -221,7 +221,7 @@ class Source(Shaped):
         return self.beam is None and self.distribution is None and isinstance(self.power_density, float | None)
 
     def functions_in_time(self, points: Sequence[tuple[float, float, float]]) -> Iterator[tuple[str, TimeFunction]]:
-        """Keys and functions of time of which its power is made; one that varies in space at each of some points in m."""
+        """Keys and functions of time of its power; a density in space has one at each of some points in m."""
         yield "scale", self.scale
         if isinstance(self.power_density, SpaceFormula):
             yield from (("power_density", self.power_density.at_point(*point)) for point in points)

@@ -192,18 +192,18 @@ def sources_in_space(x: Array, y: Array, z: Array, t: float) -> Array:
 
 def resistive_slab(x: Array, y: Array, z: Array, t: float) -> Array:
     """The steady profile of the slab, and a wave on it that decays; differences from 300 K."""
-    steady = 200.0 * (np.cos(2.0 * (x - 0.5)) / np.cos(1.0) - 1.0)
-    return steady + 50.0 * np.sin(pi * x) * exp(-(pi**2 - 4.0) * t)
+    wave = 50.0 * np.sin(pi * x) * exp(-(pi**2 - 4.0) * t)
+    return np.asarray(resistive_slab_at_the_end(x, y, z, t) + wave)
 
 
 def resistive_slab_at_the_end(x: Array, y: Array, z: Array, t: float) -> Array:
     """The steady profile alone."""
-    return 200.0 * (np.cos(2.0 * (x - 0.5)) / np.cos(1.0) - 1.0)
+    return np.asarray(200.0 * (np.cos(2.0 * (x - 0.5)) / np.cos(1.0) - 1.0))
 
 
 def reacting_slab(x: Array, y: Array, z: Array, t: float) -> Array:
     """Frank-Kamenetskii's profile with a = 1.5; differences from 300 K."""
-    return 200.0 * np.log(cosh(0.75) / np.cosh(1.5 * (x - 0.5)))
+    return np.asarray(200.0 * np.log(cosh(0.75) / np.cosh(1.5 * (x - 0.5))))
 
 
 def absorbed_beam(x: Array, y: Array, z: Array, t: float) -> Array:

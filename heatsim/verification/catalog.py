@@ -194,9 +194,7 @@ CASES = (
     ),
     Case("pulsed_source", "energy balance", _above_300(bodies.uniform_rise), 25.0, 1e-4, end=_FLOATS),
     Case("moving_beam", "Cline & Anthony 1977", _above_300(bodies.moving_beam), 140.0, 5e-3, order=True, end=_MOVES),
-    Case(
-        "absorbed_beam", "Cline & Anthony 1977", _above_300(bodies.absorbed_beam), 60.0, 5e-3, order=True, end=_MOVES
-    ),
+    Case("absorbed_beam", "Cline & Anthony 1977", _above_300(bodies.absorbed_beam), 60.0, 5e-3, order=True, end=_MOVES),
     Case(
         "source_in_space", "eigenfunctions", _above_300(bodies.sources_in_space), 250.0, 3e-3, order=True, end=_CHANGES
     ),

@@ -84,6 +84,7 @@ class CompositeSteps:
             np.zeros(self.materials.exposed_cells if self.recorded else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
             np.zeros(len(self.materials.heated) if self.recorded else 0),
+            np.zeros(len(self.materials.heated.lit) if self.recorded else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
@@ -223,7 +224,7 @@ def builds(
     stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
     laws = bool((steps.rows.conditions[:, :, FREE] == LAW).any())
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate, laws)
-    variant = replace(variant, cell_heat=len(materials.heated) > 0)
+    variant = replace(variant, cell_heat=len(materials.heated) > 0, lit=len(materials.heated.lit) > 0)
     return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, variant)
 
 

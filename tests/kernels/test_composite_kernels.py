@@ -170,6 +170,9 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
         amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
         tables=(DensityTable(250.0, 0.1, nodes),),
         volume=grid.cell_volume,
+        lit=rng.integers(0, 64, len(materials.weighted_surfaces.cells)).astype(np.uint8)
+        if materials.exposed_cells
+        else np.zeros(0, np.uint8),
     )
 
 

@@ -159,8 +159,8 @@ class CompositeArrays:
         if lit:
             materials["lit"] = address(body.lit)
         if heats:
-            tables = vars(body.heated).values()
-            materials["heated"]["arrays"] = [address(self.cell_heat), *map(address, tables)]
+            arrays_of_cells = [self.cell_heat, *vars(body.heated).values()]
+            materials["heated"]["arrays"] = [address(array) for array in arrays_of_cells]
             materials["heated"]["count"], materials["heated"]["amounts"] = len(body.heated), len(body.heated.table_of)
         return struct, arrays
 

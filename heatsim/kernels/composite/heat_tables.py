@@ -22,8 +22,8 @@ class HeatTables:
         weights: change in K of the cell for each unit of its amount, shape (entries,).
         spots: cells (u, v) of beams, int32, shape (entries, 2); (0, 2) without beams.
         table_of: the number of the table of each amount, −1 if it has none; int32, shape (amounts,).
-        tables: of each table its first entry, its number of steps, steps per kelvin, and the deviation in K of its first
-            node; shape (tables, 4).
+        tables: of each table its first entry, its number of steps, steps per kelvin, and the deviation in K of its
+            first node; shape (tables, 4).
         entries: value at the lower end of each step, and rise across it, of all tables; shape (steps, 2).
     """
 

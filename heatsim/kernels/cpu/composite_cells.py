@@ -57,7 +57,8 @@ PLAN = (
         "states",
         "resistances",
     ),
-    # Class StepRows. Each beam: face, −1 if no face absorbs it; places and numbers of its weights along u and v; TURNED.
+    # Class StepRows. Each beam: face, −1 if no face absorbs it; places and numbers of its weights along u and v;
+    # TURNED.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and

@@ -190,7 +190,7 @@ def _add_exposed(
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        flux: Any = _flux_on_lit(side, places, total.shape, body, row)
+        flux = np.where(passes, _flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
         share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight * flux, weight)
         heat = np.where(passes, heat + share * difference, heat)
         if ledger.lit.size and row.beams[side].size:

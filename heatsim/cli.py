@@ -13,9 +13,9 @@ from heatsim.commands.results import export, render
 from heatsim.commands.runs import plan, resume, run
 from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
-from heatsim.commands.terminal import no_traceback, usable_streams
+from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
-from heatsim.errors import HeatsimError, InputError
+from heatsim.errors import HeatsimError, InputError, at_command_line
 from heatsim.version import version
 
 app = App(
@@ -33,7 +33,7 @@ for command in (run, resume, plan, study, render, export, kernels, materials, sc
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    with usable_streams():
+    with usable_streams(), at_command_line():
         return _main(words)
 
 
@@ -46,14 +46,14 @@ def _main(words: Sequence[str]) -> int:
             sys.stdout.flush()
             return code
     except HeatsimError as error:
-        print(f"heatsim: {error}", file=sys.stderr)
+        tell(f"heatsim: {error}")
         return error.exit_code
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        print(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.', file=sys.stderr)
+        tell(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.')
         return 2
     except CycloptsError as error:
-        print(f"heatsim: {error}\nTry `heatsim --help`.", file=sys.stderr)
+        tell(f"heatsim: {error}\nTry `heatsim --help`.")
         return 2
     except (KeyboardInterrupt, SystemExit) as error:
         # cyclopts turns Ctrl-C into SystemExit(130).

@@ -13,17 +13,60 @@ HeatsimError
 └── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_SHOWN = 100  # mistakes that a message lists
 
+# Whether errors are shown at the command line. Elsewhere heatsim is used from Python.
+_AT_COMMAND_LINE = ContextVar("at_command_line", default=False)
+# A path as a shell takes it: in quotes, or without.
+_PATH = r"(?:'([^`']*)'|([^ `']+))"
+# What messages advise at the command line, and what does the same in Python.
+_IN_PYTHON = (
+    (rf"`heatsim resume {_PATH}`", r'heatsim.Simulation.resume("\1\2").run()'),
+    (rf"`heatsim study {_PATH} --output {_PATH}`", r'heatsim.Study.from_scenario("\1\2", output="\3\4").run()'),
+    (rf"`heatsim run {_PATH} --output …`", r'heatsim.Simulation.from_scenario("\1\2", output=…).run()'),
+    (r"the same `heatsim study` command again", r"run() of the same study again"),
+    (r"--(overwrite|extend)\b", r"\1=True"),
+    (r"another --output\b", r"output=…"),
+    (r"--set (\S+) or --set (\S+)", r'overrides=["\1", "\2"]'),
+)
+
+
+@contextmanager
+def at_command_line() -> Iterator[None]:
+    """Within the context, errors have no notes for those who use Python."""
+    token = _AT_COMMAND_LINE.set(True)
+    try:
+        yield
+    finally:
+        _AT_COMMAND_LINE.reset(token)
+
+
+def _in_python(message: str) -> str:
+    """What a message advises, in the words of Python; "" if it names no command and no option."""
+    found = (match.expand(words) for pattern, words in _IN_PYTHON for match in re.finditer(pattern, message))
+    return "; ".join(dict.fromkeys(found))
+
 
 class HeatsimError(Exception):
-    """Base class of all errors; the text is one message for the user."""
+    """Base class of all errors; the text is one message for the user.
+
+    Messages name commands and options of the command line. In Python, a note below the message names what does the
+    same there.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        if not _AT_COMMAND_LINE.get() and (advice := _in_python(message)):
+            self.add_note(f"In Python: {advice}")
 
 
 class InputError(HeatsimError):

@@ -441,8 +441,10 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
 ) -> None:
     """A sum without the last blocks, and a fused pass of the wrong field."""
     monkeypatch.setattr(Rung, "blocks", lambda rung, count, multiprocessors: 1)
-    queue = fused.Pass.queue
-    monkeypatch.setattr(fused.Pass, "queue", lambda one: queue(replace(one, values=one.values[1:].copy())))
+    of = fused.Pass.of
+    monkeypatch.setattr(
+        fused.Pass, "of", lambda xp, arrays: of(xp, [replace(one, bounds=one.bounds[:-1]) for one in arrays])
+    )
     path = tmp_path / "reductions.json"
     assert bench_reductions(monkeypatch, path, "--precision", "float32") == 1
     out, err = capsys.readouterr()

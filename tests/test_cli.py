@@ -111,7 +111,8 @@ def test_whose_folder_is_replaced_and_whose_is_not(tmp_path: Path, capsys: pytes
     arguments = ["run", str(scenario), "--output", str(target), "--quiet"]
     assert main(arguments) == 0
     first = runs.results(target)
-    assert main([*arguments, "--set", "time.end=5"]) == 0
+    assert main([*arguments[:-1], "--set", "time.end=5"]) == 0
+    assert f'{target}: replaces the finished run "Every kind of face" of ' in capsys.readouterr().err
     assert runs.results(target) != first
 
     with pytest.MonkeyPatch.context() as monkeypatch:

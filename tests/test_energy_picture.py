@@ -9,7 +9,7 @@ from run_folders import write_run, write_table
 from heatsim.grid import FACES, Grid
 from heatsim.render import energy_picture
 from heatsim.render.energy_balance import SURFACES_TO_VOID, read_balance
-from heatsim.report.facts import balance_table, flow_table
+from heatsim.report.number_tables import balance_table, flow_table
 from heatsim.storage import folder as run_folder
 
 GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
@@ -81,7 +81,7 @@ def test_an_open_balance_says_so(tmp_path: Path) -> None:
     assert balance is not None
     assert balance.closed is False
     assert "NOT CLOSED" in balance.describe_residual()
-    assert any("NOT CLOSED" in row[0] for row in balance_table(balance).rows)
+    assert "NOT CLOSED" in balance_table(balance).remark
 
 
 def test_the_picture_has_a_row_for_each_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -141,7 +141,7 @@ def test_an_interrupted_run_keeps_the_heat_of_parts(tmp_path: Path, monkeypatch:
 def test_plan_tells_every_patchs_area(tmp_path: Path) -> None:
     text = plate((7, 5, 2), patch("z_max", (0.0011, 0.0), (0.0317, 0.05), flux(4e3), "heater"))
     shown = describe(Plan.of(HeatProblem.from_scenario(load(write(tmp_path, text)))))
-    assert "patch        heater: 0.00153 m² on z_max, 0.00153 m² on the grid" in shown
+    assert "patch        heater: flux 4000 W/m²; 15.3 cm² on z_max, 15.3 cm² on the grid" in shown
 
 
 def test_a_patch_too_narrow_for_a_held_temperature_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """What a plan promises agrees with what a run does, and what cannot fit is refused before it begins."""
 
+import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -12,6 +14,7 @@ from cuda_host import gpu
 
 from heatsim import Simulation, device
 from heatsim.cli import main
+from heatsim.commands import terminal
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
@@ -219,7 +222,7 @@ def test_a_material_that_changes_is_shown_with_its_ranges(tmp_path: Path) -> Non
     low, high = enthalpy.followed
     least, most = 20.0 + 0.1 * (low - 300.0), 20.0 + 0.1 * (high - 300.0)
     assert f"followed from {low:.6g} to {high:.6g} K: k = {least:.6g} … {most:.6g} W/(m K)" in text
-    assert re.search(r" s: c0 = \S+ … \S+\n +c1 = c2 = c3 = c4 = c5 = c6 = \S+ … \S+\n", text)
+    assert re.search(r" s: c0 = \S+ … \S+\n +c1 = c2 = c3 = c4 = c5 = c6 = \S+ … \S+$", text)
 
 
 def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,13 +230,128 @@ def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureF
     path.write_text(PARTS)
     assert main(["plan", str(path)]) == 0
     out = capsys.readouterr().out
-    assert "copper: 180 cells; k = 400 W/(m K), ρ = 8960 kg/m³, cp = 385 J/(kg K); alone dt ≤ 0.035933" in out
+    assert "copper: 180 cells; k = 400 W/(m K), ρ = 8960 kg/m³, cp = 385 J/(kg K)\n" in out
+    assert "material     copper: alone dt ≤ 0.035933" in out
     assert "silicon: 8 cells; k = [148, 100, 50] W/(m K)" in out
     assert " s: c0 = 0.10228; c1 = c2 = c3 = c4 = c5 = c6 = 0.14962\n" in out
     assert " s: c0 = 0.52849; c1 = c2 = 0.117086; c3 = c4 = 0.0791124; c5 = c6 = 0.0395562\n" in out
     assert "void         4 cells" in out
-    assert "region       die: 8 cells of silicon" in out
+    assert "region       die: 8 cells of silicon; painted as drawn, 20 × 10 × 5 mm: 4 × 2 × 1 cells" in out
     assert "region       hole: 4 cells of void" in out
+    assert "hint         1 cell along z: die, hole; 2 cells or more show temperatures across" in out
+
+
+MODEL = """
+[[contacts]]
+between = ["silicon", "copper"]
+resistance = 2e-5
+[[layers]]
+name = "foil"
+material = "copper"
+thickness = "35 um"
+plane = { axis = "z", at = 0.01 }
+[boundaries]
+default = { type = "convection", coefficient = 10.0, ambient = "20 degC", emissivity = 0.9, surroundings = "10 degC" }
+x_min = { type = "temperature", value = { times = [0.0, 0.5], values = [280.0, 300.0] } }
+x_max = { type = "temperature", value = "300 + 10*t" }
+z_min = { type = "flux", value = "1e4*x" }
+void = { type = "radiation", emissivity = 0.5, ambient = 300.0 }
+[[patches]]
+name = "heater"
+face = "z_max"
+rectangle = { min = [0.0, 0.0], max = [0.01, 0.01] }
+type = "flux"
+power = 5.0
+[[surfaces]]
+of = "die"
+type = "convection"
+coefficient = "5*abs(T - Tamb)^0.25"
+ambient = 300.0
+[[sources]]
+name = "losses"
+region = "die"
+power = 12.0
+during = [0.1, 0.5]
+[[sources]]
+name = "coil"
+cylinder = { from = [0.03, 0.02, 0.0], to = [0.03, 0.02, 0.01], radius = 0.006 }
+power_density = 2e6
+scale = { times = [0.0, 1.0], values = [0.0, 1.0] }
+[[sources]]
+name = "laser"
+beam = { face = "z_max", power = 50.0, absorptivity = 0.4, radius = 1e-3, path = [[0.02, 0.025],
+  [0.03, 0.025]], speed = 0.02 }
+[[probes]]
+name = "hot"
+region = "die"
+statistic = "time_above"
+threshold = 310.0
+[[probes]]
+name = "centre"
+point = [0.02, 0.015, 0.01]
+"""
+
+
+def test_a_plan_lists_what_the_scenario_describes(tmp_path: Path) -> None:
+    """Every condition, source, contact, layer and probe is a line."""
+    path = runs.write(tmp_path, PARTS + MODEL)
+    lines = describe(Plan.of(HeatProblem.from_scenario(load(path, ["output.temperature=degC"])))).splitlines()
+    for expected in (
+        "initial      26.85 °C",
+        "contact      silicon and copper: 5 cm², 2e-05 m² K/W",
+        "layer        foil: 35 µm of copper at z = 10 mm; 12 cm²",
+        "face         x_min: temperature 6.85…26.85 °C (a table)",
+        "face         x_max: temperature 26.85…36.85 °C (300 + 10*t)",
+        "face         y_min, y_max, z_max: convection 10 W/(m² K) to 20 °C, emissivity 0.9, surroundings 10 °C",
+        "face         z_min: flux 1e4*x",
+        "patch        heater: flux 5 W in all; 1 cm² on z_max, 1 cm² on the grid",
+        'surface      region "die" towards void: convection 5*abs(T - Tamb)^0.25 to 26.85 °C',
+        "surface      other surfaces towards void: radiation to 26.85 °C, emissivity 0.5",
+        'source       losses: 12 W in region "die", from 100 ms to 500 ms',
+        "source       coil: 2e+06 W/m³ in a cylinder from (30, 20, 0) mm to (30, 20, 10) mm with radius 6 mm, times "
+        "0…1 (a table)",
+        "source       laser: beam of 50 W on z_max, 40 % absorbed, radius 1 mm, 10 mm at 20 mm/s from 0 s to 500 ms",
+        'probe        hot: time_above 36.85 °C of region "die"',
+        "probe        centre: at (20, 15, 10) mm",
+    ):
+        assert expected in lines, expected
+
+
+@pytest.mark.parametrize(
+    ("top", "cells", "part"),
+    # 5 mm of cells: a centre at 17.5 mm and one at 12.5 mm.
+    [(0.0151, "4 × 2 × 1", 5.0 / 4.9), (0.0174, "4 × 2 × 1", 5.0 / 2.6), (0.0124, "4 × 2 × 2", 10.0 / 7.6)],
+)
+def test_a_region_thicker_than_drawn_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], top: float, cells: str, part: float
+) -> None:
+    """A region from ``top`` to 20 mm has one or two whole cells of 5 mm."""
+    path = runs.write(tmp_path, PARTS.replace("0.015]", f"{top}]"))
+    assert main(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    drawn = 1e3 * (0.02 - top)
+    assert f"drawn 20 × 10 × {drawn:.4g} mm, painted 20 × 10 × {5 * int(cells[-1])} mm: {cells} cells" in out
+    told = f"die: {100.0 * (part - 1.0):.0f} % too thick along z"
+    assert (told in out) == (part > 1.1)
+    warnings = Simulation.from_scenario(path, output=tmp_path / "out").warnings
+    assert any(f'"die" is {5 * int(cells[-1])} mm along z instead of {drawn:.4g} mm' in text for text in warnings) == (
+        part > 1.1
+    )
+
+
+def test_long_lines_go_on_below_their_texts_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((40, 24)))
+    line = "material     steel: 1,000 cells; k = 50 W/(m K), cp = 500 J/(kg K)"
+    assert terminal.fitted(line, Terminal(), " " * 13).splitlines() == [
+        "material     steel: 1,000 cells; k =",
+        "             50 W/(m K), cp =",
+        "             500 J/(kg K)",
+    ]
+    assert terminal.fitted(line, io.StringIO(), " ") == line
 
 
 def test_a_region_that_cannot_be_painted_is_told_before_anything_runs(

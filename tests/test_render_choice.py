@@ -28,10 +28,14 @@ TIMES = [0.0, 1.0, 2.0, 3.0]
 
 
 def test_texts_are_read_with_units() -> None:
-    assert read_times("0, 2.5, 10 min") == (0.0, 2.5, 600.0)
+    assert read_times("0, 2.5, 10 min") == (0.0, 150.0, 600.0)
+    assert read_times("2, 10, 20 h") == read_times("2 h, 10, 20") == (7200.0, 36000.0, 72000.0)
+    assert read_times("0, 30 s, 2 min") == (0.0, 30.0, 120.0)
+    assert read_times("0, 2.5") == (0.0, 2.5)
     assert read_times(None) == ()
     assert read_planes("x = 520 mm, z=0", BLOCK) == {0: 0.52, 2: 0.0}
     assert read_span("20 degC, 80 degC", "temperature", KELVIN) == (293.15, 353.15)
+    assert read_span("20, 80 degC", "temperature", KELVIN) == (293.15, 353.15)
     assert read_span("20, 80", "temperature", CELSIUS) == (293.15, 353.15)
     assert read_span("20, 80", "temperature", KELVIN) == (20.0, 80.0)
     assert read_span("0, 1 kW/m^2", "heat_flux", CELSIUS) == (0.0, 1000.0)
@@ -41,6 +45,7 @@ def test_texts_are_read_with_units() -> None:
     ("read", "message"),
     [
         (lambda: read_times("soon"), r'--times: got "soon"; a number in s, or one with its unit'),
+        (lambda: read_times("30 s, 2, 3 h"), r'--times: got "2" beside s and h; write its unit, as in "2 h"'),
         (lambda: read_times("3 mm"), r"--times: .*mm.*s"),
         (lambda: read_planes("w = 3", BLOCK), r'--planes: got "w = 3"; write for example'),
         (lambda: read_planes("x = 0.1", BLOCK), r"--planes: got .*; the domain reaches from 0.5 to 0.6 m along x"),

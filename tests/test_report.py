@@ -1,4 +1,5 @@
 import io
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,8 @@ from rich.console import Console
 from run_folders import write_run, write_table
 
 from heatsim.errors import FolderError
-from heatsim.grid import Grid
+from heatsim.grid import FACES, Grid
+from heatsim.report import numbers, page
 from heatsim.report.tables import summarise
 
 SUMMARY: dict[str, Any] = {
@@ -22,6 +24,16 @@ SUMMARY: dict[str, Any] = {
         {"dt": 0.001, "steps": 120, "c0": 0.7, "c1": 0.05, "c2": 0.05, "c3": 0.05, "c4": 0.05, "c5": 0.05, "c6": 0.05},
     ],
     "reference_temperature": 373.15,
+    "time": 1.0,
+    "highest_temperature": {
+        "temperature": 373.15,
+        "time": 0.25,
+        "cell": [3, 1, 0],
+        "point": [0.0125, 0.002, -0.0005],
+        "material": "silicon",
+        "region": "die",
+    },
+    "lowest_temperature": {"temperature": 273.0, "time": 0.0, "cell": [0, 0, 0], "point": [0.0, 0.0, 0.0]},
     "temperature": {"min": 293.25, "max": 320.5, "mean": 310.125},
     "wall_time": 9.1,
     "stepping_time": 7.5,
@@ -30,9 +42,9 @@ SUMMARY: dict[str, Any] = {
 GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 
 
-def show(folder: Path, width: int = 100) -> str:
+def show(folder: Path, width: int = 100, verbose: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width)
-    console.print(summarise(folder))
+    console.print(summarise(folder, verbose))
     text = console.file.getvalue().replace("\N{NO-BREAK SPACE}", " ")
     assert max(map(len, text.splitlines())) <= width
     return text
@@ -40,7 +52,7 @@ def show(folder: Path, width: int = 100) -> str:
 
 def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", GRID, title="Tea [bold]hot[/]", **SUMMARY)
-    text = show(folder)
+    text = show(folder, verbose=True)
     for expected in (
         "Tea [bold]hot[/]",
         "4 × 3 × 2",
@@ -48,25 +60,69 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
         "24,120 to 1 s",
         "9.1 s: stepping 7.5 s",
         "1.25 GCells/s",
-        "min 293.25, max 320.5, mean 310.125 K",
-        "373.15",
+        'hottest 373.15 K after 0.25 s at (12.5, 2, −0.5) mm, region "die", silicon',
+        "coldest 273.00 K at the start",
+        "at the end 293.25 to 320.50 K, mean 310.12 K",
+        "T − 373.15 K",
         "fields.vtkhdf",
         "probes.csv",
         "energy.csv",
     ):
-        assert expected in text
+        assert expected in " ".join(text.split())
     lines = [line.split() for line in text.splitlines()]
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
     assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
-    assert ["stored,", "the", "sum", "-1234.5"] in lines
-    assert ["through", "x_min", "-1234.5"] in lines
+    assert ["stored,", "the", "sum", "-1.2345"] in lines
+    assert ["through", "x_min", "-1.2345"] in lines
+    assert ["heat", "into", "the", "body", "kJ"] in lines
     assert "through x_max" not in text
-    assert "(bound 1e-08 J: closed)" in text
+    assert "The residual is 1 nJ, allowed are ±10 nJ: the balance is closed." in " ".join(text.split())
+
+
+def test_what_only_numerics_need_is_left_to_verbose(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", GRID, **SUMMARY)
+    text, details = show(folder), show(folder, verbose=True)
+    for jargon in ("c0", "c6", "T −", "stability"):
+        assert jargon not in text
+    assert "c6" in details
+
+
+def test_flows_through_contacts_are_told_in_watts_and_joules(tmp_path: Path) -> None:
+    """A flow that rises from 0 to 4 W in 2 s carries 4 J; the region has stored what its column says."""
+    folder = write_run(tmp_path / "run", GRID)
+    heats = ["stored (J)", "sources (J)", *(f"{face} (J)" for face in FACES), "residual (J)"]
+    headers = ["time (s)", *heats, "region die (J)", "region die (W)", "contact copper to silicon (W)"]
+    rows = [[0.0] * 11 + [nan, 0.0], [2.0, 3.0, 3.0] + [0.0] * 7 + [3.0, 1.5, 4.0]]
+    write_table(folder / "energy.csv", headers, rows)
+    lines = [line.split() for line in show(folder).splitlines()]
+    assert ["into", "die", "1.5", "3"] in lines
+    assert ["contact", "copper", "to", "silicon", "4.0", "4"] in lines
+    assert "Regions and contacts" in page.build(folder)
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals", "texts"),
+    [
+        ([350.0, 348.0], 3, ["350", "348"]),
+        ([350.25, -348.0], 3, ["350.25", "-348.00"]),
+        ([-1e-9, 2.5], 2, ["0.0", "2.5"]),
+        ([float("nan"), 20.0], 2, ["nan", "20"]),
+        ([1500.0], 0, ["1500"]),
+        ([], 2, []),
+    ],
+)
+def test_numbers_of_a_column_have_equally_many_decimals(values: list[float], decimals: int, texts: list[str]) -> None:
+    assert numbers.fixed(values, decimals) == texts
+
+
+@pytest.mark.parametrize(("span", "decimals"), [(80.0, 2), (0.05, 5), (5.0, 3), (1500.0, 2), (0.0, 2), (1e-12, 9)])
+def test_temperatures_show_a_thousandth_of_their_range(span: float, decimals: int) -> None:
+    assert numbers.decimals_of_temperatures(span) == decimals
 
 
 def test_coefficients_fit_an_ordinary_terminal(tmp_path: Path) -> None:
-    text = show(write_run(tmp_path / "run", GRID, **SUMMARY), width=80)
+    text = show(write_run(tmp_path / "run", GRID, **SUMMARY), width=80, verbose=True)
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in [line.split() for line in text.splitlines()]
 
 
@@ -80,7 +136,7 @@ def test_long_lists_are_cut_and_say_where_the_rest_is(tmp_path: Path) -> None:
     folder = write_run(
         tmp_path / "run", GRID, probes=[f"p{n}" for n in range(30)], **{**SUMMARY, "coefficients": coefficients}
     )
-    text = show(folder)
+    text = show(folder, verbose=True)
     assert "18 more in summary.json" in " ".join(text.split())
     assert "18 more in probes.csv" in " ".join(text.split())
 
@@ -106,8 +162,8 @@ def test_no_number_is_broken_at_any_width(tmp_path: Path) -> None:
     rows = [[0.0, -1234567.25, 98765.4321], [1.0, 1234567.25, 12345.6789]]
     write_table(folder / "probes.csv", ["time (s)", *(f"{name} (K)" for name in names)], rows)
     for width in (80, 60, 40):
-        words = show(folder, width).split()
-        for number in ("-1234567", "1234567", "98765.43", "0.4000", "3.0e-07", "-1234.5", "24,000"):
+        words = show(folder, width, verbose=True).split()
+        for number in ("-1234567.25", "1234567.25", "98765.43", "0.4000", "3.0e-07", "-1.2345", "24,000"):
             assert number in words, (number, width)
 
 

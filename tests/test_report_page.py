@@ -1,6 +1,7 @@
 """report.html: one page without requests, safe whatever a scenario contains, with numbers under the pointer."""
 
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from browser import look_at
 from run_folders import write_run, write_table
 
 from heatsim.cli import main
-from heatsim.grid import Grid
+from heatsim.grid import FACES, Grid
+from heatsim.render.curves import line_style
+from heatsim.render.energy_balance import read_balance
+from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.report import charts, page
 from heatsim.report.charts import Chart
 
@@ -80,6 +84,29 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
         assert expected in text
     (folder / "summary.json").unlink()
     assert "not finished" in page.build(folder)
+
+
+def test_the_same_term_has_the_same_colour_as_in_the_pictures(tmp_path: Path) -> None:
+    """Two patches on one face, a source and two faces: heats and flows of each in one colour."""
+    folder = write_run(tmp_path / "run", GRID)
+    (folder / "scenario.toml").write_text(
+        'title = "terms"\n' + "".join(f'[[patches]]\nname = "{name}"\nface = "z_max"\n' for name in ("one", "two"))
+    )
+    names = ("stored", "sources", *FACES, "one", "two")
+    heats = [3.0, 1.0, 0.5, 0.0, 0.0, 0.0, 0.0, 1.5, 0.25, 0.75]
+    headers = [f"{name} (J)" for name in (*names, "residual")] + [f"{name} (W)" for name in names]
+    rows = [[0.0] * (1 + len(headers)), [1.0, *heats, 0.0, *heats], [2.0, *heats, 0.0, *heats]]
+    write_table(folder / "energy.csv", ["time (s)", *headers], rows)
+    heat, flow = (
+        {curve["name"]: curve["colour"] for curve in json.loads(numbers)["curves"]}
+        for numbers in re.findall(r'<script type="application/json">(.*?)</script>', page.build(folder))
+        if "stored" in numbers
+    )
+    balance = read_balance(folder, {"one": "z_max", "two": "z_max"})
+    assert balance is not None
+    drawn = {name: line_style(number)["color"] for number, name in enumerate(parts_to_draw(balance))}
+    assert list(drawn) == ["sources", "x_min", "z_max beside patches", "one (on z_max)", "two (on z_max)"]
+    assert heat == flow == {"stored": STORED_STYLE["color"], **drawn}
 
 
 def test_temperatures_have_the_unit_of_the_scenario(tmp_path: Path) -> None:

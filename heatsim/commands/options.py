@@ -16,6 +16,7 @@ Kernel = Annotated[str | None, Parameter(help="Replace solver.kernel; `heatsim k
 Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
 Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
+Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details of the numerics.", negative="")]
 
 
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:

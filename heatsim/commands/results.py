@@ -26,7 +26,7 @@ def render(
         Parameter(help="Draw only this view of a 3-D body; may be repeated.", negative="", show_default=False),
     ] = (),
     times: Annotated[
-        str | None, Parameter(help='Times, as in "0, 2.5, 10 min"; the nearest fields are drawn. Default: a few.')
+        str | None, Parameter(help='Times, as in "2, 10, 20 h"; the nearest fields are drawn. Default: a few.')
     ] = None,
     planes: Annotated[
         str | None, Parameter(help='Places of the sections, as in "x = 20 mm, z = 0"; others are chosen.')

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Folder, Kernel, Overrides, Precision, Quiet, Scenario, all_overrides
-from heatsim.commands.terminal import show_table, warn
+from heatsim.commands.options import (
+    Device,
+    Folder,
+    Kernel,
+    Overrides,
+    Precision,
+    Quiet,
+    Scenario,
+    Verbose,
+    all_overrides,
+)
+from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError
 
 if TYPE_CHECKING:
@@ -27,11 +37,14 @@ def run(
     *,
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
-    overwrite: Annotated[bool, Parameter(help="Replace the files of an unfinished run.", negative="")] = False,
+    overwrite: Annotated[
+        bool, Parameter(help="Also replace an unfinished run; a finished one is always replaced.", negative="")
+    ] = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
     quiet: Quiet = False,
+    verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
     from heatsim.scenario import load
@@ -42,10 +55,10 @@ def run(
         draw = _prepare_pictures(stack, read, target)
         from heatsim.run.simulation import Simulation
 
-        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet)
+        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet, verbose)
 
 
-def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
+def resume(folder: Folder, /, *, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
     from heatsim.run.simulation import Simulation
 
@@ -56,7 +69,7 @@ def resume(folder: Folder, /, *, quiet: Quiet = False) -> int:
         return 0
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)
-        return _run(simulation, draw, quiet)
+        return _run(simulation, draw, quiet, verbose)
 
 
 def plan(
@@ -94,7 +107,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
         warn(hint)
     if picture is not None:
         _draw_geometry(definition.scenario(1), picture)
-    print(describe(definition, problems, target))
+    show_lines(describe(definition, problems, target))
     return 0
 
 
@@ -113,7 +126,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    print(describe(planned, None if read.steady else measure_steps(planned.problem)))
+    show_lines(describe(planned, None if read.steady else measure_steps(planned.problem)))
     planned.check_capacity(target)
     return 0
 
@@ -156,7 +169,7 @@ def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path)
     return stack.enter_context(BackgroundRenderer(folder, in_three_dimensions)).render
 
 
-def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> int:
+def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verbose: bool) -> int:
     from heatsim.report.tables import summarise
 
     for warning in simulation.warnings:
@@ -168,7 +181,7 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool) -> i
     if simulation.plan.problem.scenario.output.figures:
         _show(simulation.folder, draw)
     if not quiet:
-        show_table(summarise(simulation.folder))
+        show_table(summarise(simulation.folder, verbose))
     return 0
 
 

@@ -2,12 +2,21 @@
 
 import io
 import os
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import Any
+from typing import Any, TextIO
 
 from heatsim.errors import InputError, RunError
+
+_NARROWEST = 40  # characters to which lines are broken
+_AFTER_LABEL = 13  # where the text of a plan's line begins
+_NBSP = "\N{NO-BREAK SPACE}"
+# Spaces between a number and its unit, within a unit, and around ×: lines are not broken there.
+_WITHIN_AMOUNTS = re.compile(r"(?<=\d) (?=[^\W\d])|(?<=[m²g]) (?=K\b)| (?=×)|(?<=×) ")
 
 
 @contextmanager
@@ -50,9 +59,39 @@ def show_table(table: Any) -> None:
         Console().print(table)
 
 
+def show_lines(text: str) -> None:
+    """Print lines; on a terminal, those that are too long go on below their texts."""
+    for line in text.split("\n"):
+        indent = _AFTER_LABEL if line[:_AFTER_LABEL].rstrip() != line[:_AFTER_LABEL] else 0
+        print(fitted(line, sys.stdout, " " * indent))
+
+
 def warn(warning: str) -> None:
     """Print a warning."""
-    print(f"heatsim: warning: {warning}", file=sys.stderr)
+    tell(f"heatsim: warning: {warning}")
+
+
+def tell(message: str) -> None:
+    """Print a message on stderr; on a terminal it is broken between words."""
+    print("\n".join(fitted(line, sys.stderr, "  ") for line in message.split("\n")), file=sys.stderr)
+
+
+def fitted(line: str, stream: TextIO, indent: str) -> str:
+    """A line broken between words if the stream is a terminal that is narrower; further lines begin with ``indent``."""
+    if not stream.isatty():
+        return line
+    width = max(shutil.get_terminal_size().columns, _NARROWEST)
+    if len(line) <= width:
+        return line
+    own = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        _WITHIN_AMOUNTS.sub(_NBSP, line.strip()),
+        width,
+        initial_indent=own,
+        subsequent_indent=own + indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ).replace(_NBSP, " ")
 
 
 class _Stream:

@@ -1,4 +1,4 @@
-"""The lowest temperature of a run, and the temperatures at which materials left the range of their tables."""
+"""The lowest and highest temperature of a run, and temperatures at which materials left the range of their tables."""
 
 import json
 
@@ -7,20 +7,13 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import Record, RunState
-from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
-
-Temperatures = NDArray[np.float64]
 
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
 class ExtremeTemperatures(Observer):
-    """Checks the field at all due times.
-
-    The lowest and highest values in the buffer are known then. They bound the temperatures of all materials, so the
-    field is read again only if the bounds allow a new extreme.
-    """
+    """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
@@ -28,47 +21,30 @@ class ExtremeTemperatures(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Restore the records of the checkpoint."""
+        self._follows_highest = True
         if saved is not None:
-            lowest, beyond = json.loads(str(saved["extreme_temperatures"]))
+            lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
             state.lowest = lowest and _record(lowest)
             state.beyond = {(name, side): _record(record) for name, side, record in beyond}
+            # Checkpoints of an older heatsim do not have it.
+            self._follows_highest = bool(highest)
+            state.highest = _record(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
-        self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = dict(state.problem.scenario.palette)
         self._ends = [_ends(palette[materials.palette[cell_type.material].name]) for cell_type in materials.types]
-        self._limited = any(ends is not None for ends in self._ends)
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
-        found, count = state.field.statistics(), len(self._ends)
-        low = self._temperatures(state, np.full(count, found.lowest))
-        high = self._temperatures(state, np.full(count, found.highest)) if self._limited else low
-        known = np.inf if state.lowest is None else state.lowest.temperature
-        if low.min() < known or any(
-            ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
-            for cell_type, ends in enumerate(self._ends)
-        ):
-            self._look(state, known, low, high)
-
-    def save(self) -> dict[str, Value]:
-        """The records as text."""
-        lowest = self._state.lowest
-        beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
-        return {"extreme_temperatures": json.dumps([lowest and lowest.as_list(), beyond])}
-
-    def _look(self, state: RunState, known: float, low: Temperatures, high: Temperatures) -> None:
-        """Update the records. ``low`` and ``high`` bound the temperatures in K of each cell type."""
-        present = np.ones(len(low), dtype=bool)
-        if not state.problem.materials.uniform:
-            lows, highs = state.statistics.extremes_by_type()
-            low, high, present = self._temperatures(state, lows), self._temperatures(state, highs), np.isfinite(lows)
-        coldest = int(np.argmin(np.where(present, low, np.inf)))
-        if low[coldest] < known:
-            state.lowest = Record(float(low[coldest]), state.time, state.statistics.lowest_cell(coldest))
+        low, high = state.statistics.temperatures_of_types()
+        coldest, hottest = int(np.argmin(low)), int(np.argmax(high))
+        if state.lowest is None or low[coldest] < state.lowest.temperature:
+            state.lowest = self._record_of(state, coldest, float(low[coldest]), highest=False)
+        if self._follows_highest and (state.highest is None or high[hottest] > state.highest.temperature):
+            state.highest = self._record_of(state, hottest, float(high[hottest]), highest=True)
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
-            if ends is None or not present[cell_type]:
+            if ends is None:
                 continue
             name = materials.palette[materials.types[cell_type].material].name
             for side, sign, found, end in (
@@ -79,9 +55,18 @@ class ExtremeTemperatures(Observer):
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
                     state.beyond[name, side] = Record(float(found), state.time)
 
-    def _temperatures(self, state: RunState, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Temperatures in K from one content for each cell type."""
-        return np.asarray(self._thermometer(contents, np.arange(len(contents))) + state.field.reference)
+    def save(self) -> dict[str, Value]:
+        """The records as text."""
+        lowest, highest = self._state.lowest, self._state.highest
+        beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
+        records: list[object] = [lowest and lowest.as_list(), beyond]
+        if self._follows_highest:
+            records.append(highest and highest.as_list())
+        return {"extreme_temperatures": json.dumps(records)}
+
+    @staticmethod
+    def _record_of(state: RunState, cell_type: int, temperature: float, highest: bool) -> Record:
+        return Record(temperature, state.time, state.statistics.first_cell(cell_type, highest))
 
 
 def temperature_warnings(state: RunState) -> list[str]:

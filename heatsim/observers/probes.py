@@ -65,7 +65,7 @@ class Probes(TableObserver):
                 self._check(probe, kelvins, state)
                 row.extend(unit.of(each) for each in kelvins)
             else:
-                value = self._statistics[probe.name].of(state.field, state.time)
+                value = self._statistics[probe.name].now()
                 row.append(unit.of(value) if probe.unit is None else value)
         return row
 

@@ -9,6 +9,8 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 
 _SECONDS_BETWEEN_LINES = 5.0
+_BAR = 16  # characters
+_UNITS = (("days", 86400.0), ("h", 3600.0))  # of long runs, with their lengths in s
 COMPILING = "compiling the kernel …"
 
 
@@ -43,21 +45,21 @@ class Progress(Observer):
             from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
-                BarColumn(),
+                BarColumn(_BAR),
                 TaskProgressColumn(),
                 TextColumn("{task.description}"),
-                TextColumn("left"),
                 TimeRemainingColumn(),
+                TextColumn("left"),
                 console=Console(stderr=True),
                 transient=True,
             )
-            self._task = self._bar.add_task(self._describe(state), total=1.0, completed=_part(state))
+            self._task = self._bar.add_task(self._briefly(state), total=1.0, completed=_part(state))
             self._bar.start()
 
     def poll(self, state: RunState) -> None:
         """Redraw the bar, or print a line if the last one is some seconds old."""
         if self._bar is not None:
-            self._bar.update(self._task, completed=_part(state), description=self._describe(state))
+            self._bar.update(self._task, completed=_part(state), description=self._briefly(state))
         elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
             self._last_line = time.monotonic()
             part = _part(state)
@@ -76,12 +78,26 @@ class Progress(Observer):
         if self._timer is not None:
             self._timer.cancel()
 
+    def _briefly(self, state: RunState) -> str:
+        """The simulated time and the speed, which fit beside a bar on 80 columns."""
+        return f"{_times(state)}, {self._speed(state):.3g} GCells/s,"
+
     def _describe(self, state: RunState) -> str:
-        elapsed = max(time.monotonic() - self._started, 1e-9)
-        speed = (_steps(state) - self._first_steps) * state.field.grid.cell_count / elapsed / 1e9
         timeline = state.problem.timeline
         steps = f"step {state.step:,} of {timeline.last_step:,}" if state.method is None else state.method.describe()
-        return f"t = {state.reached:.6g} of {float(timeline.times[-1]):.6g} s, {steps}, {speed:.3g} GCells/s"
+        return f"{_times(state)}, {steps}, {self._speed(state):.3g} GCells/s"
+
+    def _speed(self, state: RunState) -> float:
+        """10⁹ cells per second since the start."""
+        elapsed = max(time.monotonic() - self._started, 1e-9)
+        return (_steps(state) - self._first_steps) * state.field.grid.cell_count / elapsed / 1e9
+
+
+def _times(state: RunState) -> str:
+    """The simulated time and that at the end."""
+    end = float(state.problem.timeline.times[-1])
+    unit, length = next(((unit, length) for unit, length in _UNITS if end >= 3.0 * length), ("s", 1.0))
+    return f"t = {state.reached / length:.6g} of {end / length:.6g} {unit}"
 
 
 def _part(state: RunState) -> float:

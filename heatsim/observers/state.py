@@ -60,6 +60,7 @@ class RunState:
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         stopped: whether the run is to end here, before its last step.
         lowest: the lowest temperature at the due times so far.
+        highest: the highest temperature at the due times so far; None in a run that an older heatsim began.
         beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
             "high").
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
@@ -81,6 +82,7 @@ class RunState:
     wall_time: float = 0.0
     stopped: bool = False
     lowest: Record | None = None
+    highest: Record | None = None
     beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from heatsim.errors import FolderError
+from heatsim.errors import FolderError, InputError
 from heatsim.grid import AXES
-from heatsim.opened.pictures import Pictures
+from heatsim.render.notebook import Pictures
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables
 from heatsim.storage.field_reader import FieldReader
@@ -137,12 +137,25 @@ class Run:
 
         Raises:
             FolderError: there is nothing to draw.
-            InputError: 3-D views cannot be drawn on this machine.
+            InputError: no picture's name begins so; or 3-D views cannot be drawn on this machine.
         """
-        from heatsim.render import render
+        from heatsim.render import picture_names, render
 
-        paths = render(self.folder)
-        return Pictures(path for path in paths if path.name.startswith(beginning))
+        names = [name for name in picture_names(self.folder) if name.startswith(beginning)]
+        if not names:
+            kinds = dict.fromkeys(name.partition("_t")[0] for name in picture_names(self.folder))
+            raise InputError(
+                f"{self.folder}: got {beginning!r}; the names of its pictures begin with "
+                f"{', '.join(map(repr, kinds))}; nothing is drawn"
+            )
+        figures = self.folder / run_folder.FIGURES
+        try:
+            render(self.folder)
+        except InputError:
+            # Without OpenGL all others are drawn.
+            if not all((figures / f"{name}.png").is_file() for name in names):
+                raise
+        return Pictures(figures / f"{name}.png" for name in names)
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "not finished"

@@ -5,9 +5,13 @@ from typing import TYPE_CHECKING
 
 from heatsim.errors import FolderError
 from heatsim.opened.run import Run
+from heatsim.render.notebook import Pictures
+from heatsim.storage.folder import SCENARIO
 from heatsim.storage.run_tables import header
+from heatsim.storage.study_hint import study_command
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, RUN, STATUS
+from heatsim.study.figures import draw
 from heatsim.study.results import Results, column_units
 
 if TYPE_CHECKING:
@@ -51,7 +55,20 @@ class StudyResults:
         """
         if number not in self._definition.numbers:
             raise FolderError(f"{self.folder}: got run {number}; the runs are 1 to {len(self._definition.points)}")
-        return Run(study_folder.run_path(self.folder, number))
+        path = study_folder.run_path(self.folder, number)
+        if not (path / SCENARIO).is_file():
+            failure = study_folder.read_failure(path)
+            state = "has not started" if failure is None else f"failed: {failure[0]}"
+            raise FolderError(f"{self.folder}: run {number} {state}; finish it with `{study_command(self.folder)}`")
+        return Run(path)
+
+    def plot(self) -> Pictures:
+        """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
+
+        Raises:
+            StorageError: a picture could not be written.
+        """
+        return Pictures(draw(self.folder, self._definition, self._results.rows()))
 
     def __repr__(self) -> str:
         rows = self._results.rows()

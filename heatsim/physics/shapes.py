@@ -54,7 +54,7 @@ class Solid:
 
         Blocks are small, so that working on one needs little memory.
         """
-        x, y, z = (_span(grid, axis, self.low[axis], self.high[axis]) for axis in range(3))
+        x, y, z = (cells_between(grid, axis, self.low[axis], self.high[axis]) for axis in range(3))
         if not (x.start < x.stop and y.start < y.stop and z.start < z.stop):
             return
         planes = max(1, _CELLS_PER_SLAB // ((x.stop - x.start) * (y.stop - y.start)))
@@ -138,7 +138,7 @@ def _bounds(shape: Box | Sphere | Cylinder) -> tuple[Vector, Vector]:
     return tuple((ends.min(axis=0) - reach).tolist()), tuple((ends.max(axis=0) + reach).tolist())
 
 
-def _span(grid: Grid, axis: int, low: float, high: float) -> slice:
+def cells_between(grid: Grid, axis: int, low: float, high: float) -> slice:
     """The cells along an axis whose centres lie between two coordinates (m), or on them."""
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
     first = (max(min(low, origin + length), origin - length) - origin) / length * n - 0.5 - _TOLERANCE

@@ -172,6 +172,8 @@ class SteadyBalance:
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
+        first = self.body.boundary.first_towards_void + 1
+        of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
         surfaces = [(surface, T) for surface, T in pairs if isinstance(surface, SteadySurface)]
         of_cells = next((T for surface, T in pairs if isinstance(surface, CellExchange)), None)
@@ -184,9 +186,13 @@ class SteadyBalance:
             owner = self.body.boundary.owners[surface.number]
             if owner in patches:
                 patches[owner] += heat
+            elif owner in of_regions:
+                of_regions[owner] += heat
         names = (patch.name for patch in scenario.patches)
         void = faces.pop(VOID)
-        return Flows(self._source_powers(of_cells), faces, dict(zip(names, patches.values(), strict=True)), void)
+        regions = tuple(of_regions.values())
+        of_patches = dict(zip(names, patches.values(), strict=True))
+        return Flows(self._source_powers(of_cells), faces, of_patches, void, regions)
 
     def _heat(self, surface: SteadySurface, T: Any) -> tuple[float, float, Any]:
         """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
@@ -266,12 +272,14 @@ class Flows:
         faces: through each face, that of its patches among it, that of beams left out.
         patches: through each patch.
         void: through the surfaces towards void.
+        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
     """
 
     sources: dict[str, float]
     faces: dict[str, float]
     patches: dict[str, float]
     void: float
+    surfaces: tuple[float, ...] = ()
 
     @property
     def imbalance(self) -> float:

@@ -55,6 +55,17 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
         return [*(_draw(picture, folder, choice) for picture in found.views), *drawn]
 
 
+def picture_names(folder: Path) -> list[str]:
+    """The names, without suffix, of the pictures that :func:`render` would draw.
+
+    Raises:
+        FolderError, StorageError: as for :func:`render`.
+    """
+    run_folder.require_run(folder)
+    with ExitStack() as stack:
+        return [picture.name for picture in find_pictures(folder, stack, _USUAL).all]
+
+
 def clear(folder: Path, suffix: str = _USUAL.format) -> None:
     """Remove the usual pictures of a run that have a suffix.
 

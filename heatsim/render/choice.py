@@ -53,12 +53,12 @@ class PictureChoice:
 
 
 def read_times(text: str | None) -> tuple[float, ...]:
-    """Times in s from a text such as ``"0, 2.5, 10 min"``.
+    """Times in s from a text such as ``"2, 10, 20 h"``: numbers without a unit have the unit of the others.
 
     Raises:
-        InputError: names the entry that is no time.
+        InputError: names the entry that is no time, or has no clear unit.
     """
-    return tuple(read_number(entry, "s", "--times") for entry in _entries(text))
+    return tuple(read_number(entry, "s", "--times") for entry in _with_units(_entries(text), "--times"))
 
 
 def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
@@ -87,14 +87,14 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
 def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[float, float] | None:
     """The ends of a colour scale in SI from a text such as ``"20 degC, 80 degC"``.
 
-    Numbers without a unit are in the unit that the run shows.
+    A number without a unit has that of the other end; without any unit both are in the unit that the run shows.
 
     Raises:
         InputError: the text has not two ends, or the first is not below the second.
     """
     if text is None:
         return None
-    entries = _entries(text)
+    entries = _with_units(_entries(text), "--range")
     if len(entries) != 2:
         raise InputError(f'--range: got "{text}"; write two ends, for example --range "20 degC, 80 degC"')
     plain = quantity == TEMPERATURE and unit is not KELVIN
@@ -109,6 +109,25 @@ def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[f
 
 def _entries(text: str | None) -> list[str]:
     return [entry.strip() for entry in (text or "").split(",") if entry.strip()]
+
+
+def _with_units(entries: Sequence[str], option: str) -> list[str]:
+    """Entries with the unit that others have added to plain numbers.
+
+    Raises:
+        InputError: the others have several units.
+    """
+    plain = [entry for entry in entries if _is_number(entry)]
+    units = list(dict.fromkeys(parts[1] for entry in entries if (parts := split(entry)) is not None))
+    if not units:
+        return list(entries)
+    unclear = [entry for entry in plain if float(entry) != 0.0]
+    if len(units) > 1 and unclear:
+        example = f"{unclear[0]} {units[-1]}"
+        raise InputError(
+            f'{option}: got "{unclear[0]}" beside {" and ".join(units)}; write its unit, as in "{example}"'
+        )
+    return [f"{entry} {units[-1]}" if entry in plain else entry for entry in entries]
 
 
 def _is_number(text: str) -> bool:

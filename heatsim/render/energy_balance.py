@@ -12,7 +12,7 @@ from heatsim.errors import StorageError
 from heatsim.grid import FACES
 from heatsim.render.scales import ENERGIES, format_amount
 from heatsim.storage import folder as run_folder
-from heatsim.storage.run_tables import JOULE, WATT, read_energy
+from heatsim.storage.run_tables import JOULE, WATT, RunTable, read_energy
 
 _Floats = NDArray[np.float64]
 
@@ -131,6 +131,17 @@ def count_once(terms: Mapping[str, _Floats], patches: Mapping[str, str]) -> dict
     return parts
 
 
+def flow_parts(energy: RunTable, patches: Mapping[str, str]) -> dict[str, _Floats]:
+    """The heat flows of the body in W over time by name, each in one of them only, named as in the balance.
+
+    Args:
+        energy: from energy.csv.
+        patches: the face of each patch by name.
+    """
+    once = count_once(energy.of_body(WATT), patches)
+    return {SURFACES_TO_VOID if name == "void" else name: flow for name, flow in once.items()}
+
+
 def _sum(heats: Sequence[_Floats]) -> _Floats:
     total: _Floats = np.sum(heats, axis=0)
     return total
@@ -149,7 +160,6 @@ def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, floa
     table = read_energy(folder)
     if table is None or not len(table.times):
         return None
-    flows = {name: values[-1:] for name, values in table.of_body(WATT).items()}
-    imbalance = float(flows.pop("imbalance", np.zeros(1))[-1])
-    once = {name: float(heat[-1]) for name, heat in count_once(flows, patches).items()}
-    return {SURFACES_TO_VOID if name == "void" else name: heat for name, heat in once.items()}, imbalance
+    flows = {name: float(flow[-1]) for name, flow in flow_parts(table, patches).items()}
+    imbalance = flows.pop("imbalance", 0.0)
+    return flows, imbalance

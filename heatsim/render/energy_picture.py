@@ -21,7 +21,7 @@ _LEFT, _RIGHT, _TABLE, _EDGE = 150, 950, 1000, 1570  # pixels
 _ROW = 44
 # A heat flow smaller than this part of all together is rounding.
 _NEGLIGIBLE = 1e-9
-_STORED = {"color": "black", "linewidth": 1.8}
+STORED_STYLE = {"color": "black", "linewidth": 1.8}
 
 
 def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
@@ -39,7 +39,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         lower = add_axes(figure, _LEFT, 100, _RIGHT - _LEFT, 150)
         times = choose_unit(TIMES, float(balance.times[-1]))
         marker = "o" if len(balance.times) == 1 else None
-        for values, look in zip(terms, [_STORED, *map(line_style, range(len(shown)))], strict=True):
+        for values, look in zip(terms, [STORED_STYLE, *map(line_style, range(len(shown)))], strict=True):
             upper.plot(balance.times / times.size, values / unit.size, marker=marker, **look)
         if balance.only_noise:
             _add_band(upper, balance, unit)
@@ -104,9 +104,9 @@ def _add_table(figure: Any, balance: EnergyBalance, shown: dict[str, _Floats], u
         (name, value, line_style(number)) for number, (name, value) in enumerate(ends.items())
     ]
     rows += [("residual" if balance.only_noise or not balance.negligible() else "residual, rounding", rest, None)]
-    for name, value, look in [*rows, ("stored (the sum)", float(balance.stored[-1]), _STORED)]:
+    for name, value, look in [*rows, ("stored (the sum)", float(balance.stored[-1]), STORED_STYLE)]:
         y -= _ROW
-        if look is _STORED:
+        if look is STORED_STYLE:
             _add_line(figure, _TABLE, _EDGE, y + 0.5 * _ROW, {"color": "black", "linewidth": 0.6})
         if look is not None:
             _add_line(figure, _TABLE, _TABLE + 50, y, look)

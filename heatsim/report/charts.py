@@ -6,14 +6,15 @@ the numbers beside them and shows those under the pointer.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import COLOURS
+from heatsim.render.curves import line_style
 from heatsim.render.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -22,6 +23,10 @@ _WIDTH, _HEIGHT = 900, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 880, 14, 330
 _MOST_POINTS = 400  # for each curve; fewer than the pixels of a screen
 _MOST_NAMED = 14  # curves in the legend
+_MOST_DIFFERENT = 28  # curves that colours and dashes can tell apart
+# Line styles of Matplotlib: dashes of SVG, and borders of CSS that can be told apart.
+_DASHES = {"--": "8 4", ":": "2 3", "-.": "8 3 2 3"}
+_BORDERS = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}
 _DIGITS = 6
 _MARGIN = 0.04  # of the range of a curve, above and below it
 
@@ -36,6 +41,7 @@ class Chart:
         y_label: name and unit of the vertical axis.
         curves: x and y of each curve by name.
         band: half of the width of a grey band around zero; 0 for none.
+        styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
     """
 
     title: str
@@ -43,6 +49,7 @@ class Chart:
     y_label: str
     curves: Mapping[str, tuple[_Floats, _Floats]]
     band: float = 0.0
+    styles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,8 @@ def draw(chart: Chart) -> str:
     if not curves:
         return ""
     frame = _Frame(*_span([x for x, _ in curves.values()]), *_upright_span([y for _, y in curves.values()], chart.band))
-    parts = [*_axes(chart, frame), *_lines(curves, frame)]
+    looks = _looks(chart, list(curves))
+    parts = [*_axes(chart, frame), *_lines(curves, looks, frame)]
     numbers = {
         "x": chart.x_label,
         "left": _LEFT,
@@ -80,14 +88,13 @@ def draw(chart: Chart) -> str:
         "yLow": frame.y_low,
         "yHigh": frame.y_high,
         "curves": [
-            {"name": name, "colour": _colour(number, len(curves)), "x": _short(x), "y": _short(y)}
-            for number, (name, (x, y)) in enumerate(curves.items())
+            {"name": name, "colour": looks[name][0], "x": _short(x), "y": _short(y)} for name, (x, y) in curves.items()
         ],
     }
     name = escape(f"{chart.title}: {chart.y_label} over {chart.x_label}", quote=True)
     return (
         f'<figure class="chart"><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{name}">{"".join(parts)}'
-        f'</svg><div class="shown" hidden></div>{_legend(list(curves))}<figcaption>{escape(chart.title)}</figcaption>'
+        f'</svg><div class="shown" hidden></div>{_legend(looks)}<figcaption>{escape(chart.title)}</figcaption>'
         f'<script type="application/json">{as_json(numbers)}</script></figure>'
     )
 
@@ -112,16 +119,19 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     yield f'<text x="16" y="{middle}" {turned}>{escape(chart.y_label)}</text>'
 
 
-def _lines(curves: Mapping[str, tuple[_Floats, _Floats]], frame: _Frame) -> Iterator[str]:
+def _lines(
+    curves: Mapping[str, tuple[_Floats, _Floats]], looks: Mapping[str, tuple[str, str]], frame: _Frame
+) -> Iterator[str]:
     """The curves, and the line that follows the pointer."""
-    for number, (x, y) in enumerate(curves.values()):
-        colour = _colour(number, len(curves))
+    for name, (x, y) in curves.items():
+        colour, line = looks[name]
         points = [(frame.across(a), frame.up(b)) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
         if len(points) == 1:
             yield f'<circle cx="{points[0][0]:.1f}" cy="{points[0][1]:.1f}" r="4" fill="{colour}"/>'
         else:
             path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
-            yield f'<polyline points="{path}" stroke="{colour}"/>'
+            dashed = f' stroke-dasharray="{_DASHES[line]}"' if line in _DASHES else ""
+            yield f'<polyline points="{path}" stroke="{colour}"{dashed}/>'
     yield f'<line class="cursor" y1="{_TOP}" y2="{_BOTTOM}" x1="-9" x2="-9"/>'
 
 
@@ -131,21 +141,28 @@ def as_json(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _legend(names: Sequence[str]) -> str:
-    if len(names) > _MOST_NAMED:
-        return f'<div class="legend">{len(names)} curves: point at one for its name.</div>'
+def _legend(looks: Mapping[str, tuple[str, str]]) -> str:
+    if len(looks) > _MOST_NAMED:
+        return f'<div class="legend">{len(looks)} curves: point at one for its name.</div>'
     entries = [
-        f'<span><i style="background:{_colour(number, len(names))}"></i>{escape(name)}</span>'
-        for number, name in enumerate(names)
+        f'<span><i style="border-top:3px {_BORDERS[line]} {colour}"></i>{escape(name)}</span>'
+        for name, (colour, line) in looks.items()
     ]
     return f'<div class="legend">{"".join(entries)}</div>'
 
 
-def _colour(number: int, total: int) -> str:
-    """The colour of a curve; many curves run from blue to red, so that neighbours look alike."""
-    if total <= len(COLOURS):
-        return COLOURS[number]
-    return f"hsl({round(240.0 - 240.0 * number / (total - 1))} 75% 42%)"
+def _looks(chart: Chart, names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The colour and the line style of each curve, as in the pictures.
+
+    Very many curves run from blue to red instead, so that neighbours look alike.
+    """
+    if len(names) > _MOST_DIFFERENT:
+        return {
+            name: (f"hsl({round(240.0 - 240.0 * number / (len(names) - 1))} 75% 42%)", "-")
+            for number, name in enumerate(names)
+        }
+    styles = {name: chart.styles.get(name) or line_style(number) for number, name in enumerate(names)}
+    return {name: (str(style["color"]), str(style.get("linestyle", "-"))) for name, style in styles.items()}
 
 
 def _thin(x: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from heatsim.errors import StorageError
-from heatsim.report.facts import NumberTable
+from heatsim.report.number_tables import NumberTable
 from heatsim.storage.disk import reason
 from heatsim.version import version
 
@@ -116,6 +116,11 @@ def pictures(paths: Iterable[Path]) -> str:
     return (f'<div class="pictures">{"".join(shown)}</div>' if shown else "") + others
 
 
+def folded(content: str, summary: str) -> str:
+    """HTML that is folded away."""
+    return f"<details><summary>{escape(summary)}</summary>{content}</details>"
+
+
 def listing(text: str, summary: str) -> str:
     """A text as it is, folded away."""
-    return f"<details><summary>{escape(summary)}</summary><pre>{escape(text)}</pre></details>"
+    return folded(f"<pre>{escape(text)}</pre>", summary)

@@ -1,18 +1,14 @@
-"""What a report says of a run, as names, texts and numbers: for the terminal and for report.html."""
+"""What a report says of a run, as names and texts: for the terminal and for report.html."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from math import nan
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from heatsim.render.energy_balance import EnergyBalance
+from heatsim.render.scales import TIMES, choose_unit, format_time
+from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
-from heatsim.storage.run_settings import RunSettings
-from heatsim.storage.run_tables import RunTable, header
-from heatsim.temperature_units import KELVIN, TemperatureUnit
+from heatsim.temperature_units import TemperatureUnit
 
 _PARTS_OF_WALL_TIME = (
     ("preparing", "preparing_time"),
@@ -21,9 +17,8 @@ _PARTS_OF_WALL_TIME = (
     ("rows and copies", "observing_time"),
     ("waiting for files", "waiting_time"),
 )
-_MOST_ROWS = 12
-_DIGITS = 7  # of temperatures
-_COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+_NEGLIGIBLE_TIME = 0.005  # of the whole
+_EXTREMES = (("hottest", "highest_temperature"), ("coldest", "lowest_temperature"))
 _NBSP = "\N{NO-BREAK SPACE}"  # keeps a number and its unit on one line
 
 _STEADY_CONTENTS = run_folder.CONTENTS | {
@@ -33,31 +28,15 @@ _STEADY_CONTENTS = run_folder.CONTENTS | {
 }
 
 
-@dataclass(frozen=True)
-class NumberTable:
-    """A table with names in the first column and numbers, as texts, in the others.
-
-    Attributes:
-        title: above it.
-        headers: of all columns.
-        rows: of as many texts; the first is a name, which may be from the user.
-        remark: a sentence below it.
-    """
-
-    title: str
-    headers: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    remark: str = ""
-
-
 def run_facts(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
-    """Names and texts of what summary.json says of a run."""
+    """Names and texts of what summary.json says of a run; temperatures in ``unit``."""
     if summary.get("title"):
         yield "scenario", str(summary["title"])
+    yield from _temperatures(summary, unit)
     if summary.get("cells"):
         yield "cells", " × ".join(f"{n:,}" for n in summary["cells"])
     how = [str(summary[key]) for key in ("device", "kernel", "precision") if key in summary]
-    if "rounding" in summary:
+    if summary.get("rounding", "nearest") != "nearest":
         how.append(f"{summary['rounding']} rounding")
     if how:
         yield "computed on", ", ".join(how)
@@ -70,24 +49,66 @@ def run_facts(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tup
     if "stepping_time" in summary or "solving_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
-        yield "speed", f"{summary['cells_per_second'] / 1e9:.4g}{_NBSP}GCells/s while stepping"
-    lowest = summary.get("lowest_temperature")
-    if lowest:
-        moment = "" if summary.get("method") == "steady" else f" at {lowest['time']:g}{_NBSP}s"
-        yield "lowest", f"{_text(lowest['temperature'], unit)}{moment} in cell {lowest['cell']}"
-    temperature = summary.get("temperature")
-    if temperature:
-        low, high, mean = (_number(temperature.get(key), unit) for key in ("min", "max", "mean"))
-        reference = summary.get("reference_temperature")
-        yield (
-            "temperature",
-            f"min {low}, max {high}, mean {mean}{_NBSP}{unit.symbol}"
-            + (f" (stored as the difference from {_text(reference, unit)})" if reference is not None else ""),
-        )
+        yield "speed", f"{summary['cells_per_second'] / 1e9:.3g}{_NBSP}GCells/s while stepping"
+
+
+def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
+    """Names and texts for those who look at the numerics."""
+    if summary.get("rounding"):
+        yield "rounding", str(summary["rounding"])
+    if summary.get("dt_limit"):
+        yield "stability", f"limit of explicit steps: {summary['dt_limit']:.6g}{_NBSP}s"
+    if summary.get("reference_temperature") is not None:
+        yield "stored", f"T − {unit.text(summary['reference_temperature']).replace(' ', _NBSP)} of each cell"
+    if summary.get("equivalent_applications"):
+        yield "work", f"that of {summary['equivalent_applications']:.0f} applications of the operator"
+
+
+def _temperatures(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
+    """The highest and lowest temperature of the whole run with time and place, and the temperatures at its end."""
+    extremes = [(name, summary.get(key)) for name, key in _EXTREMES]
+    end = summary.get("temperature") or {}
+    known = [float(found["temperature"]) for _, found in extremes if found] + [
+        float(end[key]) for key in ("min", "max", "mean") if end.get(key) is not None
+    ]
+    if not known:
+        return
+    decimals = decimals_of_temperatures(unit.of_difference(max(known) - min(known)))
+    texts = dict(zip(known, fixed((unit.of(value) for value in known), decimals), strict=True))
+    for name, found in extremes:
+        if found:
+            when_and_where = _when_and_where(found, summary)
+            yield name, f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}{when_and_where}"
+    if end:
+        low, high, mean = (texts.get(end.get(key, nan), "?") for key in ("min", "max", "mean"))
+        name = "temperature" if summary.get("method") == "steady" else "at the end"
+        yield name, f"{low} to {high}{_NBSP}{unit.symbol}, mean {mean}{_NBSP}{unit.symbol}"
+
+
+def _when_and_where(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """When and where a temperature was reached; the start needs no place, because the user chose it."""
+    if summary.get("method") == "steady":
+        return _where(found)
+    if found["time"] == 0.0:
+        return " at the start"
+    unit = choose_unit(TIMES, float(summary.get("time") or found["time"]))
+    return f" after {format_time(found['time'], unit).replace(' ', _NBSP)}" + _where(found)
+
+
+def _where(found: Mapping[str, Any]) -> str:
+    """A place with its region and material; of an older heatsim only the cell."""
+    if "point" not in found:
+        return f" in cell {found['cell']}" if found.get("cell") else ""
+    x, y, z = (f"{1e3 * float(coordinate):.4g}".replace("-", "−") for coordinate in found["point"])
+    part = f', region "{found["region"]}"' if found.get("region") else ""
+    material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
+    return f" at ({x}, {y}, {z}){_NBSP}mm{part}{material}"
 
 
 def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
-    until = f" to {summary['time']:g}{_NBSP}s" if "time" in summary else ""
+    until = ""
+    if summary.get("time"):
+        until = f" to {format_time(summary['time'], choose_unit(TIMES, summary['time'])).replace(' ', _NBSP)}"
     if summary.get("stages") is None:
         return f"{summary['steps']:,}{until}"
     return (
@@ -102,13 +123,14 @@ def _describe_search(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
     return (
         f"to {unit.difference_text(summary['tolerance'], 2).replace(' ', _NBSP)}, in {summary['cycles']:,} cycles"
         + (f" and {newton} Newton steps" if newton > 1 else "")
-        + f", {summary['equivalent_applications']:.0f} equivalent applications"
     )
 
 
 def _describe_wall_time(summary: Mapping[str, Any]) -> str:
-    parts = [f"{name} {summary[key]:.3g}{_NBSP}s" for name, key in _PARTS_OF_WALL_TIME if key in summary]
-    return f"{summary['wall_time']:.3g}{_NBSP}s: {', '.join(parts)}" if "wall_time" in summary else ", ".join(parts)
+    parts = {name: float(summary[key]) for name, key in _PARTS_OF_WALL_TIME if key in summary}
+    total = float(summary.get("wall_time", sum(parts.values())))
+    shown = [f"{name} {part:.2g}{_NBSP}s" for name, part in parts.items() if part > _NEGLIGIBLE_TIME * total]
+    return f"{total:.3g}{_NBSP}s" + (f": {', '.join(shown)}" if shown else "")
 
 
 def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[str]:
@@ -137,87 +159,6 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
     )
 
 
-def coefficient_table(coefficients: Sequence[Mapping[str, Any]]) -> NumberTable:
-    """The coefficients of Euler's method, one row for each length of a step."""
-    rows = []
-    for row in coefficients[:_MOST_ROWS]:
-        values = (row[name] for name in _COEFFICIENTS)
-        texts = (f"{value:.4f}" if value == 0.0 or value >= 1e-2 else f"{value:.1e}" for value in values)
-        rows.append((f"{row['dt']:.6g}", f"{row['steps']:,}", *texts))
-    return NumberTable(
-        "T' = c0·T + c1·T(x−) + c2·T(x+) + c3·T(y−) + c4·T(y+) + c5·T(z−) + c6·T(z+)",
-        ("dt (s)", "steps", *_COEFFICIENTS),
-        rows,
-        _mention_rest(len(coefficients), run_folder.SUMMARY),
-    )
-
-
-def balance_table(balance: EnergyBalance) -> NumberTable:
-    """The terms of an energy balance at its last row: the parts and the residual, which add up to the stored heat."""
-    rows = [(_through(name), f"{heat[-1]:.9g}") for name, heat in balance.real().items()]
-    verdict = ""
-    if balance.bound is not None:
-        verdict = f" (bound {balance.bound:.2g} J: {'closed' if balance.closed else 'NOT CLOSED'})"
-    rows += [(f"residual{verdict}", f"{balance.residual[-1]:.3g}"), ("stored, the sum", f"{balance.stored[-1]:.9g}")]
-    remark = ""
-    if balance.only_noise:
-        remark = f"All heats are within rounding, ±{balance.noise:.2g} J: no heat flows."
-    elif balance.negligible():
-        remark = f"Zero, or rounding only: {', '.join(balance.negligible())}."
-    return NumberTable(f"Energy balance at {balance.times[-1]:g} s", ("heat into the body", "J"), rows, remark)
-
-
-def _through(name: str) -> str:
-    return name if name == "sources" else f"through {name}"
-
-
-def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
-    """The heat flows of a steady state, each once; together they are the imbalance."""
-    turnover = 0.5 * sum(map(abs, flows.values()))
-    part = f" ({100.0 * imbalance / turnover:.2g} %)" if turnover > 0.0 else ""
-    rows = [(name, f"{heat:.9g}") for name, heat in flows.items() if heat]
-    return NumberTable("Heat flows", ("into the body", "W"), [*rows, (f"imbalance, the sum{part}", f"{imbalance:.3g}")])
-
-
-def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
-    """First, last, lowest and highest value of each probe; those along a line have one row together.
-
-    Numbers that are no temperatures have their unit beside their name.
-    """
-    unit = settings.temperature_unit
-    groups: dict[str, list[NDArray[np.float64]]] = {}
-    for (column, its_unit), values in probes.columns.items():
-        line = settings.line_of(column)
-        name = column if line is None else f"{line} ({settings.lines[line][1]} points)"
-        is_temperature = its_unit == KELVIN.name
-        name = name if is_temperature else header(name, its_unit)
-        groups.setdefault(name, []).append(unit.of(values) if is_temperature else values)
-    once = len(probes.times) == 1
-    rows = []
-    for name, curves in groups.items():
-        together = np.stack(curves)
-        moments = (together[:, :1],) if once else (together[:, :1], together[:, -1:])
-        cells = ["…".join(_ends(moment)) for moment in moments]
-        rows.append((name, *cells, *(() if once else (_short(together.min()), _short(together.max())))))
-    headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
-    return NumberTable(
-        f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
-    )
-
-
-def _ends(values: NDArray[np.float64]) -> list[str]:
-    """The lowest and the highest of some numbers, as one text if they are equal."""
-    return list(dict.fromkeys((_short(values.min()), _short(values.max()))))
-
-
-def _short(value: float) -> str:
-    return f"{float(value):.{_DIGITS}g}"
-
-
-def _of(kelvins: float, unit: TemperatureUnit) -> str:
-    return f"{unit.of(float(kelvins)):.{_DIGITS}g}"
-
-
 def written_files(folder: Path, steady: bool) -> list[tuple[str, str]]:
     """The files in a run's folder that a report lists, and their contents."""
     contents = _STEADY_CONTENTS if steady else run_folder.CONTENTS
@@ -226,15 +167,3 @@ def written_files(folder: Path, steady: bool) -> list[tuple[str, str]]:
         path.suffix in run_folder.SUFFIXES[run_folder.FIGURES] for path in (folder / run_folder.FIGURES).glob("*")
     )
     return [*found, (f"{run_folder.FIGURES}/", f"{pictures} pictures")] if pictures else found
-
-
-def _mention_rest(count: int, file: str, most: int = _MOST_ROWS) -> str:
-    return f"… and {count - most} more in {file}" if count > most else ""
-
-
-def _text(kelvins: float, unit: TemperatureUnit) -> str:
-    return unit.text(kelvins, _DIGITS).replace(" ", _NBSP)
-
-
-def _number(kelvins: float | None, unit: TemperatureUnit) -> str:
-    return "?" if kelvins is None else _of(kelvins, unit)

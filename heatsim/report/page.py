@@ -1,18 +1,21 @@
 """report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import profile_times
-from heatsim.render.energy_balance import EnergyBalance, read_balance, read_flows
+from heatsim.render.curves import line_style, profile_times
+from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
+from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
-from heatsim.report import charts, document, facts
+from heatsim.report import charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
+from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
@@ -49,14 +52,15 @@ def build(folder: Path) -> str:
     summary: Mapping[str, Any] = run_folder.read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     balance = None if settings.steady else read_balance(folder, settings.patches)
     flows = read_flows(folder, settings.patches) if settings.steady else None
-    probes = read_probes(folder)
+    probes, energy = read_probes(folder), read_energy(folder)
     sections = [
         Part("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit))),
         Part("How sure it is", _certainty(summary, settings, balance)),
-        Part("Curves", "".join(map(charts.draw, _charts(folder, settings, balance, probes)))),
+        Part("Curves", "".join(map(charts.draw, _charts(settings, balance, probes, energy)))),
         Part("Pictures", document.pictures(_figures(folder))),
-        Part("Tables", "".join(map(document.table, _tables(summary, settings, balance, flows, probes)))),
+        Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
         Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
+        Part("Details", _details(summary, settings)),
         Part("Scenario", document.listing(settings.text, f"{run_folder.SCENARIO}, every default filled in")),
     ]
     subtitle = f"heatsim · {folder.resolve().name}"
@@ -102,32 +106,40 @@ def _figures(folder: Path) -> list[Path]:
 
 
 def _tables(
-    summary: Mapping[str, Any],
     settings: RunSettings,
     balance: EnergyBalance | None,
     flows: tuple[dict[str, float], float] | None,
     probes: RunTable | None,
-) -> Iterator[facts.NumberTable]:
+    energy: RunTable | None,
+) -> Iterator[NumberTable]:
     if probes is not None and probes.columns and len(probes.times):
-        yield facts.probe_table(probes, settings, _MOST_PROBES)
+        yield number_tables.probe_table(probes, settings, _MOST_PROBES)
     if balance is not None:
-        yield facts.balance_table(balance)
+        yield number_tables.balance_table(balance)
     if flows is not None:
-        yield facts.flow_table(*flows)
-    if summary.get("coefficients"):
-        yield facts.coefficient_table(summary["coefficients"])
+        yield number_tables.flow_table(*flows)
+    parts = None if energy is None else number_tables.parts_table(energy, settings.steady)
+    if parts is not None:
+        yield parts
+
+
+def _details(summary: Mapping[str, Any], settings: RunSettings) -> str:
+    """What matters to those who look at the numerics, folded away."""
+    lines = list(facts.details(summary, settings.temperature_unit))
+    found = summary.get("coefficients")
+    table = document.table(number_tables.coefficient_table(found)) if found else ""
+    return document.folded(document.name_list(lines) + table, "The numerics of the run") if lines or table else ""
 
 
 def _charts(
-    folder: Path, settings: RunSettings, balance: EnergyBalance | None, probes: RunTable | None
+    settings: RunSettings, balance: EnergyBalance | None, probes: RunTable | None, energy: RunTable | None
 ) -> Iterator[Chart]:
     if probes is not None and len(probes.times):
         yield from _probe_charts(settings, probes)
     if balance is not None:
         yield _balance_chart(balance)
-    energy = read_energy(folder)
     if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:
-        yield from _flow_charts(energy)
+        yield from _flow_charts(energy, balance, settings.patches)
 
 
 def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
@@ -137,12 +149,13 @@ def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
     if alone and len(probes.times) > 1:
         yield _over_time("Probes", label, probes.times, alone)
     if len(probes.times) > 1:
-        for (name, its_unit), numbers in probes.columns.items():
-            if its_unit != KELVIN.name:
-                yield _over_time(f'Probe "{name}"', header(name, its_unit), probes.times, {name: numbers})
-    for name, (length, count) in settings.lines.items():
-        values = [columns[column] for index in range(count) if (column := f"{name}[{index}]") in columns]
-        if len(values) == count:
+        for other in dict.fromkeys(its_unit for _, its_unit in probes.columns if its_unit != KELVIN.name):
+            numbers = probes.in_unit(other)
+            of_one = header(next(iter(numbers)) if len(numbers) == 1 else "Probes", other)
+            yield _over_time(f"Probes: {', '.join(numbers)}", of_one, probes.times, numbers)
+    for name, (length, points) in settings.lines.items():
+        values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
+        if len(values) == points:
             yield _along_line(name, length, probes.times, np.stack(values, axis=1), unit)
 
 
@@ -156,7 +169,8 @@ def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats,
 
 
 def _balance_chart(balance: EnergyBalance) -> Chart:
-    terms = {"stored": balance.stored, **balance.real()}
+    parts = parts_to_draw(balance)
+    terms = {"stored": balance.stored, **parts}
     largest = max(float(np.abs(heat).max()) for heat in terms.values())
     unit = choose_unit(ENERGIES, max(largest, balance.noise) if balance.only_noise else largest)
     title = "Energy balance: the parts and the residual add up to the stored heat"
@@ -164,12 +178,20 @@ def _balance_chart(balance: EnergyBalance) -> Chart:
         title = "Energy balance: all heats are within rounding (grey band)"
     band = balance.noise / unit.size if balance.only_noise else 0.0
     scaled = {name: heat / unit.size for name, heat in terms.items()}
-    return _over_time(title, f"Heat into the body ({unit.symbol})", balance.times, scaled, band)
+    label = f"Heat into the body ({unit.symbol})"
+    return _over_time(title, label, balance.times, scaled, band, _styles_of_terms(parts))
 
 
-def _flow_charts(energy: RunTable) -> Iterator[Chart]:
+def _styles_of_terms(parts: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """The look of each term of the energy balance, as in its picture."""
+    return {"stored": STORED_STYLE, **{name: line_style(number) for number, name in enumerate(parts)}}
+
+
+def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str, str]) -> Iterator[Chart]:
+    """Heat flows; a term looks as in the balance, others take the looks that are left."""
+    known = _styles_of_terms(parts_to_draw(balance))
     for title, label, found in (
-        ("Heat flows; that of a face includes its patches", "Heat flow into the body", energy.of_body(WATT)),
+        ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),
         ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
     ):
         # The first row has no mean since the row before.
@@ -177,11 +199,21 @@ def _flow_charts(energy: RunTable) -> Iterator[Chart]:
         if flows:
             unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
             scaled = {name: heat / unit.size for name, heat in flows.items()}
-            yield _over_time(title, f"{label} ({unit.symbol})", energy.times[1:], scaled)
+            free = count(len(known) - 1 if known.keys() & flows.keys() else 0)
+            styles = {name: known.get(name) or line_style(next(free)) for name in flows}
+            yield _over_time(title, f"{label} ({unit.symbol})", energy.times[1:], scaled, 0.0, styles)
 
 
-def _over_time(title: str, label: str, times: _Floats, curves: Mapping[str, _Floats], band: float = 0.0) -> Chart:
+def _over_time(
+    title: str,
+    label: str,
+    times: _Floats,
+    curves: Mapping[str, _Floats],
+    band: float = 0.0,
+    styles: Mapping[str, dict[str, Any]] | None = None,
+) -> Chart:
     unit = choose_unit(TIMES, float(times[-1]))
     shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
     left = len(curves) - len(shown)
-    return Chart(title + (f" ({left} more in the table)" if left else ""), f"Time ({unit.symbol})", label, shown, band)
+    more = f" ({left} more in the table)" if left else ""
+    return Chart(title + more, f"Time ({unit.symbol})", label, shown, band, styles or {})

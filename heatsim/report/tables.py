@@ -5,22 +5,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heatsim.render.energy_balance import read_balance, read_flows
-from heatsim.report import facts
+from heatsim.report import facts, number_tables
 from heatsim.report.terminal import TerminalTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import read_settings
-from heatsim.storage.run_tables import read_probes
+from heatsim.storage.run_tables import read_energy, read_probes
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
 
 
-def summarise(folder: Path) -> "Group":
+def summarise(folder: Path, verbose: bool = False) -> "Group":
     """Tables of a finished run for rich's console; they break no number at 80 columns.
 
     Args:
         folder: the folder of a run.
+        verbose: also show c0…c6 and other details of the numerics.
 
     Raises:
         FolderError: the folder is not of a run, or the run has not finished.
@@ -30,18 +31,24 @@ def summarise(folder: Path) -> "Group":
 
     summary = run_folder.read_summary(folder)
     settings = read_settings(folder)
-    parts: list[RenderableType] = [_name_table(facts.run_facts(summary, settings.temperature_unit)), ""]
-    if summary.get("coefficients"):
-        parts.append(TerminalTable(facts.coefficient_table(summary["coefficients"])))
+    lines = [*facts.run_facts(summary, settings.temperature_unit)]
+    if verbose:
+        lines += facts.details(summary, settings.temperature_unit)
+    parts: list[RenderableType] = [_name_table(lines), ""]
+    if verbose and summary.get("coefficients"):
+        parts.append(TerminalTable(number_tables.coefficient_table(summary["coefficients"])))
+    probes = read_probes(folder)
+    if probes is not None and probes.columns and len(probes.times):
+        parts.append(TerminalTable(number_tables.probe_table(probes, settings)))
     if settings.steady:
         flows = read_flows(folder, settings.patches)
         if flows is not None:
-            parts.append(TerminalTable(facts.flow_table(*flows)))
+            parts.append(TerminalTable(number_tables.flow_table(*flows)))
     elif (balance := read_balance(folder, settings.patches)) is not None:
-        parts.append(TerminalTable(facts.balance_table(balance)))
-    probes = read_probes(folder)
-    if probes is not None and probes.columns and len(probes.times):
-        parts.append(TerminalTable(facts.probe_table(probes, settings)))
+        parts.append(TerminalTable(number_tables.balance_table(balance)))
+    energy = read_energy(folder)
+    if energy is not None and (table := number_tables.parts_table(energy, settings.steady)) is not None:
+        parts.append(TerminalTable(table))
     parts.append(_file_table(folder, settings.steady))
     return Group(*parts)
 

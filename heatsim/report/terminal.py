@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from heatsim.report.facts import NumberTable
+from heatsim.report.number_tables import NumberTable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

@@ -8,6 +8,7 @@ from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
+from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.run.interrupt import Stop
@@ -15,6 +16,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
+from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
@@ -108,7 +110,7 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         scenario: as the user gave it: its method may be "auto".
         saved: the checkpoint, if the run resumes.
     """
-    notes = list(scenario.hints) if saved is None else warnings_on_resume(plan, saved)
+    notes = warnings_on_resume(plan, saved) if saved is not None else [*scenario.hints, *thickness_hints(scenario)]
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))
     notes.extend(notes_on_choice(scenario, plan.problem.choice))
@@ -149,5 +151,6 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
     arrays = composite_arrays(problem, field)
     field.thermometer = make_thermometer(problem, field, arrays.body.cells)
-    statistics = FieldStatistics(problem, field, arrays.body.cells)
+    parts = CellParts.of_problem(problem, arrays.body.cells, plan.device.xp, reference)
+    statistics = FieldStatistics(problem, field, arrays.body.cells, parts)
     return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)

@@ -10,11 +10,9 @@ from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.step_times import fitting_methods
 
-_LENGTHS_SHOWN = 4
-
 
 def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
-    """Lines on the methods in time that fit a run: the one it takes, the work of each, and the steps of that one.
+    """Lines on the methods in time that fit a run: the one it takes, the work of each, and what decides the steps.
 
     Args:
         plan: of the run.
@@ -35,7 +33,7 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
         each = seconds.get(name)
         time = [] if each is None else [between(most[0] * each, most[1] * each)]
         lines.append(f"{name:<12} {'; '.join([count, memory, *time])}")
-    return lines + (_chosen_steps(problem, work) if adaptive and work else _equal_steps(problem))
+    return lines + (_chosen_steps(problem, work) if adaptive and work else [])
 
 
 def own_work(problem: HeatProblem) -> tuple[int, int]:
@@ -65,22 +63,6 @@ def _count(problem: HeatProblem, method: str, work: WorkEstimate | None) -> tupl
     if method == "stabilized":
         return f"about {_rounded(work.stages)} stages", work.stages
     return f"about {_rounded(work.applications)} applications of the operator", work.applications
-
-
-def _equal_steps(problem: HeatProblem) -> list[str]:
-    """The steps of Euler's method with their coefficients."""
-    timeline = problem.timeline
-    lines = [
-        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, "
-        f"{len(timeline.dts):,} intervals",
-    ]
-    lengths = timeline.step_lengths
-    for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
-        lines.append(f"dt           {dt!r} s, {steps:,} steps")
-        lines += [f"             c{i} = {c!r}" for i, c in enumerate(problem.coefficients[dt].c)]
-    if len(lengths) > _LENGTHS_SHOWN:
-        lines.append(f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths")
-    return lines
 
 
 def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:

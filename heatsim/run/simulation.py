@@ -1,5 +1,6 @@
 """Run a simulation from start to end: the place that puts all parts together."""
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -233,7 +234,10 @@ class Simulation:
             stepper, batch = self.stepper(), Batch()
             if self.state.method is not None:
                 self.state.method.stopped = lambda: wanted.requested
+            replaced = None if self._resuming else folder.describe_finished(self.folder)
             self.take_folder(stack)
+            if progress and replaced is not None:
+                print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
                 if wanted.requested:

@@ -9,7 +9,7 @@ from typing import Any
 
 from heatsim.kernels.autotune import Choice
 from heatsim.observers import energy, heat_flows
-from heatsim.observers.state import RunState
+from heatsim.observers.state import Record, RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -43,7 +43,8 @@ def summarise(
         "time": state.time,
         "reference_temperature": state.field.reference,
         "temperature": _temperature(state),
-        "lowest_temperature": None if state.lowest is None else asdict(state.lowest),
+        "highest_temperature": _describe_extreme(state, state.highest),
+        "lowest_temperature": _describe_extreme(state, state.lowest),
         "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
         "preparing_time": timing.preparing,
         "observing_time": timing.observing,
@@ -60,6 +61,22 @@ def summarise(
 def _temperature(state: RunState) -> dict[str, float]:
     extremes = state.statistics.extremes()
     return {"min": extremes.lowest, "max": extremes.highest, "mean": state.statistics.mean()}
+
+
+def _describe_extreme(state: RunState, record: Record | None) -> dict[str, Any] | None:
+    """A temperature in K with its time in s and its place: the cell (x, y, z), its centre in m, material and region."""
+    if record is None or record.cell is None:
+        return None
+    problem, (x, y, z) = state.problem, record.cell
+    materials = problem.materials
+    material = materials.palette[materials.types[state.statistics.type_of(record.cell)].material].name
+    owner = 0 if problem.parts is None else int(problem.parts.owner[z, y, x])
+    return {
+        **asdict(record),
+        "point": [float(problem.grid.centres(axis)[place]) for axis, place in enumerate(record.cell)],
+        "material": material if material in problem.scenario.materials else None,
+        "region": problem.scenario.regions[owner - 1].name if owner else None,
+    }
 
 
 def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:

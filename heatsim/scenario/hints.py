@@ -1,6 +1,7 @@
 """Hints about values of a scenario that are allowed, but are probably not what was meant."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from heatsim.scenario import units
 from heatsim.scenario.document_quantities import quantities, single_values
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.model import Scenario
-from heatsim.scenario.quantities import TEMPERATURE
-from heatsim.scenario.timefunction import read_time_function
+from heatsim.scenario.quantities import TEMPERATURE, Quantity
+from heatsim.scenario.timefunction import Table, read_time_function
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
 
 # A plain number below this many kelvins, beside temperatures in degrees, is suspected to be in degrees too.
 _COLD = 100.0
+_ROUNDING = 1e-9
 _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
     "celsius": CELSIUS,
     "degree_Celsius": CELSIUS,
@@ -23,9 +25,59 @@ _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name,
 }
 
 
-def hints(document: Mapping[str, Any]) -> list[str]:
-    """Warnings about the values of a document that ``parse`` accepts, for the user."""
-    return cold_numbers_beside_degrees(document)
+def hints(document: Mapping[str, Any], folder: Path = Path(), end: float | None = None) -> list[str]:
+    """Warnings about the values of a document that ``parse`` accepts, for the user.
+
+    Args:
+        document: the tables of the scenario.
+        folder: where its relative paths start.
+        end: of the run in s; None without one, or in a steady state.
+    """
+    return cold_numbers_beside_degrees(document) + (data_that_end_early(document, folder, end) if end else [])
+
+
+def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
+    """Columns of CSV files that begin after the start of a run, or end before ``end`` (s).
+
+    A gap of one row is none: hourly data of a day end after 23 h. Tables in the scenario itself are taken at their
+    word.
+    """
+    told = []
+    for found in quantities(document, Scenario):
+        if not isinstance(found.value, Mapping) or "column" not in found.value:
+            continue
+        table = read_time_function(found.value, found.quantity, folder)
+        if not isinstance(table, Table) or table.repeat:
+            continue
+        key, file = show_key(found.key), show(found.value["file"])
+        first, last, row = table.times[0], table.times[-1], table.times[-1] - table.times[-2]
+        unit = str(found.value.get("unit", found.quantity.unit))
+        if first > 0.0:
+            kept = _in_unit(table.values[0], unit, found.quantity)
+            told.append(f"{key}: the data of {file} begin at t = {_moment(first)}; until then {kept} holds")
+        if last < end - row * (1.0 + _ROUNDING):
+            kept = _in_unit(table.values[-1], unit, found.quantity)
+            told.append(
+                f"{key}: the data of {file} end at t = {_moment(last)}, and the run at {_moment(end)}; after the data "
+                f"their last value holds, {kept}: add rows, end the run earlier, or write repeat = true"
+            )
+    return told
+
+
+def _moment(time: float) -> str:
+    """A time in s, with hours or days beside it."""
+    for length, unit in ((86400.0, "days"), (3600.0, "h")):
+        if time >= 2.0 * length:
+            return f"{time:.10g} s ({time / length:.4g} {unit})"
+    return f"{time:.10g} s"
+
+
+def _in_unit(value: float, unit: str, quantity: Quantity) -> str:
+    """A value in SI in the unit of its column."""
+    if unit == quantity.unit:
+        return f"{value:.6g} {unit}".rstrip()
+    factor, offset = units.linear(unit, quantity.unit)
+    return f"{(value - float(offset)) / float(factor):.6g} {unit}"
 
 
 def cold_numbers_beside_degrees(document: Mapping[str, Any]) -> list[str]:

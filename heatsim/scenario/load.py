@@ -61,7 +61,8 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     if scenario is None:
         raise ScenarioError(path, mistakes)
     scenario._path = file
-    scenario._hints = tuple(hints(document))
+    end = None if scenario.steady else scenario.time.end
+    scenario._hints = tuple(hints(document, file.parent, end))
     return scenario
 
 

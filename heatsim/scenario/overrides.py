@@ -10,8 +10,10 @@ from heatsim.errors import Mistake
 from heatsim.scenario.messages import show, show_key
 
 # Names of materials of the library have a colon and parentheses.
-PART = re.compile(r"[A-Za-z0-9_:()-]+")
+PART = re.compile(r"""[A-Za-z0-9_:()-]+|"[^"\\]*"|'[^']*'""")
+KEY = re.compile(rf"""\s*(?:{PART.pattern})\s*(?:\.\s*(?:{PART.pattern})\s*)*""")
 INDEX = re.compile(r"\d{1,6}")
+_QUOTES = ("'", '"')
 EXAMPLE = "write key.path=value, for example --set time.end=10 or --set probes.0.point=[0,0,0]"
 
 
@@ -56,16 +58,23 @@ class Override:
 
 
 def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Mistake]]:
-    """The overrides in texts of the command line, and the mistakes in those that cannot be read."""
+    """The overrides in texts of the command line, and the mistakes in those that cannot be read; one text is enough."""
     overrides, mistakes = [], []
-    for text in texts:
-        key, equals, value = text.partition("=")
-        parts = tuple(part.strip() for part in key.split("."))
-        if equals and all(PART.fullmatch(part) for part in parts):
-            overrides.append(Override(parts, _read_value(value.strip())))
+    for text in [texts] if isinstance(texts, str) else texts:
+        key = KEY.match(text)
+        if key is not None and text[key.end() :].startswith("="):
+            parts = tuple(_unquoted(part[0]) for part in PART.finditer(key[0]))
+            overrides.append(Override(parts, _read_value(text[key.end() + 1 :].strip())))
+        elif text[:1] in _QUOTES and text[-1:] == text[:1]:
+            mistakes.append(Mistake("--set", f"got {show(text)}; leave out the quotes around it: {text[1:-1]}"))
         else:
             mistakes.append(Mistake("--set", f"got {show(text)}; {EXAMPLE}"))
     return overrides, mistakes
+
+
+def _unquoted(part: str) -> str:
+    """A part of a key without quotes."""
+    return part[1:-1] if part[0] in _QUOTES else part
 
 
 def _read_value(text: str) -> object:

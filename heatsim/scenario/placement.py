@@ -14,6 +14,8 @@ from heatsim.scenario.validation import entries, known
 
 # The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
+# A layer of this thickness in m was probably meant in another unit.
+_THICKEST = 1.0
 
 
 def grid_of(scenario: Scenario) -> Grid | None:
@@ -100,10 +102,11 @@ def layers_are_thinner_than_cells(scenario: Scenario) -> list[Mistake]:
             continue
         d = grid.spacing[layer.plane.across]
         if layer.thickness > d * (1.0 + ROUNDING):
-            message = (
-                f"got {layer.thickness!r} m, more than a cell, which has {d:.6g} m along {layer.plane.axis}; a layer "
-                "has one temperature across: make it a region with cells"
-            )
+            message = f"got {layer.thickness!r} m, more than a cell, which has {d:.6g} m along {layer.plane.axis}; "
+            if layer.thickness >= _THICKEST:
+                message += f'a number without a unit is in m: write "{layer.thickness:g} um" for micrometres'
+            else:
+                message += "a layer has one temperature across: make it a region with cells"
             mistakes.append(Mistake(f"layers.{index}.thickness", message))
     return mistakes
 

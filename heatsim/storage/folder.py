@@ -11,6 +11,7 @@ import errno
 import json
 import math
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,6 +83,17 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
         if ours or others:
             _refuse_to_replace(folder, ours, others, overwrite, inputs)
             _remove(folder, ours)
+
+
+def describe_finished(folder: Path) -> str | None:
+    """The title and the time of the finished run in a folder, as text; None without one."""
+    try:
+        written = (folder / SUMMARY).stat().st_mtime
+        title = read_summary(folder).get("title")
+    except (OSError, FolderError, StorageError):
+        return None
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(written))
+    return f'"{title}" of {moment}' if title else f"of {moment}"
 
 
 def _refuse_to_replace(

@@ -9,12 +9,16 @@ STUDY = "study.json"
 
 def study_hint(folder: Path) -> str:
     """The advice for a folder of a study, as the end of a message; "" for other folders."""
-    path = folder / STUDY
-    if not path.is_file():
+    if not (folder / STUDY).is_file():
         return ""
+    runs = folder / "runs" / "0001"
+    return f"is the folder of a study; finish it with `{study_command(folder)}`; its runs are in {runs}, …"
+
+
+def study_command(folder: Path) -> str:
+    """The command that finishes the study in a folder, quoted for a shell."""
     try:
-        scenario = str(json.loads(path.read_bytes())["path"])
+        scenario = str(json.loads((folder / STUDY).read_bytes())["path"])
     except (OSError, ValueError, LookupError, TypeError):
         scenario = "SCENARIO"
-    command = f"heatsim study {shlex.quote(scenario)} --output {shlex.quote(str(folder))}"
-    return f"is the folder of a study; finish it with `{command}`; its runs are in {folder / 'runs' / '0001'}, …"
+    return f"heatsim study {shlex.quote(scenario)} --output {shlex.quote(str(folder))}"

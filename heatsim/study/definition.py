@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -131,14 +131,14 @@ def read(
         message = f"makes {count(table):,} runs; at most {MAX_RUNS:,} are allowed: use fewer values"
         raise ScenarioError(path, [*mistakes, Mistake("study.parameters", message)])
     definition = Definition(file, document, tuple(points(table)))
-    mistakes += _impossible_keys(definition)
-    if not mistakes:
-        mistakes += _refused_ends(definition) + _repeated_points(definition.points)
-    if mistakes:
-        raise ScenarioError(path, mistakes)
-    problems, refused = _derive(definition, elsewhere)
+    impossible = _impossible_keys(definition)
+    if impossible:
+        raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, file)])
+    ends, known = _refused_ends(definition)
+    mistakes += [*ends, *_repeated_points(definition.points)]
+    problems, refused = _derive(definition, elsewhere, known)
     if not refused:
-        mistakes = responses_name_free_columns(table, definition.probes)
+        mistakes += responses_name_free_columns(table, definition.probes)
     if refused or mistakes:
         raise ScenarioError(path, [*mistakes, *_without_repetition(definition, refused)])
     return definition, problems
@@ -170,9 +170,9 @@ def _impossible_keys(definition: Definition) -> list[Mistake]:
     return mistakes
 
 
-def _refused_ends(definition: Definition) -> list[Mistake]:
-    """The ends of ranges that the scenario refuses, tested as the file has them, with their units."""
-    mistakes = []
+def _refused_ends(definition: Definition) -> tuple[list[Mistake], set[str]]:
+    """The ends of ranges that the scenario refuses, tested as the file has them, with their units; and their keys."""
+    mistakes, keys = [], set()
     for axis in definition.table.axes:
         if not isinstance(axis.values, Range):
             continue
@@ -181,12 +181,14 @@ def _refused_ends(definition: Definition) -> list[Mistake]:
             try:
                 Definition(definition.path, definition.document, (point,)).scenario(1)
             except ScenarioError as error:
-                mistakes += [
-                    Mistake(f"{axis.location}.{name}", mistake.message)
-                    for mistake in error.mistakes
-                    if any(mistake.key == key or mistake.key.startswith(f"{key}.") for key in axis.keys)
-                ]
-    return list(dict.fromkeys(mistakes))
+                at_ends = [mistake for mistake in error.mistakes if _is_below(mistake.key, axis.keys)]
+                mistakes += [Mistake(f"{axis.location}.{name}", mistake.message) for mistake in at_ends]
+                keys |= {mistake.key for mistake in at_ends}
+    return list(dict.fromkeys(mistakes)), keys
+
+
+def _is_below(key: str, keys: Iterable[str]) -> bool:
+    return any(key == each or key.startswith(f"{each}.") for each in keys)
 
 
 def _repeated_points(given: Iterable[Point]) -> list[Mistake]:
@@ -201,20 +203,26 @@ def _repeated_points(given: Iterable[Point]) -> list[Mistake]:
     return mistakes
 
 
-def _derive(definition: Definition, elsewhere: bool) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
-    """The heat problems of the runs, and the mistakes of the runs that are refused, by number."""
+def _derive(
+    definition: Definition, elsewhere: bool, known: Collection[str]
+) -> tuple[dict[int, HeatProblem], dict[int, list[Mistake]]]:
+    """The heat problems of the runs, and the mistakes of the runs that are refused, by number.
+
+    Mistakes at the keys ``known`` have been reported before.
+    """
     problems: dict[int, HeatProblem] = {}
     refused: dict[int, list[Mistake]] = {}
     for number in definition.numbers:
+        mistakes: list[Mistake] = []
         try:
             scenario = definition.scenario(number)
-            mistakes = responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
+            mistakes += responses_name_known_probes(definition.table, [probe.name for probe in scenario.probes])
             mistakes += responses_suit_the_method(definition.table, scenario.steady)
             mistakes += thresholds_are_temperatures(definition.table, definition.probe_units)
             check_room(scenario, elsewhere)
             problems[number] = HeatProblem.from_scenario(scenario)
         except ScenarioError as error:
-            mistakes = list(error.mistakes)
+            mistakes += [mistake for mistake in error.mistakes if mistake.key not in known]
         if mistakes:
             refused[number] = mistakes
     return problems, refused

@@ -22,6 +22,7 @@ from heatsim.scenario.overrides import PART
 GRID, ZIP, LATIN_HYPERCUBE = METHODS = ("grid", "zip", "latin-hypercube")
 FINAL, MAX, MIN, MEAN, TIME_ABOVE, TIME_BELOW = STATISTICS = ("final", "max", "min", "mean", "time_above", "time_below")
 LINEAR, LOG = SCALES = ("linear", "log")
+_MOST_VALUES = 6  # that are shown
 MAX_RUNS = 100_000
 
 LIST_EXAMPLE = "[100.0, 500.0]"
@@ -276,3 +277,11 @@ class StudyFile(BaseModel):
     model_config = STRICT
 
     study: StudyTable
+
+
+def shown_values(axis: Axis) -> str:
+    """The values of a parameter as the file has them; of many the first."""
+    if isinstance(axis.values, Range):
+        return f"{axis.values.min} to {axis.values.max}, {axis.values.scale}"
+    shown = ", ".join(map(str, axis.values[:_MOST_VALUES]))
+    return shown + (f", … ({len(axis.values)} values)" if len(axis.values) > _MOST_VALUES else "")

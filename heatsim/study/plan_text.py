@@ -13,12 +13,11 @@ from heatsim.run.plan_methods import between, own_work
 from heatsim.run.step_times import measure_step
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
-from heatsim.study.model import Axis, Range
+from heatsim.study.model import shown_values
 from heatsim.study.report import title_of
 
 # Steps are timed on one run of each kind, of this many kinds at most; other kinds take as long a cell as the last.
 _MOST_TIMED = 6
-_MOST_VALUES = 6
 
 
 def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder: Path) -> str:
@@ -32,7 +31,7 @@ def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder
     plans = {number: Plan.of(problem) for number, problem in problems.items()}
     count, axes = len(plans), definition.table.axes
     lines = [title_of(definition), f"study        {definition.table.method}: {_runs(count)}"]
-    lines += [f"parameter    {', '.join(axis.keys)}: {_values(axis)}" for axis in axes]
+    lines += [f"parameter    {', '.join(axis.keys)}: {shown_values(axis)}" for axis in axes]
     first = next(iter(plans.values()))
     lines.append(f"device       {first.device.name}; {first.problem.precision}")
     cells = sorted({plan.problem.grid.cell_count for plan in plans.values()})
@@ -57,14 +56,6 @@ def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder
 
 def _runs(count: int) -> str:
     return f"{count:,} run{'s' if count != 1 else ''}"
-
-
-def _values(axis: Axis) -> str:
-    """The values of a parameter as the file has them."""
-    if isinstance(axis.values, Range):
-        return f"{axis.values.min} to {axis.values.max}, {axis.values.scale}"
-    shown = ", ".join(map(str, axis.values[:_MOST_VALUES]))
-    return shown + (f", … ({len(axis.values)} values)" if len(axis.values) > _MOST_VALUES else "")
 
 
 def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:

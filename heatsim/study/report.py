@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from heatsim.report.facts import NumberTable
+from heatsim.report.number_tables import NumberTable
 from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS

@@ -5,13 +5,16 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from heatsim.device import usable_cores
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
+from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
+from heatsim.render.notebook import Pictures
 from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
@@ -23,8 +26,10 @@ from heatsim.study.cluster import Cluster
 from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.groups import default_workers, make_groups
+from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.progress import StudyProgress
+from heatsim.study.report import title_of
 from heatsim.study.results import Results, Row
 from heatsim.study.workers import Event, LocalWorkers
 
@@ -41,7 +46,7 @@ class _Workers(Protocol):
     def stop(self) -> list[Event]: ...
 
 
-@dataclass
+@dataclass(repr=False)
 class Study:
     """A scenario with a table [study]; running it again finishes it.
 
@@ -57,7 +62,7 @@ class Study:
     definition: Definition
     folder: Path
 
-    _problems: Mapping[str, HeatProblem] = field(repr=False)
+    _problems: Mapping[str, HeatProblem]
     _workers: int | None = None
     _cluster: str | None = None
     _extend: bool = False
@@ -153,10 +158,37 @@ class Study:
             write_report(self.folder, self.definition, self._rows)
         return results.table()
 
+    def plot(self) -> Pictures:
+        """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
+
+        Raises:
+            StorageError: the results cannot be read, or a picture could not be written.
+        """
+        from heatsim.study.figures import draw
+
+        return Pictures(draw(self.folder, self.definition, Results(self.folder, self.definition).rows()))
+
+    def __repr__(self) -> str:
+        return f"<heatsim study {self._describe()}>"
+
+    def _repr_html_(self) -> str:
+        keys = "".join(
+            f"<tr><th>{escape(', '.join(axis.keys))}</th><td>{escape(shown_values(axis))}</td></tr>"
+            for axis in self.definition.table.axes
+        )
+        return f"<b>heatsim study</b><br>{escape(self._describe())}<table>{keys}</table>"
+
+    def _describe(self) -> str:
+        numbers = self.definition.numbers
+        done = sum(study_folder.is_done(self._path(number)) for number in numbers)
+        return f'"{title_of(self.definition)}" in {self.folder}: {done} of {len(numbers)} runs done'
+
     @property
     def hints(self) -> list[str]:
         """Warnings about values of the runs that are allowed, but are probably not what was meant; each once."""
-        return list(dict.fromkeys(hint for problem in self._problems.values() for hint in problem.scenario.hints))
+        scenarios = [problem.scenario for problem in self._problems.values()]
+        found = (hint for scenario in scenarios for hint in (*scenario.hints, *thickness_hints(scenario)))
+        return list(dict.fromkeys(found))
 
     @property
     def failed(self) -> int:

@@ -1,4 +1,4 @@
-"""The lowest temperature of all rows, and materials beyond their tables: exact in insulated cells that sources heat."""
+"""Extreme temperatures of all rows, and materials beyond their tables: exact in insulated cells that sources heat."""
 
 import json
 from pathlib import Path
@@ -8,8 +8,10 @@ import pytest
 import runs
 from conftest import Simulate
 
+import heatsim
 from heatsim import Simulation
 from heatsim.errors import Interrupted
+from heatsim.observers.extreme_temperatures import ExtremeTemperatures
 from heatsim.storage import folder
 
 # Four cells along x, two of each material; nothing passes between them: the contact insulates.
@@ -75,6 +77,13 @@ def summary_of(simulation: Simulation) -> dict[str, object]:
     return found
 
 
+def extreme(simulation: Simulation, name: str) -> tuple[float, float, list[int]]:
+    """The temperature in K, the time in s and the cell of an extreme in summary.json."""
+    found = summary_of(simulation)[name]
+    assert isinstance(found, dict)
+    return found["temperature"], found["time"], found["cell"]
+
+
 def change(text: str, power: float) -> str:
     return text.replace("-WAX", repr(-power)).replace("WAX", repr(power))
 
@@ -88,8 +97,8 @@ def test_what_was_below_absolute_zero_between_start_and_end_is_told(simulate: Si
         "the lowest temperature is -80 K, below absolute zero, at t = 100 s in cell [2, 0, 0]: fluxes or sources"
     )
     assert beyond.startswith('material "wax" reached -80 K at t = 100 s, but its conductivity begins at 250 K')
-    lowest = summary_of(simulation)["lowest_temperature"]
-    assert lowest == {"temperature": pytest.approx(-80.0, abs=1e-9), "time": 100.0, "cell": [2, 0, 0]}
+    assert extreme(simulation, "lowest_temperature") == (pytest.approx(-80.0, abs=1e-9), 100.0, [2, 0, 0])
+    assert extreme(simulation, "highest_temperature") == (pytest.approx(320.0, abs=1e-9), 0.0, [0, 0, 0])
 
 
 @pytest.mark.parametrize("kernel", ["numpy", "numba"])
@@ -119,9 +128,9 @@ probe_every = 100.0
 figures = false
 """
     simulation = simulate(text)
-    lowest = summary_of(simulation)["lowest_temperature"]
     # The lowest plane begins at 305 K. It loses 4 K/s for 99 s, then 2 K in the step in which the flux falls to 0.
-    assert lowest == {"temperature": pytest.approx(305.0 - 398.0, abs=1e-3), "time": 100.0, "cell": [1, 0, 0]}
+    lowest = extreme(simulation, "lowest_temperature")
+    assert lowest == (pytest.approx(305.0 - 398.0, abs=1e-3), 100.0, [1, 0, 0])
     assert "below absolute zero, at t = 100 s in cell [1, 0, 0]" in simulation.warnings[0]
 
 
@@ -141,16 +150,48 @@ def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
     simulation = simulate(change(TEXT, 3e5))
     assert not simulation.warnings
     assert "beyond_tables" not in summary_of(simulation)
-    assert summary_of(simulation)["lowest_temperature"] == {"temperature": 320.0, "time": 0.0, "cell": [0, 0, 0]}
+    assert extreme(simulation, "lowest_temperature") == (320.0, 0.0, [0, 0, 0])
 
 
-def test_void_has_no_lowest_temperature(simulate: Simulate) -> None:
-    """What is void keeps 100 K, which are neither the body's nor beyond anything."""
-    void = '[[regions]]\nname = "hole"\nmaterial = "void"\ninitial_temperature = 100.0\n'
+@pytest.mark.parametrize("empty", [100.0, 900.0])
+@pytest.mark.parametrize("varies", [True, False])
+def test_void_has_no_extreme_temperature(simulate: Simulate, empty: float, varies: bool) -> None:
+    """Void keeps its initial temperature, which is neither the body's nor beyond anything; 0.1 K/s heat the wax."""
+    void = f'[[regions]]\nname = "hole"\nmaterial = "void"\ninitial_temperature = {empty}\n'
     box = "box = { min = [0.03, 0.0, 0.0], max = [0.04, 0.01, 0.01] }\n"
-    simulation = simulate(change(TEXT, 1e5).replace("[[contacts]]", void + box + "\n[[contacts]]"))
+    text = change(TEXT, 1e5).replace("[[contacts]]", void + box + "\n[[contacts]]")
+    if not varies:
+        text = text.replace("{ temperatures = [300.0, 400.0], values = [20.0, 30.0] }", "20.0")
+        text = text.replace('"0.2 + T/1e5"', "0.2").replace("temperature_range = [250.0, 350.0]\n", "")
+    simulation = simulate(text)
     assert not simulation.warnings
-    assert summary_of(simulation)["lowest_temperature"] == {"temperature": 320.0, "time": 0.0, "cell": [0, 0, 0]}
+    assert extreme(simulation, "highest_temperature") == (pytest.approx(330.0, abs=1e-9), 100.0, [2, 0, 0])
+    assert extreme(simulation, "lowest_temperature") == (320.0, 0.0, [0, 0, 0])
+
+
+def test_the_hottest_place_has_its_point_material_and_region(simulate: Simulate) -> None:
+    """1 K/s heat the wax for 100 s, and cool it again: 420 K, which the last row does not show."""
+    simulation = simulate(change(TEXT, 1e6))
+    found = heatsim.open(simulation.folder).summary["highest_temperature"]  # type: ignore[union-attr]
+    assert found == {
+        "temperature": pytest.approx(420.0, abs=1e-9),
+        "time": 100.0,
+        "cell": [2, 0, 0],
+        "point": pytest.approx([0.025, 0.005, 0.005]),
+        "material": "wax",
+        "region": "wax",
+    }
+    assert summary_of(simulation)["temperature"]["max"] == pytest.approx(320.0, abs=1e-9)  # type: ignore[index]
+
+
+def test_a_checkpoint_without_the_highest_leaves_it_unknown(simulate: Simulate) -> None:
+    """What an older heatsim saw before its checkpoint is unknown, so nothing is said."""
+    state = simulate(change(TEXT, 1e6)).state
+    observer = ExtremeTemperatures()
+    observer.start(state, {"extreme_temperatures": json.dumps([[300.0, 5.0, 1, 0, 0], []])})
+    observer.handle(state)
+    assert state.highest is None
+    assert len(json.loads(str(observer.save()["extreme_temperatures"]))) == 2
 
 
 def test_a_resumed_run_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,5 +206,5 @@ def test_a_resumed_run_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     resumed = Simulation.resume(tmp_path / "broken")
     resumed.run()
     assert resumed.warnings == whole.warnings
-    for name in ("lowest_temperature", "beyond_tables"):
+    for name in ("lowest_temperature", "highest_temperature", "beyond_tables"):
         assert summary_of(resumed)[name] == summary_of(whole)[name]

@@ -103,7 +103,7 @@ def test_a_report_has_curves_of_flows_although_the_first_row_has_none(tmp_path: 
     text += '[[contacts]]\nbetween = ["copper", "iron"]\nresistance = 1e-3\n'
     energy(tmp_path, text, "time.end=300", "output.probe_every=100", "output.fields=false")
     page = build(tmp_path / "out")
-    assert "Heat flows; that of a face includes its patches" in page
+    assert "Heat flows" in page
     assert "Heat flows into regions, and through contacts" in page
     assert "NaN" not in page
 

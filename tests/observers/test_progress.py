@@ -98,13 +98,23 @@ def test_nothing_is_said_unless_asked_for(tmp_path: Path, capsys: pytest.Capture
 def test_on_a_terminal_a_bar_is_drawn_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    for name, value in (("TERM", "xterm"), ("COLUMNS", "120"), ("TTY_COMPATIBLE", "1"), ("TTY_INTERACTIVE", "1")):
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "80"), ("TTY_COMPATIBLE", "1"), ("TTY_INTERACTIVE", "1")):
         monkeypatch.setenv(name, value)
     run(tmp_path, said=True)
     drawn = terminal.getvalue()
     assert drawn.index("compiling the kernel") < drawn.index("of 10 s")
-    assert "GCells/s" in drawn
-    assert "left" in drawn
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", drawn)
+    (*_, last) = re.split(r"[\r\n]+", plain[: plain.rindex("left") + 4])
+    assert re.search(r" \d+% t = [\d.]+ of 10 s, [\d.e-]+ GCells/s, [\d:-]+ left$", last)
+    assert len(last) <= 80
     # The cursor is shown again and the last line erased.
     assert drawn.rindex("\x1b[?25h") > drawn.rindex("\x1b[?25l")
     assert drawn.endswith("\x1b[2K")
+
+
+@pytest.mark.parametrize(
+    ("end", "told"), [(10.0, "t = 5 of 10 s"), (36_000.0, "t = 5 of 10 h"), (31_536_000.0, "t = 182.5 of 365 days")]
+)
+def test_long_times_are_told_in_hours_and_days(end: float, told: str) -> None:
+    state = SimpleNamespace(problem=SimpleNamespace(timeline=SimpleNamespace(times=[0.0, end])), reached=0.5 * end)
+    assert progress._times(state) == told  # type: ignore[arg-type]

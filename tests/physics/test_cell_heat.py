@@ -143,8 +143,9 @@ def test_light_passes_gaps_between_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 def test_a_beam_on_a_curved_surface_brings_its_power(method: str, tmp_path: Path) -> None:
-    """The spot lies inside the outline of the ball, so all of it is absorbed; the surface loses heat to air meanwhile."""
-    beam = '[[sources]]\nbeam = { face = "x_max", power = 8.0, absorptivity = 0.5, radius = 1.5e-3, path = [[0.0, 0.0]] }\n'
+    """The spot lies inside the outline of the ball, so all of it is absorbed; meanwhile the surface loses heat to air."""
+    beam = 'face = "x_max", power = 8.0, absorptivity = 0.5, radius = 1.5e-3, path = [[0.0, 0.0]]'
+    beam = f"[[sources]]\nbeam = {{ {beam} }}\n"
     _, rows = run(BALL + beam, tmp_path, method, end=2.0)
     if method == "steady":
         assert rows[-1]["source 1 (W)"] == pytest.approx(4.0, rel=1e-12)
@@ -163,7 +164,8 @@ def test_a_beam_heats_a_ball_as_the_series_says(tmp_path: Path) -> None:
     a, h, k, q = 0.009, 200.0, 4.0, 4e4
     text = BALL.replace(", emissivity = 0.5", "").replace("conductivity = 40.0", "conductivity = 4.0")
     text = text.replace("[32, 32, 32]", "[48, 48, 48]")
-    beam = f'[[sources]]\nbeam = {{ face = "z_max", power = {q * pi * 0.3**2 / 2.0}, radius = 0.3, path = [[0.0, 0.0]] }}\n'
+    power = q * pi * 0.3**2 / 2.0
+    beam = f'[[sources]]\nbeam = {{ face = "z_max", power = {power}, radius = 0.3, path = [[0.0, 0.0]] }}\n'
     simulation, _ = run(text + beam, tmp_path, "steady")
     nodes, weights = np.polynomial.legendre.leggauss(200)
     z = simulation.plan.problem.grid.centres(2)[10:38]
@@ -215,8 +217,8 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
         ('power_density = "1e6*x*T"', ["sources.0.power_density", "cannot have x too"]),
         ('power_density = "1e6*sin(50*x - t)*sin(1/(0.01 + x*t))"', ["sources.0.power_density", "its shape moves"]),
         ('power_density = "1e6/x"\nbox = { min = [0, 0, 0], max = [0.1, 0.05, 0.02] }', []),
-        ('power_density = "1e6/(x - 0.0025)"', ["sources.0.power_density", "x = 0.0025", "finite"]),
-        ('power_density = "1e6/(T - 300)"', ["sources.0.power_density", "temperature_range"]),
+        ('power_density = "1e6*log(x - 0.01)"', ["sources.0.power_density", "x = 0.0025", "finite"]),
+        ('power_density = "1e6*log(T - 300)"', ["sources.0.power_density", "temperature_range"]),
         ('power = 5.0\ndistribution = "x - 0.05"', ["sources.0.distribution", "at least 0"]),
         ('power_density = 5.0\ndistribution = "x"', ["sources.0.distribution", "needs power"]),
         ("power = 5.0\ntemperature_range = [250.0, 400.0]", ["sources.0.temperature_range", "expression in T"]),

@@ -190,7 +190,7 @@ def test_layers_over_void_are_left_out() -> None:
     whole = (1850.0 * 1100.0 * 0.004 + 8960.0 * 385.0 * 35e-6) * laid
     assert found.materials.counts @ found.materials.cell_heat_capacity == pytest.approx(whole, rel=1e-12)
     assert (
-        f"3.5e-05 m of copper at z = 0.002 m; {laid:.6g} m² of 3.6e-05 m², the rest lies over void"
+        f"35 µm of copper at z = 2 mm; {1e4 * laid:.4g} cm² of 0.36 cm², the rest lies over void"
         in plan_text.describe(Plan.of(found))
     )
 
@@ -273,6 +273,7 @@ CUBE = (0.006, 0.006, 0.004)
         (layer("z", 0.005), "layers.0.plane.at", ["got 0.005", "from 0.0 to 0.004 m along z"]),
         (layer("z", 0.002, (0.0, 0.0), (0.007, 0.003)), "layers.0.plane.rectangle.max.0", ["got 0.007", "along x"]),
         (layer("z", 0.002, None, None, 1.1e-3), "layers.0.thickness", ["more than a cell", "region with cells"]),
+        (layer("z", 0.002, None, None, 35.0), "layers.0.thickness", ["35.0 m", 'write "35 um" for micrometres']),
         (layer("z", 0.002, material="cooper"), "layers.0.material", ['got "cooper"', 'did you mean "copper"']),
         (layer("z", 0.002, material="void"), "layers.0.material", ["does not conduct"]),
         (layer("z", 0.002).replace('"z"', '"w"'), "layers.0.plane.axis", ['one of "x", "y", "z"']),

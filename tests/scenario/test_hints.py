@@ -17,10 +17,10 @@ output.figures = false
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
-def hints(tmp_path: Path, text: str) -> tuple[str, ...]:
+def hints(tmp_path: Path, text: str, end: str = "10 s") -> tuple[str, ...]:
     path = tmp_path / "plate.toml"
     path.write_text(PLATE + text, encoding="utf-8")
-    return load(path).hints
+    return load(path, [f"time.end={end}"]).hints
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,46 @@ def test_a_file_in_degrees_makes_plain_numbers_suspect_too(tmp_path: Path) -> No
     face = f'boundaries.x_min = {{ type = "convection", coefficient = 5.0, ambient = {weather} }}\n'
     (hint,) = hints(tmp_path, f"{face}initial.temperature = 20\n")
     assert hint.startswith("initial.temperature = 20: 20 K is −253.15 °C")
+
+
+WEATHER = (
+    'boundaries.x_min = { type = "convection", coefficient = 5.0, ambient = { file = "weather.csv", time = "hour", '
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "end", "expected"),
+    [
+        # Hourly rows of 24 hours: the last holds for an hour.
+        (range(24), "1 d", None),
+        (range(25), "1 d", None),
+        (
+            range(20),
+            "1 d",
+            "end at t = 68400 s (19 h), and the run at 86400 s (24 h); after the data their last value ",
+        ),
+        (range(2, 30), "1 d", "begin at t = 7200 s (2 h); until then 2 degC holds"),
+    ],
+)
+def test_data_that_end_before_the_run_are_told(tmp_path: Path, rows: range, end: str, expected: str | None) -> None:
+    lines = "".join(f"{hour},{hour}\n" for hour in rows)
+    (tmp_path / "weather.csv").write_text(f"hour,T\n{lines}", encoding="utf-8")
+    weather = f'{WEATHER}time_unit = "h", column = "T", unit = "degC" }} }}\n'
+    found = hints(tmp_path, CELSIUS + weather, end)
+    if expected is None:
+        assert found == ()
+        return
+    (hint,) = found
+    assert hint.startswith(f'boundaries.x_min.ambient: the data of "weather.csv" {expected}')
+    assert "holds" in hint
+    if "end at" in expected:
+        assert "holds, 19 degC: add rows" in hint
+
+
+def test_data_that_repeat_do_not_end(tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text("hour,T\n0,5.0\n6,9.0\n12,5.0\n", encoding="utf-8")
+    weather = f'{WEATHER}time_unit = "h", column = "T", unit = "degC", repeat = true }} }}\n'
+    assert hints(tmp_path, CELSIUS + weather, "1 d") == ()
 
 
 def test_results_in_degrees_make_plain_numbers_suspect_too(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from scenario_text import write
 
 from heatsim.errors import ScenarioError
 from heatsim.scenario import Constant, load
+from heatsim.scenario.overrides import read_overrides
 
 PROBES = """
 [[probes]]
@@ -65,6 +66,7 @@ def test_overrides_build_what_is_not_there(tmp_path):
     [
         ("time.end", "--set", ['got "time.end"; write key.path=value']),
         ("=3", "--set", ["write key.path=value"]),
+        ("'time.end=3'", "--set", ["leave out the quotes around it: time.end=3"]),
         ("time..end=3", "--set", ["write key.path=value"]),
         ("time.e nd=3", "--set", ["write key.path=value"]),
         ("title.sub=3", "title", ["got { sub = 3 }"]),
@@ -92,3 +94,9 @@ def test_mistakes_of_file_and_overrides_are_told_together(tmp_path):
     problems = {problem.key: problem.message for problem in caught.value.mistakes}
     assert set(problems) == {"--set", "time.end", "solver.device"}
     assert "(from --set)" not in problems["time.end"]
+
+
+@pytest.mark.parametrize("key", ['materials."my alloy".density', "materials.'my alloy'.density"])
+def test_names_with_blanks_are_written_in_quotes(key):
+    (override,), mistakes = read_overrides(f"{key} = 3.0")
+    assert (override.parts, override.value, mistakes) == (("materials", "my alloy", "density"), 3.0, [])

@@ -73,6 +73,23 @@ def test_mistakes_of_study_and_scenario_are_told_together(tmp_path: Path) -> Non
     assert [line.split(":")[0] for line in told] == ["--set", 'study.parameters."material.density"', "time.end"]
 
 
+def test_ends_and_other_mistakes_of_runs_are_told_together(tmp_path: Path) -> None:
+    """A wrong end of a range, a point that is there twice, and a time step beyond the limit of each run."""
+    values = latin('"time.end" = { min = "-1 s", max = "2 s" }')
+    told = refused(tmp_path, values, "time.dt=99.0")
+    assert told[0].startswith('study.parameters."time.end".min: got "-1 s"')
+    assert any("time.dt: 99.0 s is beyond the stability limit" in line for line in told[1:])
+    double = parameters('"material.density" = [2000.0, -1.0, 2000.0]').replace('"grid"', '"zip"')
+    told = refused(tmp_path, double)
+    assert told[0].startswith("study: runs 1 and 3 are the same")
+    assert told[1].startswith("run 2 (material.density = -1.0): material.density: got -1.0")
+
+
+def test_a_key_that_cannot_be_hides_no_other_mistake(tmp_path: Path) -> None:
+    told = refused(tmp_path, parameters('"material.density.x" = [1.0]'), "time.end=-1")
+    assert [line.split(":")[0] for line in told] == ['study.parameters."material.density.x"', "time.end"]
+
+
 def test_a_key_whose_place_cannot_be(tmp_path: Path) -> None:
     (told,) = refused(tmp_path, parameters('"material.density.x" = [1.0]'))
     assert told == (

@@ -8,6 +8,7 @@ import study_text
 
 import heatsim
 from heatsim.errors import FolderError
+from heatsim.study import folder as definitions
 
 
 def test_the_results_are_a_data_frame_with_the_headers_of_the_file(tmp_path: Path) -> None:
@@ -27,3 +28,23 @@ def test_the_results_are_a_data_frame_with_the_headers_of_the_file(tmp_path: Pat
     assert "<table" in study._repr_html_()
     with pytest.raises(FolderError, match="got run 4; the runs are 1 to 3"):
         study.run(4)
+
+
+def test_a_study_in_a_notebook(tmp_path: Path) -> None:
+    """Before it runs: a short text, its parameters as a table, and what to do about runs that have not started."""
+    planned = heatsim.Study.from_scenario(study_text.write(tmp_path), output=tmp_path / "out", workers=1)
+    assert repr(planned) == f'<heatsim study "Plate that cools" in {tmp_path / "out"}: 0 of 6 runs done>'
+    assert "<th>material.conductivity</th><td>20.0, 40.0</td>" in planned._repr_html_()
+    (tmp_path / "out").mkdir()
+    definitions.open_study(tmp_path / "out", planned.definition)
+    study = heatsim.open(tmp_path / "out")
+    assert isinstance(study, heatsim.StudyResults)
+    assert not study.plot()
+    with pytest.raises(
+        FolderError, match=r"run 2 has not started; finish it with `heatsim study .*plate\.toml"
+    ) as caught:
+        study.run(2)
+    told = f'heatsim.Study.from_scenario("{tmp_path / "plate.toml"}", output="{tmp_path / "out"}").run()'
+    assert caught.value.__notes__ == [f"In Python: {told}"]
+    planned.run()
+    assert [path.name for path in planned.plot()] == [path.name for path in study.plot()] != []

@@ -1,0 +1,96 @@
+"""Statistics of values: those of sections, and the statistics of all sections combined.
+
+A section is summed in a fixed order. The sums of all sections are added exactly, by :func:`math.fsum`. So the result
+does not depend on how the sections are spread over processes, as long as all of them are combined.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# struct Statistics of fused.cu: what is found in one part of one section.
+STATISTICS = np.dtype(
+    [
+        (name, np.float64)
+        for name in ("total", "magnitude", "lowest", "highest", "change", "not_finite", "degrees", "liquid")
+    ]
+)
+
+NUMBERS = 8  # in STATISTICS
+
+# STATISTICS of sections, shape (sections, parts).
+Partials = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of values.
+
+    Attributes:
+        total: the sum; not finite if any value is not finite.
+        absolute_total: the sum of the magnitudes.
+        lowest, highest: the extremes, without NaN; inf and −inf if there is no number.
+        not_finite: the number of values that are NaN or infinite.
+        largest_change: the largest magnitude of the difference from a second array, without NaN; 0 if there is no
+            second array.
+        degrees: the sum of T − T_ref in K, if it was asked for.
+        liquid: the sum of the liquid parts of the cells, if it was asked for.
+    """
+
+    total: float
+    absolute_total: float
+    lowest: float
+    highest: float
+    not_finite: int
+    largest_change: float = 0.0
+    degrees: float = 0.0
+    liquid: float = 0.0
+
+    @classmethod
+    def joined(cls, some: "Sequence[Statistics]") -> "Statistics":
+        """The statistics of the values of several."""
+        return cls(
+            total=exact_sum([each.total for each in some]),
+            absolute_total=exact_sum([each.absolute_total for each in some]),
+            lowest=min((each.lowest for each in some), default=np.inf),
+            highest=max((each.highest for each in some), default=-np.inf),
+            not_finite=sum(each.not_finite for each in some),
+            largest_change=max((each.largest_change for each in some), default=0.0),
+            degrees=exact_sum([each.degrees for each in some]),
+            liquid=exact_sum([each.liquid for each in some]),
+        )
+
+
+def combined(partials: Partials) -> list[Statistics]:
+    """The statistics of each part, from those of all sections, in any order.
+
+    Args:
+        partials: STATISTICS, shape (sections, parts); of several processes one after the other.
+    """
+    sections, parts = partials.shape
+    if not sections:
+        return [Statistics.joined([])] * parts
+    columns = partials.view(np.float64).reshape(sections, parts, NUMBERS)
+    lowest, highest = columns[..., 2].min(axis=0).tolist(), columns[..., 3].max(axis=0).tolist()
+    change, not_finite = columns[..., 4].max(axis=0).tolist(), columns[..., 5].sum(axis=0).tolist()
+    total, magnitude, degrees, liquid = (
+        list(map(exact_sum, of_sum.T.tolist())) if of_sum.any() else [0.0] * parts
+        for of_sum in (columns[..., column] for column in (0, 1, 6, 7))
+    )
+    return [
+        Statistics(total[n], magnitude[n], lowest[n], highest[n], int(not_finite[n]), change[n], degrees[n], liquid[n])
+        for n in range(parts)
+    ]
+
+
+def exact_sum(numbers: Sequence[float]) -> float:
+    """The sum, rounded once; not finite if a number is not."""
+    try:
+        return fsum(numbers)
+    except (OverflowError, ValueError):  # beyond float64, or infinities of both signs
+        with np.errstate(invalid="ignore", over="ignore"):
+            return float(np.sum(numbers))

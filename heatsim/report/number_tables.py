@@ -1,0 +1,185 @@
+"""The tables of a report: probes, energy balance, regions and contacts, coefficients."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.render.energy_balance import EnergyBalance
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
+from heatsim.storage import folder as run_folder
+from heatsim.storage.run_settings import RunSettings
+from heatsim.storage.run_tables import CONTACT, JOULE, REGION, SURFACE, WATT, RunTable, header
+from heatsim.temperature_units import KELVIN
+
+_Floats = NDArray[np.float64]
+
+_MOST_ROWS = 12
+_COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """A table with names in the first column and numbers, as texts, in the others.
+
+    Attributes:
+        title: above it.
+        headers: of all columns.
+        rows: of as many texts; the first is a name, which may be from the user.
+        remark: a sentence below it.
+    """
+
+    title: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    remark: str = ""
+
+
+def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
+    """First, last, lowest and highest value of each probe; those along a line have one row together.
+
+    Numbers that are no temperatures have their unit beside their name.
+    """
+    unit, once = settings.temperature_unit, len(probes.times) == 1
+    names: dict[str, list[_Floats]] = {}  # in the order of the file
+    of_temperature: dict[str, list[_Floats]] = {}
+    for (column, its_unit), values in probes.columns.items():
+        line = settings.line_of(column)
+        name = column if line is None else f"{line} ({settings.lines[line][1]} points)"
+        if its_unit == KELVIN.name:
+            of_temperature.setdefault(name, []).append(unit.of(values))
+            names[name] = of_temperature[name]
+        else:
+            names[header(name, its_unit)] = [values]
+    decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
+    numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}
+    texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}
+    texts |= _columns({name: numbers[name] for name in of_temperature}, decimals)
+    rows = [(name, *_joined(texts[name], once)) for name in names]
+    headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
+    return NumberTable(
+        f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
+    )
+
+
+def _numbers(curves: _Floats, once: bool) -> list[float]:
+    """The lowest and highest value of some curves [curves, rows] at the first row, at the last row, and in all rows."""
+    parts = (curves,) if once else (curves[:, 0], curves[:, -1], curves)
+    return [float(end) for part in parts for end in (part.min(), part.max())]
+
+
+def _columns(numbers: Mapping[str, Sequence[float]], decimals: int) -> dict[str, list[str]]:
+    """Rows of numbers as texts, all with equally many decimals."""
+    texts = iter(fixed((value for values in numbers.values() for value in values), decimals))
+    return {name: [next(texts) for _ in values] for name, values in numbers.items()}
+
+
+def _joined(texts: Sequence[str], once: bool) -> list[str]:
+    """The two ends at each moment as one text, such as ``347…349``; then the other texts."""
+    pairs = 1 if once else 2
+    moments = ["…".join(dict.fromkeys(texts[2 * pair : 2 * pair + 2])) for pair in range(pairs)]
+    return [*moments, *texts[2 * pairs :]]
+
+
+def balance_table(balance: EnergyBalance) -> NumberTable:
+    """The terms of an energy balance at its last row: the parts, which add up to the stored heat."""
+    terms = {_through(name): float(heat[-1]) for name, heat in balance.real().items()}
+    terms["stored, the sum"] = float(balance.stored[-1])
+    remarks = [balance.describe_residual()]
+    if balance.only_noise:
+        remarks.insert(0, f"All heats are within rounding, ±{balance.noise:.2g} J: no heat flows.")
+    elif balance.negligible():
+        remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
+    unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
+    time = format_time(float(balance.times[-1]), choose_unit(TIMES, float(balance.times[-1])))
+    return NumberTable(
+        f"Energy balance at {time}", ("heat into the body", unit.symbol), _amounts(terms, unit), " ".join(remarks)
+    )
+
+
+def _amounts(terms: Mapping[str, float], unit: Unit) -> list[tuple[str, str]]:
+    """Names and numbers in a unit, with equally many decimals, so that sums can be checked."""
+    values = [value / unit.size for value in terms.values()]
+    return list(zip(terms, fixed(values, decimals_of_heats(values)), strict=True))
+
+
+def _through(name: str) -> str:
+    return name if name == "sources" else f"through {name}"
+
+
+def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
+    """The heat flows of a steady state, each once; together they are the imbalance."""
+    turnover = 0.5 * sum(map(abs, flows.values()))
+    part = f" ({100.0 * imbalance / turnover:.2g} %)" if turnover > 0.0 else ""
+    shown = {name: heat for name, heat in flows.items() if heat}
+    unit = choose_unit(POWERS, max(map(abs, shown.values()), default=0.0))
+    rest = (f"imbalance, the sum{part}", f"{imbalance / unit.size:.2g}")
+    return NumberTable("Heat flows", ("into the body", unit.symbol), [*_amounts(shown, unit), rest])
+
+
+def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
+    """The heat of regions and the heat through contacts at the last row; None if the table has neither.
+
+    The heat through a contact is the sum of its flows at the rows, with linear flows between them.
+    """
+    if not len(energy.times):
+        return None
+    flows, heats = energy.of_parts(WATT), energy.of_parts(JOULE)
+    if not flows:
+        return None
+    for name, flow in flows.items():
+        if name not in heats:
+            heats[name] = np.array([np.trapezoid(flow, energy.times)])
+    last = {name: float(flow[-1]) for name, flow in flows.items() if np.isfinite(flow[-1])}
+    power = choose_unit(POWERS, max(map(abs, last.values()), default=0.0))
+    flow_texts = dict(_amounts(last, power))
+    if steady:
+        rows: list[tuple[str, ...]] = [(_part(name), flow_texts[name]) for name in last]
+        return NumberTable(_title(last), ("heat flow", power.symbol), rows)
+    ends = {name: float(heats[name][-1]) for name in flows}
+    unit = choose_unit(ENERGIES, max(map(abs, ends.values()), default=0.0))
+    heat_texts = dict(_amounts(ends, unit))
+    rows = [(_part(name), flow_texts.get(name, "–"), heat_texts[name]) for name in flows]
+    title = _title(flows)
+    contacts = any(name.startswith(CONTACT) for name in flows)
+    remark = "Heats through contacts are sums over the rows, with linear flows between them." if contacts else ""
+    return NumberTable(
+        title, ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})"), rows, remark
+    )
+
+
+def _title(names: Iterable[str]) -> str:
+    """The kinds of parts that some names have, such as "Regions and contacts"."""
+    titles = {REGION: "regions", CONTACT: "contacts", SURFACE: "surfaces towards void"}
+    *others, last = (title for kind, title in titles.items() if any(name.startswith(kind) for name in names))
+    return (", ".join(others) + " and " + last if others else last).capitalize()
+
+
+def _part(name: str) -> str:
+    if name.startswith(REGION):
+        return f"into {name.removeprefix(REGION)}"
+    if name.startswith(SURFACE):
+        return f"through the surface of {name.removeprefix(SURFACE)}"
+    return name
+
+
+def coefficient_table(coefficients: Sequence[Mapping[str, Any]]) -> NumberTable:
+    """The coefficients of Euler's method, one row for each length of a step."""
+    rows = []
+    for row in coefficients[:_MOST_ROWS]:
+        values = (row[name] for name in _COEFFICIENTS)
+        texts = (f"{value:.4f}" if value == 0.0 or value >= 1e-2 else f"{value:.1e}" for value in values)
+        rows.append((f"{row['dt']:.6g}", f"{row['steps']:,}", *texts))
+    return NumberTable(
+        "T' = c0·T + c1·T(x−) + c2·T(x+) + c3·T(y−) + c4·T(y+) + c5·T(z−) + c6·T(z+)",
+        ("dt (s)", "steps", *_COEFFICIENTS),
+        rows,
+        _mention_rest(len(coefficients), run_folder.SUMMARY),
+    )
+
+
+def _mention_rest(count: int, file: str, most: int = _MOST_ROWS) -> str:
+    return f"… and {count - most} more in {file}" if count > most else ""

@@ -1,0 +1,183 @@
+"""Conditions, sources and sizes of a scenario in words, for plans and pictures of the geometry."""
+
+from collections.abc import Callable, Sequence
+from math import dist
+from typing import assert_never
+
+from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.scenario import (
+    Beam,
+    Box,
+    Constant,
+    Convection,
+    Cylinder,
+    Face,
+    Flux,
+    Formula,
+    Insulated,
+    MaterialFormula,
+    Periodic,
+    Radiation,
+    Shape,
+    Source,
+    SpaceFormula,
+    Sphere,
+    Stl,
+    SurfaceFormula,
+    Table,
+    Temperature,
+    TimeFunction,
+)
+from heatsim.temperature_units import TemperatureUnit
+
+_LONGEST_FORMULA = 40  # characters
+
+Number = Callable[[float], str]
+
+
+def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> str:
+    """A condition: its type and its values.
+
+    Args:
+        condition: of a face, a patch or a surface.
+        unit: in which temperatures are shown.
+        end: of the run in s.
+    """
+
+    def temperature(value: TimeFunction) -> str:
+        return in_time(value, lambda kelvins: f"{unit.of(kelvins) + 0.0:.6g}", unit.symbol, end)
+
+    match condition:
+        case Temperature(value=value):
+            return f"temperature {temperature(value)}"
+        case Flux(value=value, power=power):
+            if value is not None:
+                return f"flux {in_time(value, _plain, 'W/m²', end)}"
+            return "flux" if power is None else f"flux {in_time(power, _plain, 'W', end)} in all"
+        case Convection(coefficient=coefficient, ambient=ambient, emissivity=emissivity, surroundings=surroundings):
+            words = f"convection {in_time(coefficient, _plain, 'W/(m² K)', end)} to {temperature(ambient)}"
+            if emissivity == Constant(0.0):
+                return words
+            words += f", emissivity {in_time(emissivity, _plain, '', end)}"
+            return words if surroundings == ambient else f"{words}, surroundings {temperature(surroundings)}"
+        case Radiation(emissivity=emissivity, ambient=ambient):
+            return f"radiation to {temperature(ambient)}, emissivity {in_time(emissivity, _plain, '', end)}"
+        case Insulated():
+            return "insulated"
+        case Periodic():
+            return "periodic"
+        case _:
+            assert_never(condition)
+
+
+def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> str:
+    """A value that may change: a number, the range of a table or formula until ``end`` (s), or a formula in space."""
+    match function:
+        case Constant(value=value):
+            return f"{number(value)} {unit}".rstrip().replace("-", "−")
+        case SpaceFormula(expression=expression) | SurfaceFormula(expression=expression):
+            return _short(expression.text)
+        case Formula(expression=expression) if not function.constant:
+            return f"{_range(function, number, unit, end)} ({_short(expression.text)})"
+        case Table(origin=origin) if not function.constant:
+            source = "a table" if origin is None else origin.file.path.name
+            return f"{_range(function, number, unit, end)} ({source})"
+        case _:
+            return _range(function, number, unit, end)
+
+
+def _range(function: TimeFunction, number: Number, unit: str, end: float) -> str:
+    ends = dict.fromkeys(number(value).replace("-", "−") for value in function.extremes(end))
+    return f"{'…'.join(ends)} {unit}".rstrip()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_FORMULA else f"{text[: _LONGEST_FORMULA - 1]}…"
+
+
+def _plain(value: float) -> str:
+    return f"{value + 0.0:.6g}"
+
+
+def source_in_words(source: Source, end: float) -> str:
+    """The power of a source, its place, and when it is on."""
+    if source.beam is not None:
+        words = _beam(source.beam)
+    else:
+        power = f"{source.power:.6g} W" if source.power is not None else density_in_words(source.power_density)
+        if source.distribution is not None:
+            power += f" spread as {_short(source.distribution.expression.text)}"
+        place = f'in region "{source.region}"' if source.region is not None else _place(source.shape)
+        words = f"{power} {place}"
+    if source.during is not None:
+        words += f", from {moment(source.during[0])} to {moment(source.during[1])}"
+    if source.scale != Constant(1.0):
+        words += f", times {in_time(source.scale, _plain, '', end)}"
+    return words
+
+
+def density_in_words(density: object) -> str:
+    """A power density: a number, a formula, or a table."""
+    if isinstance(density, float):
+        return f"{density:.6g} W/m³"
+    if isinstance(density, SpaceFormula | MaterialFormula):
+        return f"{_short(density.expression.text)} W/m³"
+    return "a table in the temperature of the cell"
+
+
+def _beam(beam: Beam) -> str:
+    words = f"beam of {beam.power:.6g} W on {beam.face}, {100.0 * beam.absorptivity:.4g} % absorbed, "
+    words += f"radius {length(beam.radius)}"
+    if beam.absorption_depth is not None:
+        words += f", absorption depth {length(beam.absorption_depth)}"
+    if len(beam.path) == 1 or beam.speed is None:
+        return f"{words}, at {point(beam.path[0])} from {moment(beam.start)}"
+    whole = sum(dist(one, other) for one, other in zip(beam.path, beam.path[1:], strict=False))
+    last = beam.start + whole / beam.speed
+    return f"{words}, {length(whole)} at {length(beam.speed)}/s from {moment(beam.start)} to {moment(last)}"
+
+
+def _place(shape: Shape | None) -> str:
+    match shape:
+        case None:
+            return "everywhere"
+        case Box(min=low, max=high):
+            return f"in a box from {point(low)} to {point(high)}"
+        case Sphere(centre=centre, radius=radius):
+            return f"in a sphere around {point(centre)} with radius {length(radius)}"
+        case Cylinder(from_=start, to=end, radius=radius):
+            return f"in a cylinder from {point(start)} to {point(end)} with radius {length(radius)}"
+        case Stl(file=file):
+            return f"in {file.path.name}"
+        case _:
+            assert_never(shape)
+
+
+def moment(time: float) -> str:
+    """A time in s in the unit that suits it."""
+    return format_time(time, choose_unit(TIMES, time) if time else TIMES[3])
+
+
+def length(metres: float) -> str:
+    """A length in the unit that suits it, such as ``"35 µm"``."""
+    unit = choose_unit(LENGTHS, metres)
+    return f"{metres / unit.size:.4g} {unit.symbol}"
+
+
+def area(square_metres: float) -> str:
+    """An area in m², cm² or mm²."""
+    for symbol, size in (("m²", 1.0), ("cm²", 1e-4)):
+        if square_metres >= 0.1 * size:
+            return f"{square_metres / size:.4g} {symbol}"
+    return f"{1e6 * square_metres:.4g} mm²"
+
+
+def point(coordinates: Sequence[float]) -> str:
+    """A point in mm."""
+    return f"({', '.join(f'{1e3 * coordinate:.4g}' for coordinate in coordinates)}) mm"
+
+
+def sizes(lengths: Sequence[float]) -> str:
+    """Lengths along the axes in one unit, such as ``"10 × 10 × 0.25 mm"``."""
+    unit = choose_unit(LENGTHS, max(lengths))
+    return f"{' × '.join(f'{each / unit.size:.4g}' for each in lengths)} {unit.symbol}"

@@ -1,0 +1,171 @@
+"""The lines of a plan on what the scenario describes: materials, regions, surfaces, conditions, sources, probes."""
+
+from collections.abc import Iterator, Sequence
+
+from heatsim.grid import AXES, FACES
+from heatsim.physics.division import Division
+from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.survey import Survey, survey
+from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
+from heatsim.scenario import VOID, Probe, Region, Scenario
+
+_LAID = 1.0 - 1e-6  # of a layer's area: less means that some of it lies over void
+
+
+def describe_model(problem: HeatProblem) -> list[str]:
+    """Everything that the scenario describes, a line each."""
+    scenario = problem.scenario
+    return [
+        *_initial(scenario),
+        *_materials(problem),
+        *_regions(problem),
+        *_contacts(problem),
+        *_layers(problem),
+        *_conditions(problem),
+        *_sources(scenario),
+        *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
+    ]
+
+
+def _initial(scenario: Scenario) -> Iterator[str]:
+    """The initial temperature where it is one number."""
+    if not scenario.steady and isinstance(scenario.initial.temperature, float):
+        yield f"initial      {scenario.output.temperature_unit.text(scenario.initial.temperature)}"
+
+
+def _materials(problem: HeatProblem) -> Iterator[str]:
+    """Each material with its properties and cells; void."""
+    for material in survey(problem.scenario, problem.materials.palette, problem.reference):
+        yield from _material(problem, material)
+    if problem.scenario.uses_void:
+        yield f"void         {problem.materials.cells_of('void'):,} cells"
+
+
+def _material(problem: HeatProblem, material: Survey) -> Iterator[str]:
+    kx, ky, kz = material.conductivity
+    k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
+    unit = problem.scenario.output.temperature_unit
+    at = "" if material.at is None else f" at {unit.text(material.at)}"
+    yield (
+        f"material     {material.name}: {problem.materials.cells_of(material.name):,} cells; k = {k} W/(m K), "
+        f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"
+    )
+    if material.enthalpy is not None:
+        low, high = material.enthalpy.followed
+        least, most = material.enthalpy.conductivity_range
+        least_cp, most_cp = material.enthalpy.specific_heat_range
+        yield (
+            f"             followed from {unit.of(low):.6g} to {unit.text(high)}: "
+            f"k = {least:.6g} … {most:.6g} W/(m K), cp = {least_cp:.6g} … {most_cp:.6g} J/(kg K)"
+        )
+
+
+def _regions(problem: HeatProblem) -> Iterator[str]:
+    """Each region with its cells, and its size as drawn and as painted; a hint where both differ much."""
+    if problem.parts is None:
+        return
+    found = {size.region: size for size in painted_sizes(problem.scenario)}
+    for region, cells in zip(problem.scenario.regions, problem.parts.region_cells, strict=True):
+        line = f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}{_axes(region)}"
+        size = found.get(region.name)
+        if size is None:
+            yield line
+            continue
+        drawn, painted, counts = sizes(size.drawn), sizes(size.painted), " × ".join(map(str, size.cells))
+        both = f"painted as drawn, {drawn}" if painted == drawn else f"drawn {drawn}, painted {painted}"
+        yield f"{line}; {both}: {counts} cells"
+    yield from _hints(list(found.values()))
+
+
+def _axes(region: Region) -> str:
+    """Along which axes of the domain those of a region's material lie, if it turns them."""
+    return "" if region.axes is None else f"; its x, y, z lie along {', '.join(region.axes)}"
+
+
+def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:
+    """Hints about regions whose cells differ much from the drawing, or that have one cell across."""
+    for size in found:
+        off = size.part_off(size.worst)
+        if abs(off) > MOST_OFF:
+            kind = "thick" if off > 0.0 else "thin"
+            yield (
+                f"hint         {size.region}: {100.0 * abs(off):.0f} % too {kind} along {AXES[size.worst]}; choose "
+                "domain.cells so that its borders lie between cells"
+            )
+    for axis in range(3):
+        thin = [size.region for size in found if axis in size.thin_axes]
+        if thin:
+            yield (
+                f"hint         1 cell along {AXES[axis]}: {', '.join(thin)}; 2 cells or more show temperatures across"
+            )
+
+
+def _contacts(problem: HeatProblem) -> Iterator[str]:
+    """Each contact with its smooth area; the smooth areas towards void."""
+    materials, division = problem.materials, Division.of(problem.scenario)
+    of_contacts = dict.fromkeys(range(len(problem.scenario.contacts)), 0.0)
+    for pair, touching in materials.surface_areas.items():
+        void = [place for place in pair if division.kinds[place][0] == VOID]
+        if void:
+            (place,) = pair - set(void)
+            material, region = division.kinds[place]
+            name = f'{material}, region "{region}",' if region else material
+            yield f"surface      {name} towards void: {area(touching)}"
+        elif pair in division.contacts:
+            of_contacts[division.contacts[pair]] += touching
+    for number, contact in enumerate(problem.scenario.contacts):
+        between = " and ".join(contact.between)
+        yield f"contact      {between}: {area(of_contacts[number])}, {contact.resistance:.6g} m² K/W"
+
+
+def _layers(problem: HeatProblem) -> Iterator[str]:
+    """Each layer with its area; what lies over void is left out."""
+    scenario = problem.scenario
+    for number, layer in enumerate(scenario.layers):
+        (u_low, v_low), (u_high, v_high) = layer.plane.corners(scenario.grid)
+        whole, laid = (u_high - u_low) * (v_high - v_low), problem.materials.layering.areas[number]
+        over_void = f" of {area(whole)}, the rest lies over void" if laid < whole * _LAID else ""
+        yield (
+            f"layer        {layer.name}: {length(layer.thickness)} of {layer.material} at {layer.plane.axis} = "
+            f"{1e3 * layer.plane.at:.6g} mm; {area(laid)}{over_void}"
+        )
+
+
+def _conditions(problem: HeatProblem) -> Iterator[str]:
+    """The conditions of all faces, equal ones together; of patches, of surfaces towards void."""
+    scenario = problem.scenario
+    unit, end = scenario.output.temperature_unit, scenario.time.end
+    alike: dict[str, list[str]] = {}
+    for face in FACES:
+        alike.setdefault(condition_in_words(scenario.boundaries.face(face), unit, end), []).append(face)
+    for words, faces in alike.items():
+        yield f"face         {', '.join(faces)}: {words}"
+    for patch in scenario.patches:
+        on_grid = patch.area_on_grid(scenario.grid)
+        yield (
+            f"patch        {patch.name}: {condition_in_words(patch.condition, unit, end)}; {area(patch.area)} on "
+            f"{patch.face}, {area(on_grid)} on the grid"
+        )
+    for surface in scenario.surfaces:
+        yield f'surface      region "{surface.of}" towards void: {condition_in_words(surface.condition, unit, end)}'
+    if scenario.uses_void:
+        others = "other surfaces" if scenario.surfaces else "surfaces"
+        yield f"surface      {others} towards void: {condition_in_words(scenario.boundaries.void, unit, end)}"
+
+
+def _sources(scenario: Scenario) -> Iterator[str]:
+    for source in scenario.sources:
+        yield f"source       {source.name}: {source_in_words(source, scenario.time.end)}"
+
+
+def _probe(probe: Probe, scenario: Scenario) -> str:
+    if probe.line is not None:
+        start, end = probe.points[0], probe.points[-1]
+        return f"{len(probe.points)} points from {point(start)} to {point(end)}"
+    if probe.point is not None:
+        return f"at {point(probe.point)}"
+    of = "the whole body" if probe.region is None else f'region "{probe.region}"'
+    unit = scenario.output.temperature_unit
+    above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
+    return f"{probe.statistic}{above} of {of}"

@@ -1,8 +1,8 @@
 """Base class of observers that write a CSV table.
 
 The layout of a table is a number in the checkpoint, so that a run that an older heatsim began goes on as it began:
-layout 1 has no units in its headers and no heat flows, 2 no heats through the surfaces of regions; 3 is the layout of new
-runs.
+layout 1 has no units in its headers and no heat flows, 2 no heats through the surfaces of regions; 3 is the layout of
+new runs.
 """
 
 from collections.abc import Sequence

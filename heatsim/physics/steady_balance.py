@@ -177,7 +177,7 @@ class SteadyBalance:
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
         surfaces = [(surface, T) for surface, T in pairs if isinstance(surface, SteadySurface)]
         of_cells = next((T for surface, T in pairs if isinstance(surface, CellExchange)), None)
-        parts = [self._heat(surface, T) for surface, T in surfaces]
+        parts = [self._heat(*pair) for pair in surfaces]
         # All sums are fetched from a GPU at once.
         sums = self.xp.stack([part for _, _, part in parts]).tolist() if parts else []
         for (surface, _), (offset, factor, _), total in zip(surfaces, parts, sums, strict=True):
@@ -189,8 +189,7 @@ class SteadyBalance:
             elif owner in of_regions:
                 of_regions[owner] += heat
         names = (patch.name for patch in scenario.patches)
-        void = faces.pop(VOID)
-        regions = tuple(of_regions.values())
+        void, regions = faces.pop(VOID), tuple(of_regions.values())
         of_patches = dict(zip(names, patches.values(), strict=True))
         return Flows(self._source_powers(of_cells), faces, of_patches, void, regions)
 

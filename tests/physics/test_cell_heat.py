@@ -143,7 +143,7 @@ def test_light_passes_gaps_between_bodies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
 def test_a_beam_on_a_curved_surface_brings_its_power(method: str, tmp_path: Path) -> None:
-    """The spot lies inside the outline of the ball, so all of it is absorbed; meanwhile the surface loses heat to air."""
+    """The spot lies inside the outline of the ball, so all of it is absorbed. The surface loses heat to air."""
     beam = 'face = "x_max", power = 8.0, absorptivity = 0.5, radius = 1.5e-3, path = [[0.0, 0.0]]'
     beam = f"[[sources]]\nbeam = {{ {beam} }}\n"
     _, rows = run(BALL + beam, tmp_path, method, end=2.0)

@@ -66,7 +66,17 @@ PLAN = (
     *("faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Cells that sources heat one by one (class HeatTables): the first of each row, their places along x, their types.
-    *("heated_rows", "heated_x", "heated_type", "heated_first", "heated_numbers", "heated_weights", "heated_spots"),
+    # And whether the cells of a row are neighbours with equal amounts, without beams.
+    *(
+        "heated_rows",
+        "heated_alike",
+        "heated_x",
+        "heated_type",
+        "heated_first",
+        "heated_numbers",
+        "heated_weights",
+        "heated_spots",
+    ),
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
     # Whether beams fall on surfaces towards void, and the sums of their heat.
     *("lit", "lit_sums"),

@@ -6,8 +6,9 @@ import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, row_number, state
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
-from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
-from heatsim.kernels.cpu.rows import compiled
+from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.kernels.cpu.surface_rises import SURFACES
 
 
 @compiled
@@ -19,12 +20,57 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
     if plan.heat_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
         end_owned = first_owned
     for row in range(rows.size):
-        for cell in range(starts[first_row + row], starts[first_row + row + 1]):
+        begin, end = np.int64(starts[first_row + row]), np.int64(starts[first_row + row + 1])
+        if ints_at(plan.heated_alike)[first_row + row]:
+            enters = first_owned <= row < end_owned
+            for first in range(begin, end, SURFACES):
+                count = end - first if end - first < SURFACES else SURFACES
+                at = row * plan.stride + ints_at(plan.heated_x)[first]
+                _add_alike(plan, step, T, (first, count), rows.here + at, plan.sums + at, enters)
+            continue
+        for cell in range(begin, end):
             at = row * plan.stride + ints_at(plan.heated_x)[cell]
             heat = _heat(plan, step, T, cell, T[rows.here + at])
             T[plan.sums + at] += heat
             if first_owned <= row < end_owned:
                 doubles_at(plan.heat_sums)[cell] += factor * np.float64(heat)
+
+
+@compiled
+def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, enters: bool) -> None:
+    """The same for neighbours along x with equal amounts and no beams; ``cells``: the first, and their number."""
+    first, n = cells
+    count, cell = np.uint64(n), longs_at(plan.heated_first)[first]
+    each = longs_at(plan.heated_first)[first + 1] - cell
+    heat, zero, total = np.uint64(plan.surfaces), T[here] - T[here], np.uint64(sums)
+    amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
+    whole_vectors()
+    for j in range(count):
+        put(T, heat + j, zero)
+    for entry in range(each):
+        number, weights = np.int64(ints_at(plan.heated_numbers)[cell + entry]), reals_at(plan.heated_weights, T)
+        amount, table, weights = amounts[number], np.int64(ints_at(plan.heated_table_of)[number]), behind(weights, cell)
+        if table >= 0:
+            for j in range(n):
+                degrees = T[here + j]
+                if plan.potentials > 0:
+                    degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[first + j]), degrees)
+                T[plan.surfaces + j] += weights[j * each + entry] * amount * _density(plan, T, table, degrees)
+        elif each == 1:
+            for j in range(count):
+                put(T, heat + j, get(T, heat + j) + constant(weights, j) * amount)
+        else:
+            for j in range(n):
+                T[plan.surfaces + j] += weights[j * each + entry] * amount
+    for j in range(count):
+        put(T, total + j, get(T, total + j) + get(T, heat + j))
+    if enters:
+        factor, ledger = (
+            np.float64(reals_at(plan.factors, T)[step * plan.factors_stride]),
+            behind(doubles_at(plan.heat_sums), first),
+        )
+        for j in range(n):
+            ledger[j] += factor * np.float64(T[plan.surfaces + j])
 
 
 @compiled

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
@@ -135,9 +136,26 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     rows = np.bincount(heated.cells // nx, minlength=nz * ny)
     types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
     values = {"heated_rows": np.concatenate(([0], np.cumsum(rows))).astype(np.int32)}
+    values |= {"heated_alike": _alike(heated, rows, nx)}
     values |= {"heated_x": (heated.cells % nx).astype(np.int32), "heated_type": np.ascontiguousarray(types)}
     values |= {f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"}
     return values | {"amount_count": len(heated.table_of)}
+
+
+def _alike(heated: HeatTables, rows: NDArray[np.intp], nx: int) -> NDArray[np.int32]:
+    """For each row 1 if its heated cells are neighbours that have the same amounts and no beams, else 0."""
+    row, counts = heated.cells // nx, np.diff(heated.first)
+    beams = heated.numbers >= len(heated.table_of)
+    differs = np.append(np.diff(heated.cells) != 1, False) | np.append(counts[1:] != counts[:-1], False)
+    # Entry n of a cell against entry n of the next one, which has as many.
+    owners = np.repeat(np.arange(len(counts)), counts)
+    following = np.minimum(np.arange(len(heated.numbers)) + counts[owners], len(heated.numbers) - 1)
+    others = (heated.numbers != heated.numbers[following]) & ~differs[owners]
+    differs[owners[others]] = True
+    # The last cell of a row has no next one.
+    differs &= np.append(row[1:] == row[:-1], False)
+    differs[owners[beams]] = True
+    return np.where((np.bincount(row, differs, len(rows)) == 0.0) & (rows > 0), 1, 0).astype(np.int32)
 
 
 def _face_shape(shape: Shape, face: int) -> tuple[int, int]:

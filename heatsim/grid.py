@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 AXES = ("x", "y", "z")
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
-# Most groups of planes of a grid.
-_MOST_GROUPS = 256
+# Most groups of planes of a grid, and most of a grid where they have few cells.
+_MOST_GROUPS = 4096
+_MOST_SMALL_GROUPS = 16
+_FEW_CELLS = 4096
 
 
 @dataclass(frozen=True)
@@ -28,10 +30,11 @@ class PlaneGroups:
     size: int
 
     @classmethod
-    def of(cls, planes: int) -> "PlaneGroups":
-        """The groups of a whole grid with this number of planes."""
+    def of(cls, shape: tuple[int, int, int]) -> "PlaneGroups":
+        """The groups of a whole grid; ``shape``: (nz, ny, nx)."""
+        planes, ny, nx = shape
         size = 2
-        while size * _MOST_GROUPS < planes:
+        while size * _MOST_GROUPS < planes or (size * _MOST_SMALL_GROUPS < planes and size * ny * nx < _FEW_CELLS):
             size *= 2
         return cls(size)
 
@@ -81,7 +84,7 @@ class Grid:
     @property
     def groups(self) -> PlaneGroups:
         """The groups of planes for sums, if this is the whole grid."""
-        return PlaneGroups.of(self.shape[0])
+        return PlaneGroups.of(self.shape)
 
     @property
     def cell_volume(self) -> float:

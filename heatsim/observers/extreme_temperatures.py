@@ -37,11 +37,11 @@ class ExtremeTemperatures(Observer):
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
-        coldest, hottest = int(np.argmin(low)), int(np.argmax(high))
+        coldest, hottest = min(range(len(low)), key=low.__getitem__), max(range(len(high)), key=high.__getitem__)
         if state.lowest is None or low[coldest] < state.lowest.temperature:
-            state.lowest = self._record_of(state, coldest, float(low[coldest]), highest=False)
+            state.lowest = self._record_of(state, coldest, low[coldest], highest=False)
         if self._follows_highest and (state.highest is None or high[hottest] > state.highest.temperature):
-            state.highest = self._record_of(state, hottest, float(high[hottest]), highest=True)
+            state.highest = self._record_of(state, hottest, high[hottest], highest=True)
         materials = state.problem.materials
         for cell_type, ends in enumerate(self._ends):
             if ends is None:
@@ -53,7 +53,7 @@ class ExtremeTemperatures(Observer):
             ):
                 before = state.beyond.get((name, side))
                 if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
-                    state.beyond[name, side] = Record(float(found), state.time)
+                    state.beyond[name, side] = Record(found, state.time)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""

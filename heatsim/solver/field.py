@@ -38,21 +38,22 @@ class Points:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
-        self._places = (x, y, z)
+        self._places = (z, y, x)
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; one gather on the device."""
+        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once."""
         field = self._field
-        if field.thermometer is not None:
-            return field.cells(*self._places)
         if field.device.backend == "cpu":
             self.found = field.deviation.reshape(-1)[self.cells]
         elif self.found is None:
-            (self.found,) = gather(field.device, [(field.deviation, self.cells)])
+            Field.gather_points([field])
         assert self.found is not None
-        return self.found.reshape(self._shape).astype(np.float64) + field.reference
+        values = self.found.reshape(self._shape)
+        if field.point_thermometer is not None:
+            values = field.point_thermometer(values, self._places)
+        return values.astype(np.float64) + field.reference
 
 
 class Field:
@@ -68,6 +69,7 @@ class Field:
         deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
+        point_thermometer: the same for values on the host.
         groups: the groups of planes in which sums are formed.
         division: the parts of the cells, whose statistics are found separately.
         labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
@@ -80,10 +82,12 @@ class Field:
         self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
+        self.point_thermometer: Thermometer | None = None
         self.groups = grid.groups
         self.division: Division = WHOLE
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
+        self._joined: Statistics | None = None
         self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
@@ -112,7 +116,7 @@ class Field:
 
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
-        self._statistics = None
+        self._statistics = self._joined = None
         self._firsts = {}
         for points in self._points:
             points.found = None
@@ -177,7 +181,9 @@ class Field:
 
     def statistics(self) -> Statistics:
         """Sums, extremes and number of non-finite values of the whole buffer, from one pass; void is included."""
-        return Statistics.joined(self.statistics_by_part())
+        if self._joined is None:
+            self._joined = Statistics.joined(self.statistics_by_part())
+        return self._joined
 
     def largest_change(self, before: Any) -> float:
         """The largest magnitude in K of the change since the buffer held ``before``, a device array like it."""
@@ -232,13 +238,12 @@ class Field:
             cells = first_of_each(device, deviations + deviations, ends)
             for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
                 field._firsts = {False: lowest, True: highest}
-            wanted = [(field, points) for field in fields for points in field._points]
-            values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
-            for (_, points), its_values in zip(wanted, values, strict=True):
-                points.found = its_values
+            Field.gather_points(fields)
 
-    def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Temperatures in K of the cells at three index arrays of equal shape; one gather on the device."""
-        xp = self.device.xp
-        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
-        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference
+    @staticmethod
+    def gather_points(fields: Sequence["Field"]) -> None:
+        """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
+        wanted = [(field, points) for field in fields for points in field._points]
+        values = gather(fields[0].device, [(field.deviation, points.cells) for field, points in wanted])
+        for (_, points), its_values in zip(wanted, values, strict=True):
+            points.found = its_values

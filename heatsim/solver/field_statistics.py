@@ -6,11 +6,11 @@ numbers here follow from these.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import nan
+from functools import partial
+from math import inf, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.find import Labelled, first_of_each
 from heatsim.kernels.reductions.statistics import Statistics, exact_sum
@@ -20,8 +20,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import region_number
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.field import Extremes, Field
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +32,8 @@ class _Found:
     """
 
     by_part: list[Statistics]
-    lowest: Array
-    highest: Array
+    lowest: list[float]
+    highest: list[float]
 
 
 class FieldStatistics:
@@ -57,9 +55,11 @@ class FieldStatistics:
         field.divide(self._parts.labels, self._parts.division)
         self._capacities = problem.materials.cell_heat_capacity[self._parts.cell_types].tolist()
         void = problem.materials.void
-        self._conducts = self._parts.cell_types != (-1 if void is None else void)
+        self._cell_types: list[int] = self._parts.cell_types.tolist()
+        self._conducts = [cell_type != void for cell_type in self._cell_types]
         self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
         self._known: _Found | None = None
+        self._regions: dict[str | None, list[int]] = {}
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
@@ -99,16 +99,17 @@ class FieldStatistics:
         by_part, palette = self._with_degrees(), dict(self._problem.scenario.palette)
         materials = [self._materials.palette[cell_type.material].name for cell_type in self._materials.types]
         melts = [(material := palette[name]) is not None and material.solidus is not None for name in materials]
-        parts = [part for part in self._of_region(region) if melts[self._parts.cell_types[part]]]
+        parts = [part for part in self._of_region(region) if melts[self._cell_types[part]]]
         count = int(self._parts.counts[parts].sum())
         return exact_sum([by_part[part].liquid for part in parts]) / count if count else nan
 
-    def temperatures_of_types(self) -> tuple[Array, Array]:
+    def temperatures_of_types(self) -> tuple[list[float], list[float]]:
         """The lowest and the highest temperature in K for each cell type; inf and −inf for void."""
-        count, found = len(self._materials.types), self._found()
-        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
-        np.minimum.at(lowest, self._parts.cell_types, found.lowest + self._field.reference)
-        np.maximum.at(highest, self._parts.cell_types, found.highest + self._field.reference)
+        count, found, reference = len(self._materials.types), self._found(), self._field.reference
+        lowest, highest = [inf] * count, [-inf] * count
+        for cell_type, low, high in zip(self._cell_types, found.lowest, found.highest, strict=True):
+            lowest[cell_type] = min(lowest[cell_type], low + reference)
+            highest[cell_type] = max(highest[cell_type], high + reference)
         return lowest, highest
 
     def first_cell(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
@@ -120,37 +121,42 @@ class FieldStatistics:
 
     def type_of(self, cell: tuple[int, int, int]) -> int:
         """The type of a cell (x, y, z)."""
-        return 0 if self._materials.uniform else int(self._cells[cell[::-1]] & CELL_TYPE)
+        return self._materials.type_at(*cell)
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""
         by_part = self._field.statistics_by_part()
         if self._known is None or self._known.by_part is not by_part:
-            lowest, highest = (np.array([getattr(one, name) for one in by_part]) for name in ("lowest", "highest"))
-            with np.errstate(invalid="ignore"):
-                low, high = (
-                    np.where(np.isfinite(values), self._thermometer(values, self._parts.cell_types), values)
-                    if self._materials.varies
-                    else values
-                    for values in (lowest, highest)
-                )
-            low, high = np.where(self._conducts, low, np.inf), np.where(self._conducts, high, -np.inf)
-            self._known = _Found(by_part, low, high)
+            parts = list(zip(by_part, self._conducts, strict=True))
+            lowest = [one.lowest if conducts else inf for one, conducts in parts]
+            highest = [one.highest if conducts else -inf for one, conducts in parts]
+            if self._materials.varies:
+                lowest, highest = self._temperatures(lowest), self._temperatures(highest)
+            self._known = _Found(by_part, lowest, highest)
         return self._known
+
+    def _temperatures(self, contents: list[float]) -> list[float]:
+        """T − T_ref in K from one content for each part; the same where a content is not finite."""
+        values = np.array(contents)
+        found: list[float] = np.where(
+            np.isfinite(values), self._thermometer(values, self._parts.cell_types), values
+        ).tolist()
+        return found
 
     def _of_region(self, region: str | None) -> list[int]:
         """The parts of a region, or of the whole body, without void."""
-        chosen = self._conducts
-        if region is not None:
-            chosen = chosen & (self._parts.owners == region_number(region, self._problem.scenario))
-        return np.flatnonzero(chosen).tolist()
+        if region not in self._regions:
+            chosen = np.array(self._conducts)
+            if region is not None:
+                chosen &= self._parts.owners == region_number(region, self._problem.scenario)
+            self._regions[region] = np.flatnonzero(chosen).tolist()
+        return self._regions[region]
 
     def _extremes(self, parts: Sequence[int]) -> Extremes:
         """The lowest and highest T − T_ref in K of some parts."""
         found = self._found()
-        return Extremes(
-            float(found.lowest[parts].min(initial=np.inf)), float(found.highest[parts].max(initial=-np.inf))
-        )
+        lowest = min((found.lowest[part] for part in parts), default=inf)
+        return Extremes(lowest, max((found.highest[part] for part in parts), default=-inf))
 
     def _with_degrees(self) -> list[Statistics]:
         """Statistics with sums of temperatures and liquid parts; from a second pass unless observers ask for them."""
@@ -169,11 +175,16 @@ class FieldStatistics:
         return first_of_each(field.device, [field.deviation], [value], among)[0]
 
 
-def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:
-    """The thermometer of a field; None if no material varies. Arguments as for :class:`FieldStatistics`."""
+def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:
+    """Give a field its thermometers if a material varies. Arguments as for :class:`FieldStatistics`."""
     materials = problem.materials
-    if not materials.varies:
-        return None
-    return Thermometer(
-        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & CELL_TYPE
-    )
+    if materials.varies:
+        field.thermometer, field.point_thermometer = (
+            Thermometer(xp, materials.enthalpies, partial(_types_at, None if materials.uniform else of_cells))
+            for xp, of_cells in ((field.device.xp, cells), (np, materials.cells))
+        )
+
+
+def _types_at(cells: Any, place: Any) -> Any:
+    """The types of the cells at an index of the field; 0 if there is one type."""
+    return 0 if cells is None else cells[place] & CELL_TYPE

@@ -231,7 +231,7 @@ class CudaStageKernels(StageKernels):
         problem, device = self._problem, self._field.device
         (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
-            *(device.block_memory(), self._rates.rate_variant),
+            *(device.room(), self._rates.rate_variant),
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
         return compile_kernel(build, problem.grid, len(problem.materials.heated)), launches

@@ -84,23 +84,24 @@ class SurfaceSums:
     def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any) -> None:
         self._patch_count, self._surface_count = len(problem.scenario.patches), len(problem.scenario.surfaces)
         self._surfaces: list[_Surface] = []
-        self._bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
+        bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
         for name, face, place, starts, types, owners in _surfaces(problem, layout):
             pairs, numbers = np.unique(np.stack([types, owners]), axis=1, return_inverse=True)
             labels[place] = numbers.reshape(-1)
             # Between the sums of two surfaces there may be a gap of zeros, which is a section too.
-            first = sum(map(len, self._bounds))
-            self._bounds.append(place.start + starts)
+            first = sum(map(len, bounds))
+            bounds.append(place.start + starts)
             sections = slice(first, first + len(starts) - 1)
             capacities = problem.materials.cell_heat_capacity[pairs[0]].tolist()
             self._surfaces.append(_Surface(name, face, sections, capacities, pairs[1].tolist()))
+        self._bounds = np.concatenate(bounds)
         parts = max((len(surface.capacities) for surface in self._surfaces), default=1)
         self.division = WHOLE if parts == 1 else Division(parts)
         self._labels = None if parts == 1 else xp.asarray(labels.astype(np.uint8 if parts <= 256 else np.uint16))
 
     def sections(self, values: Any) -> Sections:
         """The sections of all sums; ``values``: the array of the layout."""
-        return Sections(values, np.concatenate(self._bounds), self._labels)
+        return Sections(values, self._bounds, self._labels)
 
     def heats(self, found: Sequence[Partials]) -> Heats:
         """The heats in J.

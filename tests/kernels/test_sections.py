@@ -41,7 +41,7 @@ def in_pieces(
     where: Device, values: NDArray[Any], labels: NDArray[Any] | None, division: Division, pieces: int
 ) -> Partials:
     """STATISTICS of a field of which each piece, cut between groups of planes, is a separate array."""
-    groups = PlaneGroups.of(len(values))
+    groups = PlaneGroups.of((len(values), *SHAPE[1:]))
     starts = groups.starts(len(values))
     cuts = starts[[len(starts[:-1]) * piece // pieces for piece in range(pieces)]].tolist()
     found = []
@@ -54,16 +54,17 @@ def in_pieces(
 
 
 def test_groups_follow_from_the_whole_grid() -> None:
-    for planes in (1, 2, 3, 16, 512, 513, 768, 1024, 100_000):
-        groups = PlaneGroups.of(planes)
+    for planes, cells in ((1, 1), (2, 9), (3, 9), (16, 1), (120, 42), (513, 2**18), (100_000, 1), (100_000, 2**18)):
+        groups = PlaneGroups.of((planes, 1, cells))
         starts = groups.starts(planes)
         assert starts[0] == 0
         assert starts[-1] == planes
         assert groups.size % 2 == 0
         assert (np.diff(starts[:-1]) == groups.size).all()
         assert 0 < starts[-1] - starts[-2] <= groups.size
-        assert len(starts) - 1 <= 256
-    assert PlaneGroups.of(512).size == 2
+        assert min(planes // 2, 8) <= len(starts) - 1 <= 4096
+    assert PlaneGroups.of((512, 512, 512)).size == 2
+    assert PlaneGroups.of((120, 1, 42)).size == 8
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -73,7 +74,7 @@ def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labell
     labels = np.random.default_rng(6).integers(0, 5, SHAPE).astype(np.uint8) if labelled else None
     division = Division(5) if labelled else WHOLE
     whole = in_pieces(where, values, labels, division, 1)
-    assert len(whole) == 19
+    assert len(whole) == 10
     for pieces in PIECES:
         assert combined(in_pieces(where, values, labels, division, pieces)) == combined(whole)
 

@@ -40,10 +40,11 @@ class HeatedKernel(CudaKernel):
         sweep: int,
         ledger: NDArray[Any],
         first_stage: int = 0,
+        steps: int = 1,
     ) -> None:
         """Queue a step; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
         self.heating((self.cells,), T, T_new, coefficients, sweep, ledger)
-        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage)
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage, steps)
 
 
 def heating_build(build: Build) -> Build:

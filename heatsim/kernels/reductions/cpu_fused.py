@@ -9,14 +9,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from heatsim.kernels.reductions.statistics import (
+    CHANGE,
+    DEGREES,
+    HIGHEST,
+    LIQUID,
+    LOWEST,
+    MAGNITUDE,
+    NOT_FINITE,
+    NUMBERS,
+)
 from heatsim.numba_cache import kept
 
 LANES = 16
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 inlined: Any = njit(forceinline=True, **_OPTIONS)
 
-# Columns of ``found``: the fields of STATISTICS.
-TOTAL, MAGNITUDE, LOWEST, HIGHEST, CHANGE, NOT_FINITE, DEGREES, LIQUID = range(8)
 # Columns of ``tables``: struct Part of fused.cu.
 PER_KELVIN, FIRST, LAST, BASE, SOLIDUS, MELTING = range(6)
 
@@ -35,7 +43,7 @@ def _add(value: Any, room: Any, part: Any, lane: Any) -> None:
 @inlined
 def _fold(room: Any, seen: Any, part: Any, found: Any) -> None:
     """Combine the lanes of a part, if it has values."""
-    for column in range(8):
+    for column in range(NUMBERS):
         found[column] = 0.0
     found[LOWEST], found[HIGHEST] = np.inf, -np.inf
     if seen:
@@ -64,7 +72,7 @@ def look(
         bounds: the first value of each section, and the end of the last one.
         room: float64, shape (parts, 4, LANES).
         seen: room, one byte for each part.
-        found: gets STATISTICS as numbers, shape (sections, parts, 8).
+        found: gets STATISTICS as numbers, shape (sections, parts, NUMBERS).
         first: the first section.
         end: one after the last section.
     """

@@ -31,6 +31,8 @@ LABELLED = 16  # values of a thread, where there are labels
 _CHUNK_BYTES = THREADS * 16 * LOADS * ROUNDS
 _WINDOW = 64  # parts of a block; those beyond have blocks of their own
 
+_LIGHTER = 16  # times less work is a cell here than in a step: threads pay for more cells
+
 # struct Section of fused.cu.
 SECTION = np.dtype([(name, np.uint64) for name in ("values", "before", "labels", "count")])
 # struct Part of fused.cu.
@@ -220,5 +222,5 @@ def _on_cpu(array: Sections, division: Division) -> Partials:
         if array.before is not None:
             cpu_fused.find_changes(values, array.before.reshape(-1), array.bounds, found, first, end)
 
-    share_rows(work, array.count, values.size)
+    share_rows(work, array.count, values.size // _LIGHTER)
     return found.view(STATISTICS)[..., 0]

@@ -5,9 +5,8 @@ does not depend on how the sections are spread over processes, as long as all of
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +20,13 @@ STATISTICS = np.dtype(
 )
 
 NUMBERS = 8  # in STATISTICS
+TOTAL, MAGNITUDE, LOWEST, HIGHEST, CHANGE, NOT_FINITE, DEGREES, LIQUID = range(NUMBERS)
 
 # STATISTICS of sections, shape (sections, parts).
 Partials = NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Statistics:
+class Statistics(NamedTuple):
     """Statistics of values.
 
     Attributes:
@@ -53,6 +52,8 @@ class Statistics:
     @classmethod
     def joined(cls, some: "Sequence[Statistics]") -> "Statistics":
         """The statistics of the values of several."""
+        if len(some) == 1:
+            return some[0]
         return cls(
             total=exact_sum([each.total for each in some]),
             absolute_total=exact_sum([each.absolute_total for each in some]),
@@ -74,12 +75,13 @@ def combined(partials: Partials) -> list[Statistics]:
     sections, parts = partials.shape
     if not sections:
         return [Statistics.joined([])] * parts
-    columns = partials.view(np.float64).reshape(sections, parts, NUMBERS)
-    lowest, highest = columns[..., 2].min(axis=0).tolist(), columns[..., 3].max(axis=0).tolist()
-    change, not_finite = columns[..., 4].max(axis=0).tolist(), columns[..., 5].sum(axis=0).tolist()
-    total, magnitude, degrees, liquid = (
-        list(map(exact_sum, of_sum.T.tolist())) if of_sum.any() else [0.0] * parts
-        for of_sum in (columns[..., column] for column in (0, 1, 6, 7))
+    columns = np.ascontiguousarray(partials).view(np.float64).reshape(sections, parts, NUMBERS)
+    least, most = columns.min(axis=0), columns.max(axis=0)
+    lowest, highest, change = least[:, LOWEST].tolist(), most[:, HIGHEST].tolist(), most[:, CHANGE].tolist()
+    used = ((least != 0.0) | (most != 0.0)).any(axis=0).tolist()
+    total, magnitude, not_finite, degrees, liquid = (
+        list(map(exact_sum, columns[..., column].T.tolist())) if used[column] else [0.0] * parts
+        for column in (TOTAL, MAGNITUDE, NOT_FINITE, DEGREES, LIQUID)
     )
     return [
         Statistics(total[n], magnitude[n], lowest[n], highest[n], int(not_finite[n]), change[n], degrees[n], liquid[n])

@@ -54,7 +54,8 @@ def heating_build(build: Build) -> Build:
 
 def heating_launch(grid: Grid, count: int) -> Launch:
     """The launch for ``count`` heated cells."""
-    struct = np.array((grid.cells, 0, (0, 0), 0, 0, 0), dtype=structs.GRID)
+    struct = np.zeros((), dtype=structs.GRID)
+    struct["cells"] = grid.cells
     return Launch((ceil(count / _THREADS), 1, 1), struct)
 
 

@@ -18,7 +18,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Beam, Source, TimeFunction, radiates
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.scenario.timefunction import NEAR_JUMP
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Scenario, SpaceFormula, TimeFunction
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.resolved import KEYS_WITHOUT_MEANING
 

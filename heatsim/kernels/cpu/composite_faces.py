@@ -24,7 +24,7 @@ from heatsim.kernels.cpu.composite_cells import (
     row_number,
     state,
 )
-from heatsim.kernels.cpu.composite_heat import flux_of
+from heatsim.kernels.cpu.composite_heat import light
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, wrap
@@ -94,36 +94,11 @@ def _add_alike(
                 surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
             conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
         if plan.lit:
-            _light(plan, tile, step, rows, T, first, count)
+            light(plan, tile, step, rows, T, first, count)
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
     return gained
-
-
-@compiled
-def _light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
-    """Gather the flux of beams on some void surfaces, and enter its heat in the ledger."""
-    surface, zero = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
-    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
-    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
-    if plan.lit_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
-        end_owned = first_owned
-    for j in range(count):
-        surface[BEAM_AT + j] = zero
-        if not bytes_at(plan.surface_lit)[first + j]:
-            continue
-        side, flux = np.int64(ints_at(plan.surface_side)[first + j]), zero
-        spot = np.int64(ints_at(plan.surface_u)[first + j]), np.int64(ints_at(plan.surface_v)[first + j])
-        for number in range(plan.beam_count):
-            if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
-                flux += flux_of(plan, step, T, number, spot)
-        surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
-        if first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
-            _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
-            rank, brought = ints_at(plan.surface_rank)[first + j], factor * np.float64(gain * flux)
-            doubles_at(plan.lit_sums)[rank] += brought
-            doubles_at(plan.exposed)[rank] -= brought
 
 
 @compiled

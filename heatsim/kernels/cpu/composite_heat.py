@@ -1,14 +1,17 @@
-"""Heat that sources give to single cells of a composite body; see composite/cell_heat.cu."""
+"""Heat that sources give to single cells of a composite body, and light on its surfaces towards void.
+
+See composite/cell_heat.cu and the macro LIT in composite/composite.cuh.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, row_number, state
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, half_cell, row_number, state
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors
-from heatsim.kernels.cpu.surface_rises import SURFACES
+from heatsim.kernels.cpu.surface_rises import BEAM_AT, SURFACES
 
 
 @compiled
@@ -123,3 +126,28 @@ def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
     if 0 <= u < beam[2] and 0 <= v < beam[4]:
         return weights[beam[1] + u] * weights[beam[3] + v]
     return weights[0] - weights[0]
+
+
+@compiled
+def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
+    """Gather the flux of beams on some void surfaces, and enter its heat in the ledger."""
+    surface, zero = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.lit_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for j in range(count):
+        surface[BEAM_AT + j] = zero
+        if not bytes_at(plan.surface_lit)[first + j]:
+            continue
+        side, flux = np.int64(ints_at(plan.surface_side)[first + j]), zero
+        spot = np.int64(ints_at(plan.surface_u)[first + j]), np.int64(ints_at(plan.surface_v)[first + j])
+        for number in range(plan.beam_count):
+            if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
+                flux += flux_of(plan, step, T, number, spot)
+        surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
+        if first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
+            _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
+            rank, brought = ints_at(plan.surface_rank)[first + j], factor * np.float64(gain * flux)
+            doubles_at(plan.lit_sums)[rank] += brought
+            doubles_at(plan.exposed)[rank] -= brought

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow, StepRows
 from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
@@ -79,7 +80,10 @@ def advance_numpy(
             _add_face(face, cells, body, tables, row, ledger, total)
 
     if len(body.heated):
-        _add_cell_heat(cells, body, row, ledger, total)
+        heat = cell_heat(cells.T, body, row)
+        total.reshape(-1)[body.heated.cells] += heat
+        if ledger.cells.size:
+            ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
 
     if scheme == "seven_term":
         T_new[...] = total
@@ -190,7 +194,7 @@ def _add_exposed(
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        flux = np.where(passes, _flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
+        flux = np.where(passes, flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
         share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight * flux, weight)
         heat = np.where(passes, heat + share * difference, heat)
         if ledger.lit.size and row.beams[side].size:
@@ -200,15 +204,6 @@ def _add_exposed(
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += np.float64(row.factor) * heat
-
-
-def _flux_on_lit(side: int, places: NDArray[np.int64], shape: tuple[int, ...], body: HostBody, row: StepRow) -> Any:
-    """The flux of beams in W/m² on the voxel face of weighted cells on a side, 0 where they do not fall on it."""
-    if not body.lit.size or not row.beams[side].size:
-        return row.factor.dtype.type(0.0)
-    z, y, x = np.unravel_index(places, shape)
-    v, u = ((z, y), (z, x), (y, x))[side // 2]
-    return np.where(body.lit >> side & 1 > 0, row.beams[side][v, u], row.factor.dtype.type(0.0))
 
 
 def _add_face(
@@ -239,42 +234,6 @@ def _add_face(
         ledger.faces[face][...] += np.float64(row.factor) * (heat.astype(np.float64) - from_beam.astype(np.float64))
     if ledger.beams[face].size:
         ledger.beams[face][...] += np.float64(row.factor) * from_beam
-
-
-def _add_cell_heat(cells: Inside, body: HostBody, row: StepRow, ledger: Entries, total: Field) -> None:
-    """Add what sources give to single cells; see composite/cell_heat.cu."""
-    heated, count = body.heated, len(body.heated.table_of)
-    T = cells.T.reshape(-1)[heated.cells]
-    entries = np.zeros(len(heated.numbers), total.dtype)
-    owners = np.repeat(np.arange(len(heated)), np.diff(heated.first))
-    for number, table in enumerate(heated.table_of.tolist()):
-        some = heated.numbers == number
-        entries[some] = heated.weights[some] * row.amounts[number]
-        if table >= 0:
-            entries[some] *= _densities(heated.tables[table], heated.entries, T[owners[some]])
-    for number, (first, along_u, along_v) in enumerate(row.spots, start=count):
-        some = np.flatnonzero(heated.numbers == number)
-        u, v = (heated.spots[some] - first).T
-        inside = (u >= 0) & (u < len(along_u)) & (v >= 0) & (v < len(along_v))
-        some, u, v = some[inside], u[inside], v[inside]
-        entries[some] = heated.weights[some] * (row.amounts[count] * (along_u[u] * along_v[v]))
-    heat = np.zeros(len(heated), total.dtype)
-    counts = np.diff(heated.first)
-    for nth in range(counts.max()):
-        some = np.flatnonzero(counts > nth)
-        heat[some] += entries[heated.first[some] + nth]
-    total.reshape(-1)[heated.cells] += heat
-    if ledger.cells.size:
-        ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
-
-
-def _densities(table: Field, entries: Field, T: Field) -> Field:
-    """Densities in W/m³ at T − T_ref in K, from a table that is constant beyond its ends."""
-    start, last, per_kelvin, low = table
-    steps = np.fmin(np.fmax((T - low) * per_kelvin, T.dtype.type(0.0)), last)
-    step = np.fmin(np.floor(steps), last - T.dtype.type(1.0))
-    value, rise = np.moveaxis(entries[(start + step).astype(np.int64)], -1, 0)
-    return np.asarray(value + rise * (steps - step))
 
 
 def _advance_numpy(

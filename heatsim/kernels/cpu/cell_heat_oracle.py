@@ -1,4 +1,4 @@
-"""What composite/cell_heat.cu and the macro LIT do, in NumPy: heat of sources in single cells, light on void surfaces."""
+"""What composite/cell_heat.cu and the macro LIT do, in NumPy: heat of sources in cells, light on void surfaces."""
 
 from typing import Any
 

@@ -165,7 +165,7 @@ def test_what_runs_on_one_rank_only_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
         on_ranks(4, lambda team: Plan.of(few, team))
     in_space = problem_of(LINEAR, sources=[{"power_density": "1e6*x"}], solver={"device": "cpu"})
-    with pytest.raises(ScenarioError, match="sources: a density that varies in space .* one rank"):
+    with pytest.raises(ScenarioError, match=r"sources: a density that varies in space .* one rank"):
         on_ranks(2, lambda team: Plan.of(in_space, team))
 
 

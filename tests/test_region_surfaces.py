@@ -10,6 +10,7 @@ import pytest
 
 import heatsim
 from heatsim.errors import ScenarioError
+from heatsim.observers.table import TableObserver
 from heatsim.physics.division import Division
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load, parse, write_resolved
@@ -245,3 +246,40 @@ def test_a_power_needs_cells_and_a_surface_needs_void() -> None:
     solid = TEXT.replace('material = "void"', 'material = "steel"')
     with pytest.raises(ScenarioError, match=r'surfaces\.0: got type "flux" while no region has the material "void"'):
         scenario('[[surfaces]]\nof = "cap"\ntype = "flux"\nvalue = 1.0', solid)
+
+
+BOTH_SIDES = (
+    '[boundaries]\nvoid = { type = "convection", coefficient = 5.0, ambient = 310.0 }\n'
+    '[[surfaces]]\nof = "cap"\ntype = "flux"\npower = "3*t"\n'
+    '[[surfaces]]\nof = "left"\ntype = "convection"\ncoefficient = 20.0\nambient = 280.0\n'
+)
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_each_surface_of_a_region_has_a_column(tmp_path: Path, method: str) -> None:
+    """150 J into the cap; what is left of `void` passes the rest of the surfaces, those of the region "right"."""
+    run(BOTH_SIDES, tmp_path, f'time.method="{method}"')
+    row = last_row(tmp_path)
+    assert row["surface cap"] == pytest.approx(150.0, rel=1e-12)
+    assert row["surface left"] < 0.0
+    assert row["void"] - row["surface cap"] - row["surface left"] > 0.0
+    assert abs(row["residual"]) < 1e-9
+
+
+def test_the_surfaces_of_a_steady_state_have_columns(tmp_path: Path) -> None:
+    text = BOTH_SIDES.replace('type = "flux"\npower = "3*t"', 'type = "convection"\ncoefficient = 9.0\nambient = 290.0')
+    run(text, tmp_path, 'time.method="steady"')
+    with open(tmp_path / "out" / "energy.csv", newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["surface cap (W)"]) == pytest.approx(0.0, abs=1e-6)  # the cap touches nothing else
+    assert float(row["surface left (W)"]) < -1e-3
+    assert float(row["void (W)"]) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_table_that_an_older_heatsim_began_keeps_its_columns(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TableObserver, "_layout", 2)
+        run(BOTH_SIDES, tmp_path)
+    header = (tmp_path / "out" / "energy.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "void (J)" in header
+    assert "surface" not in header

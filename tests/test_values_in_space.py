@@ -193,11 +193,6 @@ def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:
         ('[boundaries.z_max]\ntype = "flux"\npower = "1 + x"', "boundaries.z_max.power", ["known are t, pi, e"]),
         ('[[sources]]\npower = 1.0\nscale = "x"', "sources.0.scale", ["known are t, pi, e"]),
         (
-            '[[sources]]\npower_density = "1e6*x"',
-            "sources.0.power_density",
-            ["same power density everywhere", "shapes"],
-        ),
-        (
             '[[patches]]\nface = "z_max"\nrectangle = { min = [0, 0], max = [0.01, 0.01] }\ntype = "radiation"\n'
             'emissivity = "200*x"\nambient = 300.0',
             "patches.0.emissivity",

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
 from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
-from heatsim.run.in_words import condition_in_words
+from heatsim.run.in_words import condition_in_words, density_in_words
 from heatsim.scenario import Face, Scenario, face_axes
 from heatsim.scenario.materials import VOID
 
@@ -47,7 +47,7 @@ def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
         if source.beam is not None:
             continue
         everywhere = np.ones(scenario.grid.shape, dtype=bool)
-        amount = f"{source.power:g} W" if source.power is not None else f"{source.power_density:g} W/m³"
+        amount = f"{source.power:g} W" if source.power is not None else density_in_words(source.power_density)
         yield ShownSource(
             f"source {source.name}: {amount}", everywhere if parts is None else source_mask(source, scenario, parts)
         )

@@ -60,6 +60,8 @@ class Variant:
         rate: the increments are added to another field than T, or to 0; needs ``faces``, ``stages`` and increments.
             Such a kernel does single steps.
         laws: film coefficients or emissivities that depend on the temperature of the surface; needs ``faces``.
+        cell_heat: sources heat single cells; needs ``faces``. Such a kernel does single steps.
+        lit: beams fall on surfaces towards void; needs ``materials``. Such a kernel does single steps.
     """
 
     faces: bool = False
@@ -71,6 +73,8 @@ class Variant:
     stages: bool = False
     rate: bool = False
     laws: bool = False
+    cell_heat: bool = False
+    lit: bool = False
 
 
 _LINEAR = Variant()
@@ -116,7 +120,7 @@ class Build:
         """The layout of struct Sweep."""
         variant = self.variant
         if variant.faces:
-            return structs.general_sweep_dtype(self.precision, variant.rate)
+            return structs.general_sweep_dtype(self.precision, variant.rate, variant.cell_heat)
         return structs.sweep_dtype(self.precision, variant.stages)
 
     @property
@@ -196,6 +200,8 @@ class Build:
             "HEATED": int(self.variant.heated),
             "MIXED": int(self.variant.mixed),
             "LAWS": int(self.variant.laws),
+            "CELL_HEAT": int(self.variant.cell_heat),
+            "LIT": int(self.variant.lit),
             "STAGES": int(self.variant.stages),
             "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),
@@ -275,11 +281,13 @@ def builds(
     that its patches fill, and a resident kernel one that its blocks cover. Otherwise single steps do all the work, to
     the same bits.
     """
+    heats = variant.cell_heat or variant.lit
     if spec.resident:
-        found = None if members or variant.rate else _resident(spec, precision, scheme, grid, variant, room)
+        found = None if members or variant.rate or heats else _resident(spec, precision, scheme, grid, variant, room)
         return (found or build(SINGLE_STEP, precision, scheme, grid, variant, members),)
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate:
+    one_step = variant.varying or variant.rate or heats
+    if spec.steps == 1 or (variant.faces and spec.boxed) or one_step:
         return (single,)
     several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells

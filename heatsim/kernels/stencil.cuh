@@ -27,6 +27,8 @@
 //     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; not with FACES
 //     STAGES           1 if steps have different lengths: each has its own coefficients or, with FACES, a factor of its increments
 //     STAGE_TABLE      07: the number of stages in its table in constant memory; 0 if it has none
+//     CELL_HEAT        1 if sources heat single cells: composite/cell_heat.cu; needs FACES
+//     LIT              1 if beams fall on surfaces towards void; needs FACES
 //     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision

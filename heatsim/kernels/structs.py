@@ -17,11 +17,18 @@ GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.in
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Structs of builds with FACES: composite/materials.cuh.
 GENERAL_LEDGER = np.dtype(
-    [("face", np.uint64, 6), ("beam", np.uint64, 6), ("exposed", np.uint64), ("parts", np.uint64)], align=True
+    [
+        *(("face", np.uint64, 6), ("beam", np.uint64, 6)),
+        *((name, np.uint64) for name in ("exposed", "parts", "cells", "lit")),
+    ],
+    align=True,
 )
 BEAM = np.dtype(
     [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
 )
+
+# struct HeatedCells.
+HEATED = np.dtype([("arrays", np.uint64, 9), ("count", np.int32), ("amounts", np.int32)], align=True)
 
 
 def periodic_bits(periodic: tuple[bool, bool, bool]) -> int:
@@ -42,8 +49,14 @@ def part_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("number", np.int32), ("fraction", precision)], align=True)
 
 
-def cell_types_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
-    """The layout of struct CellTypes; ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells."""
+def cell_types_dtype(
+    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
+) -> np.dtype[Any]:
+    """The layout of struct CellTypes.
+
+    ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by
+    one, ``lit`` the sides that beams fall on.
+    """
     enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
     return np.dtype(
@@ -58,14 +71,19 @@ def cell_types_dtype(precision: str, varying: bool = False, mixed: bool = False)
             ),
             *enthalpies,
             *cells,
+            *([("heated", HEATED)] * cell_heat),
+            *([("lit", np.uint64)] * lit),
         ],
         align=True,
     )
 
 
-def general_coefficients_dtype(precision: str, varying: bool = False, mixed: bool = False) -> np.dtype[Any]:
+def general_coefficients_dtype(
+    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
+) -> np.dtype[Any]:
     """The layout of struct Coefficients with struct CellTypes."""
-    return np.dtype([("c", precision, 7), ("materials", cell_types_dtype(precision, varying, mixed))], align=True)
+    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat, lit)
+    return np.dtype([("c", precision, 7), ("materials", cell_types)], align=True)
 
 
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
@@ -82,9 +100,12 @@ def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
     return np.dtype([*terms, ("c", precision, 4), step, ("unused", np.uint32, 3)], align=True)
 
 
-def general_sweep_dtype(precision: str, rate: bool = False) -> np.dtype[Any]:
-    """The layout of struct Sweep of builds with FACES; ``rate`` adds the address of the field to add to."""
-    base = [("base", np.uint64)] if rate else []
+def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = False) -> np.dtype[Any]:
+    """The layout of struct Sweep of builds with FACES.
+
+    ``rate`` adds the address of the field to add to, ``cell_heat`` that of the amounts.
+    """
+    base = [("base", np.uint64)] * rate + [("amounts", np.uint64)] * cell_heat
     pointers = [(name, np.uint64) for name in ("conditions", "heat", "beams")]
     return np.dtype([*pointers, ("step", np.uint32), ("factor", precision), *base], align=True)
 

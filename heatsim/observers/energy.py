@@ -11,7 +11,8 @@ has no row before it; its flows are NaN.
 With `output.region_heat` the heat of each region and the flow through each contact follow; see parts.py.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
-of its face; the heat through void surfaces is not.
+of its face; the heat through void surfaces is not. The heat through the surface of each region with a condition of its
+own is included in that through all void surfaces; tables of layout 2 and older have no such columns.
 """
 
 import json
@@ -20,7 +21,7 @@ from math import fsum, nan
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Value, Values
-from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names
+from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
@@ -29,18 +30,22 @@ from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 
 RESIDUAL = "residual"
+# The first layout with a column for the surface of each region that has a condition towards void.
+BY_SURFACE = 3
 
 
 def heats(problem: HeatProblem) -> tuple[str, ...]:
     """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
-    void = ("void",) if problem.materials.exposed_cells else ()
+    void = ("void", *surface_names(problem)) if problem.materials.exposed_cells else ()
     return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
 
 
-def columns(problem: HeatProblem) -> list[Column]:
+def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
     names, of_regions = heats(problem), region_names(problem)
+    if not by_surface:
+        names = tuple(name for name in names if name not in surface_names(problem))
     in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem))
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
@@ -48,8 +53,8 @@ def columns(problem: HeatProblem) -> list[Column]:
 def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
     stored, through = state.stored_heat(), state.ledger.heats()
-    sources = state.ledger.source_heat(state.step) + through.beams
-    void = (through.void,) if state.problem.materials.exposed_cells else ()
+    sources = state.ledger.source_heat(state.step) + through.beams + through.cells
+    void = (through.void, *through.surfaces) if state.problem.materials.exposed_cells else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
     row = (stored, sources, *through.faces, *through.patches, *void, residual)
     return {TIME: state.time, **dict(zip(heats(state.problem), row, strict=True))}
@@ -91,11 +96,12 @@ class Energy(TableObserver):
 
     def columns(self, state: RunState) -> list[Column]:
         """The terms of the balance, and the heat flows."""
-        return columns(state.problem)
+        return columns(state.problem, self._layout >= BY_SURFACE)
 
     def columns_without_units(self, state: RunState) -> tuple[str, ...]:
         """The terms of the balance in J."""
-        return heats(state.problem)
+        surfaces = surface_names(state.problem)
+        return tuple(name for name in heats(state.problem) if name not in surfaces)
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; restore the bound of the residual and the row before."""
@@ -111,9 +117,12 @@ class Energy(TableObserver):
     def row(self, state: RunState) -> list[float]:
         """The energy balance and the heat flows; adds them to the bound of the residual."""
         row, around = balance(state), state.statistics.deviations()
-        turned_over = abs(row["stored"]) + state.ledger.heats().magnitude
-        heat = state.statistics.heat(absolute=True)
-        self._bound.add(Row(state.step, heat, around.lowest, around.highest, turned_over, state.roundings))
+        heats, heat = state.ledger.heats(), state.statistics.heat(absolute=True)
+        turned_over = abs(row["stored"]) + heats.magnitude
+        lowest, highest = around.lowest, around.highest
+        self._bound.add(Row(state.step, heat, lowest, highest, turned_over, state.roundings, heats.cells_magnitude))
+        if self._layout < BY_SURFACE:
+            row = {name: value for name, value in row.items() if name not in surface_names(state.problem)}
         if not self.with_units:
             return [value for name, value in row.items() if name != TIME]
         row |= zip(region_names(state.problem), self._regions.row(), strict=True)

@@ -1,6 +1,7 @@
 """The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
 
-Columns: sources, the six faces, patches, void surfaces, and the imbalance in W and in % of the heat flow through the
+Columns: sources, the six faces, patches, void surfaces, those of each region with a condition of its own, and the
+imbalance in W and in % of the heat flow through the
 body, which is half of the sum of all magnitudes. The heat of a patch is included in that of its face. The heat of a
 beam is in the column of its source, not in that of the face.
 """
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Values
-from heatsim.observers.parts import ContactFlows, contact_names
+from heatsim.observers.parts import ContactFlows, contact_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
@@ -26,6 +27,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     surfaces = {**flows.faces, **flows.patches}
     if problem.materials.exposed_cells:
         surfaces["void"] = flows.void
+        surfaces |= dict(zip(surface_names(problem), flows.surfaces, strict=True))
     # A source may have the name of a patch.
     taken = (*surfaces, *contact_names(problem))
     sources = {f"source {name}" if name in taken else name: power for name, power in flows.sources.items()}

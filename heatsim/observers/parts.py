@@ -8,12 +8,17 @@ from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.cell_parts import regions_with_heat
-from heatsim.storage.run_tables import CONTACT, REGION
+from heatsim.storage.run_tables import CONTACT, REGION, SURFACE
 
 
 def region_names(problem: HeatProblem) -> list[str]:
     """The columns of the regions' heats; none unless the scenario asks for them."""
     return [REGION + name for name in regions_with_heat(problem)]
+
+
+def surface_names(problem: HeatProblem) -> list[str]:
+    """The names of the heats through surfaces of regions that have a condition towards void."""
+    return [SURFACE + surface.of for surface in problem.scenario.surfaces]
 
 
 def contact_names(problem: HeatProblem) -> list[str]:

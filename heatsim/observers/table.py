@@ -1,7 +1,8 @@
 """Base class of observers that write a CSV table.
 
 The layout of a table is a number in the checkpoint, so that a run that an older heatsim began goes on as it began:
-layout 1 has no units in its headers and no heat flows, 2 is the layout of new runs.
+layout 1 has no units in its headers and no heat flows, 2 no heats through the surfaces of regions; 3 is the layout of
+new runs.
 
 If several ranks do a run, all of them calculate the rows, and rank 0 writes the table.
 """
@@ -22,7 +23,7 @@ from heatsim.storage.tables import TableWriter
 
 # A column's name and unit.
 Column = tuple[str, str]
-WITHOUT_UNITS, LAYOUT = 1, 2
+WITHOUT_UNITS, LAYOUT = 1, 3
 
 
 class TableObserver(Observer):

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.cell_heat import NO_HEATED_CELLS, HeatedCells
 from heatsim.physics.enthalpy import EnthalpyTable, constant
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces
@@ -97,6 +98,7 @@ class CellTypes:
         void_conditions: the condition on surfaces of each type towards void, shape (types,); empty if these let nothing
             through.
         layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
+        heated: the cells that sources heat one by one; types count only sources that heat all their cells alike.
     """
 
     grid: Grid
@@ -113,6 +115,7 @@ class CellTypes:
     surface_areas: Mapping[frozenset[int], float] = field(default_factory=dict)
     void_conditions: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     layering: Layering = NO_LAYERS
+    heated: HeatedCells = NO_HEATED_CELLS
 
     @property
     def uniform(self) -> bool:
@@ -203,7 +206,7 @@ class CellTypes:
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return self.cells.nbytes + self.weighted_surfaces.nbytes
+        return self.cells.nbytes + self.weighted_surfaces.nbytes + self.heated.nbytes
 
     @property
     def exposed_cells(self) -> int:

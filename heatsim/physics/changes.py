@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from heatsim.grid import FACES
 from heatsim.physics.condition_terms import time_functions
-from heatsim.physics.jumps import passing_times
+from heatsim.physics.jumps import passing_times, some_points
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
 
@@ -26,7 +26,7 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
-        yield source.scale.last_change(end)
+        yield from (function.last_change(end) for _, function in source.functions_in_time(some_points(scenario.grid)))
         yield from _switched(source, end)
         if source.beam is not None:
             yield from (time for time in _moves(source.beam) if time < end)

@@ -30,8 +30,8 @@ temperature,
     H ≤ min( H_row + E,  Σ C·max|T − T_ref| over the row's and the surroundings' temperatures ) + Q
 
 E is the largest heat that the surroundings can bring to a body at T_ref in the time since the row. Q is the heat that
-sources, beams and fluxes bring, by magnitude. For materials that vary with temperature the same holds with contents
-(heatsim/physics/enthalpy.py) instead of T − T_ref.
+sources, beams and fluxes bring, by magnitude; of sources that heat single cells it is what the ledger has. For
+materials that vary with temperature the same holds with contents (heatsim/physics/enthalpy.py) instead of T − T_ref.
 """
 
 from collections.abc import Mapping
@@ -71,6 +71,7 @@ class Row:
         lowest, highest: T − T_ref in K.
         turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
         roundings: the sum of r over the steps of a method that chooses them itself; not used otherwise.
+        of_cells: Σ|heat that sources have given to single cells| in J, since the start.
     """
 
     step: int
@@ -79,6 +80,7 @@ class Row:
     highest: float
     turned_over: float = 0.0
     roundings: float = 0.0
+    of_cells: float = 0.0
 
 
 def roundings(problem: HeatProblem, sigma: Array) -> Array:
@@ -93,11 +95,12 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
         low, high = (int(problem.open_faces[2 * axis + side]) for side in (0, 1))
         faces += low + high if n == 1 else max(low, high)
     if problem.scheme == "seven_term":
-        return (7.0 + faces + (not problem.linear)) * (np.abs(1.0 - sigma) + sigma)
+        return (7.0 + faces + (not problem.linear) + (len(materials.heated) > 0)) * (np.abs(1.0 - sigma) + sigma)
     of_increments = 6.0 + faces
     if not problem.linear:
         of_increments += 2.0 if materials.uniform else 5.0
         of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0
+        of_increments += 1.0 if len(materials.heated) else 0.0
     of_sum = np.abs(1.0 - sigma) + sigma
     return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
 
@@ -126,7 +129,7 @@ class EnergyBound:
         if self.row is None:
             self._first_heat = row.heat
         else:
-            brought = self._given(self.row.step, row.step)
+            brought = self._given(self.row.step, row.step) + abs(row.of_cells - self.row.of_cells)
             self.given += brought
             timeline = self._problem.timeline
             seconds = timeline.time(row.step) - timeline.time(self.row.step)
@@ -159,16 +162,18 @@ class EnergyBound:
         """What a checkpoint keeps."""
         row = Row(-1, 0.0, 0.0, 0.0) if self.row is None else self.row
         of_run = (self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat)
-        numbers = (*of_run, float(row.step), row.heat, row.lowest, row.highest, row.roundings)
+        of_row = (float(row.step), row.heat, row.lowest, row.highest, row.roundings, row.of_cells)
+        numbers = (*of_run, *of_row)
         return {f"energy_bound_{number}": value for number, value in enumerate(numbers)}
 
     def restore(self, saved: Mapping[str, int | float | str | bool]) -> None:
         """Take back what :meth:`save` gave."""
-        numbers = [float(saved[f"energy_bound_{number}"]) for number in range(10)]
+        # Checkpoints of older versions have no eleventh.
+        numbers = [float(saved.get(f"energy_bound_{number}", 0.0)) for number in range(11)]
         self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
-            heat, lowest, highest, weighted = numbers[6:]
-            self.row = Row(int(numbers[5]), heat, lowest, highest, roundings=weighted)
+            heat, lowest, highest, weighted, of_cells = numbers[6:]
+            self.row = Row(int(numbers[5]), heat, lowest, highest, roundings=weighted, of_cells=of_cells)
 
     @cached_property
     def _surrounding(self) -> tuple[float, float]:
@@ -261,4 +266,7 @@ class EnergyBound:
                 power = power + area * np.abs(flux.mean(times, dt))
         heat = np.abs(problem.step_heat.of(first, until))
         power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
+        if materials.heated.amounts:
+            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
+            power = power + amounts @ materials.heated.magnitudes / dt
         return np.asarray(power + problem.sources.absorbed(times, dt))

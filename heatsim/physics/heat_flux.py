@@ -116,7 +116,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
     time, materials = problem.timeline.time(step), problem.materials
     conditions = problem.boundary.unchecked_rows(time, 0.0)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+    beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
 
     def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
         conductance = 1.0 / materials.half[face // 2, cell_types]

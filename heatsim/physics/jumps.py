@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import Grid
 from heatsim.physics.boundary import Boundary
 from heatsim.scenario import Beam, Source, TimeFunction, radiates
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.scenario.timefunction import NEAR_JUMP
 
@@ -26,6 +27,8 @@ Array = NDArray[np.float64]
 MOST_JUMPS = 100_000
 # A table of temperatures may be simplified by this part of the tolerance.
 _PART = 0.5
+# Where values in space and time are looked at, in parts of the domain.
+_PLACES = (0.0, 0.234, 0.5, 0.618, 1.0)
 # Times closer than this are one jump, in parts of the end: less than the distance at which both sides are evaluated.
 _ONE = 0.1 * NEAR_JUMP
 # A change across a jump that is smaller than this part of the range is one of a slope.
@@ -85,6 +88,12 @@ def passing_times(beam: Beam) -> Array:
     return np.asarray(beam.start + np.concatenate(([0.0], np.cumsum(lengths))) / beam.speed)
 
 
+def some_points(grid: Grid) -> list[tuple[float, float, float]]:
+    """Points of a domain in m: what a(t) + b(t)·f(x, y, z) does in time shows at some of them."""
+    parts = [[origin + part * size for part in _PLACES] for origin, size in zip(grid.origin, grid.size, strict=True)]
+    return [(x, y, z) for x, y, z in zip(*parts, strict=True)]
+
+
 _Found = tuple[str, Array, NDArray[np.bool_]]
 
 
@@ -123,9 +132,10 @@ def _of_source(boundary: Boundary, number: int, source: Source, allowed: _Allowe
         corners = corners[(corners > start) & (corners < stop)]
         yield f"{key}.beam.path", corners, np.ones(len(corners), dtype=bool)
     yield f"{key}.during", np.array(edges), np.zeros(len(edges), dtype=bool)
-    if not source.scale.constant:
-        error = _part_of_range(source.scale, allowed, end)
-        yield f"{key}.scale", *_of_function(boundary, f"{key}.scale", source.scale, error, (start, stop))
+    for name, function in source.functions_in_time(some_points(boundary.scenario.grid)):
+        if not function.constant:
+            error = _part_of_range(function, allowed, end)
+            yield f"{key}.{name}", *_of_function(boundary, f"{key}.{name}", function, error, (start, stop))
 
 
 def _part_of_range(function: TimeFunction, allowed: _Allowed, end: float) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.physics import cell_type_map, cell_types, surface_areas, temperature_range
+from heatsim.physics import cell_sources, cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.cell_type_map import Contacts, resistances
@@ -78,6 +78,7 @@ class Painted:
         except TooManyCellTypesError as error:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
+        materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
         boundary = with_values_in_space(with_areas(boundary, materials), materials, varies)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
@@ -143,8 +144,8 @@ def _enthalpies(
 
 
 def _heated(scenario: Scenario, parts: Parts | None) -> Iterator[NDArray[np.bool_] | None]:
-    """The heated cells of each source except beams; None if it heats all cells that conduct."""
+    """The cells of each source that heats all its cells alike; None if it heats all cells that conduct."""
     for source in scenario.sources:
-        if source.beam is None:
+        if source.even:
             everywhere = source.region is None and source.shape is None
             yield None if everywhere or parts is None else source_mask(source, scenario, parts)

@@ -37,7 +37,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
 from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.initial import InitialField
-from heatsim.physics.jumps import Jumps, find_jumps, passing_times
+from heatsim.physics.jumps import Jumps, find_jumps, passing_times, some_points
 from heatsim.physics.pace import Pace
 from heatsim.physics.regions import Parts
 from heatsim.physics.stability import StabilityLimit
@@ -265,7 +265,8 @@ def _changes(boundary: Boundary) -> Iterator[Array]:
     """Times in s between which expressions change by their range, and in which a beam moves by its radius."""
     scenario, end = boundary.scenario, boundary.scenario.time.end
     functions = [function for condition in boundary.conditions for function in time_functions(condition)]
-    functions += [source.scale for source in scenario.sources]
+    points = some_points(scenario.grid)
+    functions += [function for source in scenario.sources for _, function in source.functions_in_time(points)]
     yield from (Pace.of_functions([function], end).edges() for function in dict.fromkeys(functions))
     for source in scenario.sources:
         if source.beam is not None and len(passing := passing_times(source.beam)) > 1:

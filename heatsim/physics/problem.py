@@ -289,8 +289,9 @@ class HeatProblem:
         conditions = self._condition_rows(stages, reference, longest)
         heat = self.sources.heat(heated.starts, dt, heated.lengths)
         held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
+        amounts = self.sources.amounts(heated.starts, dt, heated.lengths)
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
-        return Rows(conditions, held, heat, beams, stages.sizes / dt)
+        return Rows(conditions, held, heat, beams, stages.sizes / dt, amounts)
 
     def _condition_rows(self, stages: StageTimes, reference: float, longest: float | None) -> Array:
         """The conditions, checked for stability: steps of ``longest`` seconds, or stages if it is None."""

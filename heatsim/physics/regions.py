@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
-from math import ceil, floor
+from itertools import product
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.grid import FACES, Grid
+from heatsim.grid import Grid
 from heatsim.physics.shapes import Block, Mask, Solid
-from heatsim.scenario import Beam, Region, Scenario, Source, face_axes, load_labels
+from heatsim.scenario import Region, Scenario, Source, load_labels
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import show
 from heatsim.scenario.regions import SHAPES, Shaped
@@ -50,8 +50,8 @@ def paint(scenario: Scenario) -> Parts:
 
     Raises:
         ScenarioError: carries all mistakes: a region lies outside the domain, paints no cell or has an open surface;
-            all cells are void; a source, or the region of a probe, has no cell that conducts; a point of a probe or the
-            path of a beam lies in void.
+            all cells are void; a source, or the region of a probe, has no cell that conducts; a point of a probe lies
+            in void.
     """
     grid = scenario.grid
     names = [name for name, _ in scenario.palette]
@@ -175,12 +175,6 @@ def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
     for index, source in enumerate(scenario.sources):
         key = f"sources.{index}"
         if source.beam is not None:
-            spots = _spots(source.beam, scenario) if scenario.uses_void else ()
-            missed = next((spot for spot in spots if _in_void(spot, scenario, parts)), None)
-            if missed is not None:
-                message = f"{show(source.name)} falls on void at {_point(missed)}, where a beam heats nothing"
-                remedy = "keep the path on cells that conduct at this face of the box"
-                yield Mistake(f"{key}.beam.path", f"{message}; {remedy}")
             continue
         try:
             heats = any(heated.any() for _, heated in _source_blocks(source, scenario, parts))
@@ -201,21 +195,6 @@ def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
         if lost is not None:
             message = f"got {_point(lost)}, which lies in void, where there is no temperature; move it into a part"
             yield Mistake(f"probes.{index}.{'point' if probe.line is None else 'line'}", message)
-
-
-def _spots(beam: Beam, scenario: Scenario) -> Iterator[tuple[float, float, float]]:
-    """Points of a beam's path on its face, with distances of at most a cell."""
-    grid, face = scenario.grid, FACES.index(beam.face)
-    across, along = face // 2, face_axes(beam.face)
-    place = [0.0, 0.0, 0.0]
-    place[across] = grid.origin[across] + grid.size[across] * (face % 2)
-    path = beam.path if len(beam.path) > 1 else (beam.path[0], beam.path[0])
-    for start, end in pairwise(path):
-        parts = max(1, *(ceil(abs(end[i] - start[i]) / grid.spacing[axis]) for i, axis in enumerate(along)))
-        for part in range(parts + 1):
-            for i, axis in enumerate(along):
-                place[axis] = start[i] + (end[i] - start[i]) * part / parts
-            yield place[0], place[1], place[2]
 
 
 def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:

@@ -23,6 +23,8 @@ class Rows:
         heat: what sources give to the cells of each type in K, in a step of the length for which the kernels' tables
             are made; shape (n or 1, types).
         beams: what beams bring, each of n steps or of one.
+        amounts: what sources give to single cells, see :meth:`heatsim.physics.sources.Sources.amounts`; in a step of
+            that length too, shape (n or 1, amounts + 1).
         factors: length of each step / that for which the tables are made, shape (n or 1,).
     """
 
@@ -31,6 +33,7 @@ class Rows:
     heat: Array
     beams: tuple[BeamRows, ...] = ()
     factors: Array = field(default_factory=lambda: np.ones(1))
+    amounts: Array = field(default_factory=lambda: np.zeros((1, 1)))
 
     def __getitem__(self, some: slice) -> "Rows":
         """The numbers of some of the steps, of which each has its own factor."""
@@ -39,7 +42,7 @@ class Rows:
         for beam in self.beams:
             u, v = (_of(weight, some) for weight in beam.weights)
             beams.append(replace(beam, first=_of(beam.first, some), weights=(u, v)))
-        return Rows(conditions, held, heat, tuple(beams), self.factors[some])
+        return Rows(conditions, held, heat, tuple(beams), self.factors[some], _of(self.amounts, some))
 
 
 def _of(part: NDArray[Any], some: slice) -> NDArray[Any]:

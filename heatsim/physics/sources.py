@@ -6,27 +6,20 @@ the whole power, however coarse they are; the part of a spot that falls beside t
 that part comes back in at the other end.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil, erf, hypot, sqrt
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
+from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
-from heatsim.scenario import Beam, Periodic, Scenario, Source, face_axes
+from heatsim.physics.spots import weights_along, window
+from heatsim.scenario import Scenario, Source, face_axes
 
 Array = NDArray[np.float64]
-
-# A spot is followed to 4 radii from its centre along each axis. The flux there is exp(-32) of its peak, and what lies
-# beyond is 3e-15 of the power.
-_REACH = 4.0
-# A spot this many times as wide as a periodic axis is long heats it evenly, to exp(-44) of its flux.
-_EVEN = 3.0
-
-_erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +30,24 @@ class BeamRows:
         face: its number.
         first: the cell at which the weights start, along the face's two axes; shape (n, 2).
         weights: along u in W/m², and along v; shapes (n, cells).
+        at_face: whether cells at the face absorb it with their surface. Whatever else becomes of it is in
+            :class:`heatsim.physics.cell_heat.HeatedCells`.
     """
 
     face: int
     first: NDArray[np.int32]
     weights: tuple[Array, Array]
+    at_face: bool = True
+
+    def fluxes(self, step: int, spots: NDArray[np.int32]) -> Array:
+        """The flux in W/m² at cells (u, v) of the face in a step, shape (spots,); 0 beyond the window."""
+        row, (along_u, along_v) = min(step, len(self.first) - 1), self.weights
+        found = np.ones(len(spots))
+        for number, along in enumerate((along_u[row], along_v[row])):
+            place = spots[:, number] - int(self.first[row, number])
+            inside = (place >= 0) & (place < len(along))
+            found *= np.where(inside, along[np.clip(place, 0, len(along) - 1)], 0.0)
+        return found
 
 
 @dataclass(frozen=True)
@@ -57,23 +63,31 @@ class Sources:
     materials: CellTypes
 
     @property
-    def volumetric(self) -> list[Source]:
-        """The sources in the body, in the order in which the cell types count them."""
-        return [source for source in self.scenario.sources if source.beam is None]
+    def even(self) -> list[Source]:
+        """The sources that heat all their cells alike, in the order in which the cell types count them."""
+        return [source for source in self.scenario.sources if source.even]
 
     @property
     def beams(self) -> list[Source]:
-        """The sources on faces."""
+        """The beams."""
         return [source for source in self.scenario.sources if source.beam is not None]
 
     @property
+    def heated(self) -> HeatedCells:
+        """The cells that other sources heat one by one."""
+        return self.materials.heated
+
+    @property
     def heat_constant(self) -> bool:
-        """Whether the heat of each step is that of every other of the same length."""
-        return all(source.scale.constant and source.during is None for source in self.volumetric)
+        """Whether the heat and the amounts of each step are those of every other of the same length."""
+        in_body = [source for source in self.scenario.sources if source.beam is None]
+        own = all(source.scale.constant and source.during is None for source in in_body)
+        return own and all(amount.function.constant for amount in self.heated.amounts)
 
     def beam_faces(self) -> set[int]:
-        """The numbers of the faces that beams fall on."""
-        return {FACES.index(source.beam.face) for source in self.beams if source.beam is not None}
+        """The numbers of the faces whose surfaces absorb beams."""
+        beams = [source.beam for source in self.beams]
+        return {FACES.index(beam.face) for beam in beams if beam is not None and beam.absorption_depth is None}
 
     def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
         """What steps of ``dt`` seconds give to the cells of each type, in K, shape (times, types).
@@ -88,16 +102,90 @@ class Sources:
         """
         materials = self.materials
         density = np.zeros((len(times), len(materials.types)))
-        for number, source in enumerate(self.volumetric):
+        for number, source in enumerate(self.even):
             heated = np.array([number in cell_type.sources for cell_type in materials.types])
             if source.power_density is None:
                 assert source.power is not None
                 amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
             else:
+                assert isinstance(source.power_density, float)
                 amount = source.power_density
             density[:, heated] += (amount * self._scale(source, times, dt if lengths is None else lengths))[:, None]
         capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
+
+    def amounts(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
+        """The amounts of :attr:`heated` times ``dt``, and ``dt`` itself, which stands before fluxes of beams.
+
+        Args:
+            times: starts in s of the intervals over which the sources are averaged.
+            dt: in s.
+            lengths: of these intervals in s; None for ``dt``.
+
+        Returns:
+            Shape (times, amounts + 1).
+
+        Raises:
+            ScenarioError: a value is not finite.
+        """
+        found = np.full((len(times), len(self.heated.amounts) + 1), dt)
+        length: float | Array = dt if lengths is None else lengths
+        for number, amount in enumerate(self.heated.amounts):
+            source = self.scenario.sources[amount.source]
+            values = amount.function.mean(times, length) * self._scale(source, times, length)
+            if not np.isfinite(values).all():
+                time = float(times[int(np.argmin(np.isfinite(values)))])
+                mistake = Mistake(f"sources.{amount.source}.power_density", f"is not finite at t = {time!r} s")
+                raise ScenarioError(self.scenario.path, [mistake])
+            found[:, number] *= values
+        return found
+
+    def cell_powers(self, time: float, length: float, T: Array | None) -> dict[int, float]:
+        """Mean power in W that each source without beam gives to :attr:`heated` from ``time`` on, for ``length`` s.
+
+        Args:
+            time: in s.
+            length: of the interval over which they are averaged, in s.
+            T: temperatures of these cells in K; None if no density depends on it.
+
+        Returns:
+            The powers by the numbers of the sources.
+        """
+        heated, powers = self.heated, dict[int, float]()
+        amounts = self.amounts(np.array([time]), length)[0, :-1] / length
+        for number, amount in enumerate(heated.amounts):
+            some = heated.numbers == number
+            weights = heated.weights[some]
+            if amount.table >= 0 and T is not None:
+                weights = weights * heated.tables[amount.table].at(T[heated.owners[some]])[0]
+            power = float(weights.sum()) * heated.volume * float(amounts[number])
+            powers[amount.source] = powers.get(amount.source, 0.0) + power
+        return powers
+
+    def absorbed_by(self, number: int, rows: BeamRows) -> float:
+        """Power in W that the body takes of beam ``number`` in the first step of its rows."""
+        heated, grid, (u, v) = self.heated, self.materials.grid, rows.weights
+        some = heated.numbers == len(heated.amounts) + number
+        power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
+        if rows.at_face:
+            (first_u, first_v), flux = rows.first[0], np.outer(v[0], u[0])
+            if self.materials.void is not None:
+                types = self.materials.types_on_face(rows.face)
+                flux[types[first_v : first_v + v.shape[1], first_u : first_u + u.shape[1]] == self.materials.void] = 0.0
+            power += float(flux.sum()) * grid.cell_volume / grid.spacing[rows.face // 2]
+            power += self._on_void_surfaces(rows)
+        return power
+
+    def _on_void_surfaces(self, rows: BeamRows) -> float:
+        """Power in W of a beam on surfaces towards void in the first step of its rows."""
+        if not len(self.heated.lit):
+            return 0.0
+        grid, axis = self.materials.grid, rows.face // 2
+        cells = self.materials.weighted_surfaces.cells[self.heated.lit >> rows.face & 1 > 0]
+        nx, ny, _ = grid.cells
+        along = (cells % nx, cells // nx % ny, cells // (nx * ny))
+        spots = np.stack([place for other, place in enumerate(along) if other != axis], axis=1).astype(np.int32)
+        return float(rows.fluxes(0, spots).sum()) * grid.cell_volume / grid.spacing[axis]
 
     def total(self, heat: Array, factors: Array, precision: str) -> float:
         """Heat in J that sources in the body give in stages, as rounded for kernels.
@@ -107,7 +195,7 @@ class Sources:
             factors: of the n stages, as there.
             precision: of the kernels.
         """
-        if not self.volumetric:
+        if not self.even:
             return 0.0
         rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
         if len(rounded) == 1:
@@ -119,18 +207,18 @@ class Sources:
         """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
 
         Returns:
-            Shape (times, sources), in the order of ``volumetric``.
+            Shape (times, sources), in the order of ``even``.
 
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
         materials = self.materials
-        powers = np.zeros((len(times), len(self.volumetric)))
-        for number, source in enumerate(self.volumetric):
+        powers = np.zeros((len(times), len(self.even)))
+        for number, source in enumerate(self.even):
             if source.power is not None:
                 whole = source.power
             else:
-                assert source.power_density is not None
+                assert isinstance(source.power_density, float)
                 heated = np.array([number in cell_type.sources for cell_type in materials.types])
                 whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
             powers[:, number] = whole * self._scale(source, times, dt)
@@ -144,6 +232,10 @@ class Sources:
         """
         return [self._beam(source, times, dt) for source in self.beams]
 
+    def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
+        """The same for the beams that surfaces at faces of the box absorb."""
+        return [rows for rows in self.beam_rows(times, dt) if rows.at_face]
+
     def absorbed(self, times: Array, dt: float | Array) -> Array:
         """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
         powers = [np.abs(self._spot(source, times, dt)[1]) for source in self.beams]
@@ -152,7 +244,7 @@ class Sources:
     def beam_bytes(self, itemsize: int) -> int:
         """Bytes of one step's weights."""
         return itemsize * sum(
-            self._window(source.beam, axis)
+            window(self.scenario, source.beam, axis)
             for source in self.beams
             if source.beam is not None
             for axis in face_axes(source.beam.face)
@@ -184,46 +276,14 @@ class Sources:
         place = (np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]))
         return place, beam.power * beam.absorptivity * share * self._scale(source, times, dt)
 
-    def _wraps(self, beam: Beam, axis: int) -> bool:
-        """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
-        grid, reach = self.materials.grid, _REACH * beam.radius
-        along = [point[face_axes(beam.face).index(axis)] - grid.origin[axis] for point in beam.path]
-        periodic = isinstance(self.scenario.boundaries.face(FACES[2 * axis]), Periodic)
-        return periodic and (min(along) < reach or max(along) > grid.size[axis] - reach)
-
-    def _window(self, beam: Beam, axis: int) -> int:
-        """How many cells along an axis of its face a beam can reach in a step."""
-        n = self.materials.grid.cells[axis]
-        if self._wraps(beam, axis):
-            return n
-        return min(n, ceil(2.0 * _REACH * beam.radius / self.materials.grid.spacing[axis]) + 1)
-
-    def _radius(self, beam: Beam, axis: int) -> float:
-        """The radius in m that a beam's weights along an axis are made with."""
-        return min(beam.radius, _EVEN * self.materials.grid.size[axis]) if self._wraps(beam, axis) else beam.radius
-
-    def _images(self, beam: Beam, axis: int) -> list[float]:
-        """Distances in m at which an axis repeats itself within the reach of a beam; 0 alone where it does not."""
-        if not self._wraps(beam, axis):
-            return [0.0]
-        size = self.materials.grid.size[axis]
-        most = ceil(_REACH * self._radius(beam, axis) / size) + 1
-        return [size * number for number in range(-most, most + 1)]
-
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam, grid = source.beam, self.materials.grid
+        beam = source.beam
         assert beam is not None
-        (u, v), power = self._spot(source, times, dt)
-        first, weights = [], []
-        for axis, centre in zip(face_axes(beam.face), (u, v), strict=True):
-            d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
-            count = self._window(beam, axis)
-            start = np.clip(np.floor((centre - _REACH * beam.radius - origin) / d), 0, n - count)
-            edges = origin + d * (start[:, None] + np.arange(count + 1))
-            part, radius = np.zeros((len(times), count)), self._radius(beam, axis)
-            for image in self._images(beam, axis):
-                # The error function rises by 2 over the whole Gaussian.
-                part += np.diff(_erf(sqrt(2.0) / radius * (edges + image - centre[:, None])), axis=1) / 2.0
-            first.append(start.astype(np.int32))
-            weights.append(part / d)
-        return BeamRows(FACES.index(beam.face), np.stack(first, axis=1), (power[:, None] * weights[0], weights[1]))
+        centres, power = self._spot(source, times, dt)
+        along = [
+            weights_along(self.scenario, beam, axis, centre)
+            for axis, centre in zip(face_axes(beam.face), centres, strict=True)
+        ]
+        first = np.stack([starts for starts, _ in along], axis=1)
+        (_, u), (_, v) = along
+        return BeamRows(FACES.index(beam.face), first, (power[:, None] * u, v), beam.absorption_depth is None)

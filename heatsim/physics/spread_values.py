@@ -13,7 +13,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.averages import Length
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.messages import show
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.timefunction import GOLDEN

@@ -5,7 +5,9 @@ a cell loses dt·rate, with the rate in 1/s
 
     rate = Σ over its six sides of 1/(ρ·cp·d) · conductance
 
-where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface.
+where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface. A
+source that depends on the temperature of the cell adds its largest |dq/dT|/(ρ·cp): then it changes by at most itself in
+a step.
 """
 
 from collections.abc import Iterator
@@ -151,6 +153,7 @@ class Stability:
         nx, ny, nz = grid.cells
         rates = materials.rates()
         inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
+        inner = inner + self._source_rates_of_types
         if materials.uniform and not any(numbers.size for numbers in self.boundary.maps):
             cells, special = self._different_cells()
             yield cells[special], self._rates_of(cells[special], rates, films)
@@ -202,7 +205,7 @@ class Stability:
             return (materials.cells[z, y, x] & CELL_TYPE).astype(np.intp)
 
         own = type_at(*place)
-        total = np.zeros(len(cells))
+        total = self._source_rates_at(cells, own)
         gains = materials.half_cells(1.0)[:, :, 2] * materials.warming[:, None]
         areas, factors = self._weights_of(cells)
         with np.errstate(divide="ignore", over="ignore"):
@@ -231,6 +234,37 @@ class Stability:
                     surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
+        return total
+
+    @cached_property
+    def _source_rates(self) -> Array:
+        """The largest |dq/dT|/(ρ·cp) in 1/s of the cells that sources heat one by one, shape (cells,)."""
+        heated, scenario = self.materials.heated, self.boundary.scenario
+        slopes = np.zeros(len(heated.amounts) + 1)
+        for number, amount in enumerate(heated.amounts):
+            if amount.table >= 0:
+                most = max(abs(end) for end in scenario.sources[amount.source].scale.extremes(scenario.time.end))
+                slopes[number] = most * heated.tables[amount.table].steepest
+        entries = np.abs(heated.per_kelvin()) * slopes[np.minimum(heated.numbers, len(heated.amounts))]
+        return np.asarray(np.bincount(heated.owners, entries, len(heated)), dtype=np.float64)
+
+    @cached_property
+    def _source_rates_of_types(self) -> Array:
+        """The largest of them in each cell type."""
+        heated, materials = self.materials.heated, self.materials
+        found = np.zeros(len(materials.types))
+        if heated.tables:
+            nx, ny, _ = materials.grid.cells
+            types = materials.types_of((heated.cells // (nx * ny), heated.cells // nx % ny, heated.cells % nx))
+            np.maximum.at(found, types, self._source_rates)
+        return found * materials.warming
+
+    def _source_rates_at(self, cells: NDArray[np.int64], own: NDArray[np.intp]) -> Array:
+        """Those of some cells of the types ``own``."""
+        heated, total = self.materials.heated, np.zeros(len(cells))
+        if heated.tables:
+            at = np.minimum(np.searchsorted(heated.cells, cells), len(heated) - 1)
+            total = np.where(heated.cells[at] == cells, self._source_rates[at] * self.materials.warming[own], 0.0)
         return total
 
     @cached_property

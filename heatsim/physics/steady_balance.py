@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
+from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
@@ -39,7 +40,7 @@ class SteadyBalance:
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
         cell_sources: power of the sources in a cell of each type in W, shape (types,).
-        surfaces: faces that exchange heat, then void surfaces.
+        surfaces: faces that exchange heat, then void surfaces, then the cells that sources heat one by one.
     """
 
     def __init__(
@@ -62,12 +63,30 @@ class SteadyBalance:
         capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
-        self.surfaces = find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing)
+        self.surfaces: tuple[SteadySurface | CellExchange, ...] = (
+            *find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing),
+            *self._heated_cells(),
+        )
+
+    def _heated_cells(self) -> Iterator[CellExchange]:
+        """The cells that sources heat one by one, if there are any."""
+        body, heated, start = self.body, self.materials.heated, np.zeros(1)
+        if len(heated):
+            amounts = body.sources.amounts(start, INSTANT)[0, :-1] / INSTANT
+            types = None if self.materials.uniform else self._types.reshape(-1) & CELL_TYPE
+            beams = body.sources.beam_rows(start, INSTANT)
+            yield CellExchange.beginning(self.xp, heated, types, amounts, beams, self.reference)
 
     def move_to(self, stage: Rows) -> None:
         """Take the conditions, sources and beams of a stage; its heat is that of a step of 1 s."""
         self.cell_sources = stage.heat[0] * self.materials.cell_heat_capacity
-        self.surfaces = at_stage(self.surfaces, self.materials.grid, stage.conditions[0], stage.beams)
+        grid, conditions = self.materials.grid, stage.conditions[0]
+        surfaces = [surface for surface in self.surfaces if isinstance(surface, SteadySurface)]
+        cells = [cells for cells in self.surfaces if isinstance(cells, CellExchange)]
+        self.surfaces = (
+            *at_stage(surfaces, grid, conditions, stage.beams),
+            *(each.at(stage.amounts[0, :-1], stage.beams) for each in cells),
+        )
 
     @property
     def shift(self) -> float:
@@ -79,9 +98,9 @@ class SteadyBalance:
         """Whether nothing radiates and no conductivity depends on temperature."""
         return all(map(self.is_linear, self.surfaces)) and not self.materials.varies
 
-    def is_linear(self, surface: SteadySurface) -> bool:
+    def is_linear(self, surface: SteadySurface | CellExchange) -> bool:
         """Whether the exchange of a surface is a linear function of the temperature; see its ``linear_terms``."""
-        return not self.materials.varies and not surface.radiates
+        return not self.materials.varies and not surface.bends
 
     def links(self, precision: str, scale: float) -> tuple[Any, Any, Any]:
         """Conductances at the reference temperature between each cell and the one before it along x, y, z.
@@ -153,18 +172,26 @@ class SteadyBalance:
         """Where heat enters and leaves, for deviations in K of the cells of each surface."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
-        parts = [self._heat(surface, T) for surface, T in zip(self.surfaces, temperatures, strict=True)]
+        first = self.body.boundary.first_towards_void + 1
+        of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
+        pairs = [*zip(self.surfaces, temperatures, strict=True)]
+        surfaces = [(surface, T) for surface, T in pairs if isinstance(surface, SteadySurface)]
+        of_cells = next((T for surface, T in pairs if isinstance(surface, CellExchange)), None)
+        parts = [self._heat(*pair) for pair in surfaces]
         # All sums are fetched from a GPU at once.
         sums = self.xp.stack([part for _, _, part in parts]).tolist() if parts else []
-        for surface, (offset, factor, _), total in zip(self.surfaces, parts, sums, strict=True):
+        for (surface, _), (offset, factor, _), total in zip(surfaces, parts, sums, strict=True):
             heat = offset + factor * total
             faces[surface.name] += heat
             owner = self.body.boundary.owners[surface.number]
             if owner in patches:
                 patches[owner] += heat
+            elif owner in of_regions:
+                of_regions[owner] += heat
         names = (patch.name for patch in scenario.patches)
-        void = faces.pop(VOID)
-        return Flows(self._source_powers(), faces, dict(zip(names, patches.values(), strict=True)), void)
+        void, regions = faces.pop(VOID), tuple(of_regions.values())
+        of_patches = dict(zip(names, patches.values(), strict=True))
+        return Flows(self._source_powers(of_cells), faces, of_patches, void, regions)
 
     def _heat(self, surface: SteadySurface, T: Any) -> tuple[float, float, Any]:
         """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
@@ -176,11 +203,11 @@ class SteadyBalance:
             heat, slope = surface.linear_terms()
             # Sums of arrays with gaps are slow on a GPU.
             return heat * T.size, -slope, self.xp.ascontiguousarray(T).sum()
-        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.area * surface.beam).sum()
+        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.brought).sum()
 
-    def exchange(self, surface: SteadySurface, T: Any) -> tuple[Any, Any]:
+    def exchange(self, surface: SteadySurface | CellExchange, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
-        if not self.materials.varies:
+        if not self.materials.varies or isinstance(surface, CellExchange):
             return surface.exchange(T)
         at_ambient = surface.condition[AMBIENT] + self.xp.zeros_like(T)
         conducting, potential, held = (
@@ -213,19 +240,25 @@ class SteadyBalance:
         """How much more a field holds for each kelvin, at deviations T in K."""
         return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
-    def _source_powers(self) -> dict[str, float]:
-        """W of each source by its name: in the body, and of beams what the body takes up."""
-        sources, grid = self.body.sources, self.materials.grid
-        in_body = iter(sources.powers(np.zeros(1), INSTANT)[0].tolist())
-        beams = iter(sources.beam_rows(np.zeros(1), INSTANT))
+    def _source_powers(self, of_cells: Any) -> dict[str, float]:
+        """W of each source by its name: in the body, and of beams what the body takes up.
+
+        ``of_cells`` are the deviations in K of the cells that sources heat one by one.
+        """
+        sources, start = self.body.sources, np.zeros(1)
+        even = iter(sources.powers(start, INSTANT)[0].tolist())
+        beams = enumerate(sources.beam_rows(start, INSTANT))
+        T = None
+        if of_cells is not None and sources.heated.tables:
+            host = of_cells if isinstance(of_cells, np.ndarray) else of_cells.get()
+            T = np.asarray(host) + self.reference
+        in_cells = sources.cell_powers(0.0, INSTANT, T)
         powers = {}
-        for source in sources.scenario.sources:
-            if source.beam is None:
-                powers[source.name] = next(in_body)
+        for number, source in enumerate(sources.scenario.sources):
+            if source.beam is not None:
+                powers[source.name] = sources.absorbed_by(*next(beams))
             else:
-                rows = next(beams)
-                flux = float(rows.weights[0][0].sum() * rows.weights[1][0].sum())
-                powers[source.name] = flux * grid.cell_volume / grid.spacing[rows.face // 2]
+                powers[source.name] = next(even) if source.even else in_cells.get(number, 0.0)
         return powers
 
 
@@ -238,12 +271,14 @@ class Flows:
         faces: through each face, that of its patches among it, that of beams left out.
         patches: through each patch.
         void: through the surfaces towards void.
+        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
     """
 
     sources: dict[str, float]
     faces: dict[str, float]
     patches: dict[str, float]
     void: float
+    surfaces: tuple[float, ...] = ()
 
     @property
     def imbalance(self) -> float:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from heatsim.physics.boundary import Boundary
-from heatsim.scenario import Scenario, TimeFunction
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario import Scenario, SpaceFormula, TimeFunction
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.resolved import KEYS_WITHOUT_MEANING
 
@@ -50,6 +50,8 @@ def _changing(scenario: Scenario) -> Iterator[str]:
     for number, source in enumerate(scenario.sources):
         if not source.scale.constant:
             yield f"sources.{number}.scale"
+        if isinstance(source.power_density, SpaceFormula) and not source.power_density.constant:
+            yield f"sources.{number}.power_density"
         if source.during is not None:
             on = source.during[0] <= 0.0
             yield f"sources.{number}.during ({'on' if on else 'off'})"

@@ -1,6 +1,6 @@
 """The surfaces of a body that exchange heat at one moment: faces of the box, and void surfaces."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -70,6 +70,7 @@ def at_stage(
         beams: the flux of each beam; only the first row is used.
     """
     fluxes: dict[int, Any] = {}
+    beams = [beam for beam in beams if beam.at_face]
     for face in {beam.face for beam in beams}:
         flux = _flux([beam for beam in beams if beam.face == face], _cells_at(np, grid, face).shape)
         fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
@@ -79,10 +80,18 @@ def at_stage(
             surface,
             condition=rows[surface.number],
             law=law_of(conditions, surface.number) if surface.law is not None else None,
-            beam=fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0,
+            beam=_beam_on(surface, fluxes),
         )
         for surface in surfaces
     )
+
+
+def _beam_on(surface: SteadySurface, fluxes: Mapping[int, Any]) -> Any:
+    """The flux of beams on a surface, from that at the cells of each face of the box that has beams."""
+    if surface.lit is not None:
+        face, places = surface.lit
+        return surface.weight * surface.xp.where(places >= 0, fluxes[face][places], 0.0) if face in fluxes else 0.0
+    return fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0
 
 
 class _Finder:
@@ -95,7 +104,7 @@ class _Finder:
 
     def find(self) -> Iterator[SteadySurface]:
         """Face by face, then towards void; those that cover no cell are left out."""
-        beams = self._body.sources.beam_rows(np.zeros(1), INSTANT)
+        beams = self._body.sources.face_beams(np.zeros(1), INSTANT)
         for face in range(6):
             yield from self._at_face(face, [beam for beam in beams if beam.face == face])
         yield from self._towards_void()
@@ -149,7 +158,37 @@ class _Finder:
             for condition in np.unique(materials.void_conditions).tolist():
                 some = xp.flatnonzero(passes & (conditions == condition))
                 at = _Places(-1, exposed[some], some, None)
-                yield from self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0)
+                for surface in self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0):
+                    lit = self._lit_places(side, surface)
+                    if lit is None:
+                        yield surface
+                    else:
+                        shone = replace(surface, lit=(side, lit))
+                        yield replace(shone, beam=_beam_on(shone, self._fluxes()))
+
+    def _fluxes(self) -> dict[int, Any]:
+        """The flux of beams at the cells of each face of the box that has some, on the device, at t = 0."""
+        found, grid = dict[int, Any](), self._body.materials.grid
+        beams = self._body.sources.face_beams(np.zeros(1), INSTANT)
+        for face in {beam.face for beam in beams}:
+            of_face = _flux([beam for beam in beams if beam.face == face], grid.face_shape(face))
+            found[face] = self._xp.asarray(of_face.reshape(-1))
+        return found
+
+    def _lit_places(self, side: int, surface: SteadySurface) -> Any:
+        """The place on the face of the box of each cell on whose side beams fall, −1 for others; None if all are."""
+        materials, xp = self._body.materials, self._xp
+        if not len(materials.heated.lit):
+            return None
+        lit = materials.heated.lit >> side & 1 > 0
+        if not lit.any():
+            return None
+        nx, ny, _ = materials.grid.cells
+        cells = materials.weighted_surfaces.cells
+        along = (cells % nx, cells // nx % ny, cells // (nx * ny))
+        u, v = (place for axis, place in enumerate(along) if axis != side // 2)
+        places = np.where(lit, v * materials.grid.face_shape(side)[1] + u, -1)
+        return xp.asarray(places)[surface.places]
 
     def _conducting(
         self, name: str, number: int, axis: int, at: "_Places", fractions: Any, weight: Any, beam: Any
@@ -177,8 +216,8 @@ class _Finder:
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
-            *(self._xp, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
-            *(at.face, at.cells, at.places, at.parts),
+            *(self._xp, at.cells, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+            *(at.face, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
             *(tuple(row.tolist()), beam, self._reference),
             law=law_of(self._rows, number) if row[FREE] == LAW else None,

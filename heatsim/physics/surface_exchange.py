@@ -18,50 +18,17 @@ from heatsim.physics.surface_laws import rise_and_slope
 
 
 @dataclass(frozen=True, eq=False)
-class SteadySurface:
-    """The cells behind a surface that have one condition; no cell occurs twice.
+class ExchangingCells:
+    """Cells that exchange heat with something; no cell occurs twice.
 
     Attributes:
         xp: NumPy, or CuPy.
-        name: the face's, or "void".
-        number: of the condition.
-        grounded: whether the heat depends on the temperature of the cell.
-        radiates: whether the condition radiates.
-        face: number of the face, −1 towards void.
         cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
             box; arrays and numbers of the cells have the shape that these give.
-        places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
-            slices.
-        parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
-            there are no mixed cells.
-        cell_types: their types, shape (n,), or one number where all are equal.
-        area: in m², shape (n,), or one number where all are equal.
-        half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
-        weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
-        condition: its six numbers, on the host.
-        beam: flux of beams in W/m²; shape (n,), or a number.
-        reference: the temperature in K that deviations are counted from.
-        law: ambient temperature, nodes and heat fluxes of a condition that depends on the temperature of the surface;
-            None for others.
     """
 
     xp: Any
-    name: str
-    number: int
-    grounded: bool
-    radiates: bool
-    face: int
     cells: Any
-    places: Any
-    parts: Any
-    cell_types: Any
-    area: Any
-    half: Any
-    weight: Any
-    condition: tuple[float, ...]
-    beam: Any
-    reference: float
-    law: tuple[Any, Any, Any] | None = None
 
     def of(self, values: Any) -> Any:
         """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
@@ -81,6 +48,61 @@ class SteadySurface:
         # For a whole face, values are a view of the array.
         if not isinstance(self.cells, tuple):
             self.put(values, to)
+
+
+@dataclass(frozen=True, eq=False)
+class SteadySurface(ExchangingCells):
+    """The cells behind a surface that have one condition.
+
+    Attributes:
+        name: the face's, or "void".
+        number: of the condition.
+        grounded: whether the heat depends on the temperature of the cell.
+        radiates: whether the condition radiates.
+        face: number of the face, −1 towards void.
+        places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
+            slices.
+        parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
+            there are no mixed cells.
+        cell_types: their types, shape (n,), or one number where all are equal.
+        area: in m², shape (n,), or one number where all are equal.
+        half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
+        weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
+        condition: its six numbers, on the host.
+        beam: flux of beams in W/m² of smooth surface; shape (n,), or a number.
+        reference: the temperature in K that deviations are counted from.
+        law: ambient temperature, nodes and heat fluxes of a condition that depends on the temperature of the surface;
+            None for others.
+        lit: for surfaces towards void that beams fall on the face of the box through which these come, and the place of
+            each cell on it, −1 for cells on which none falls; else None.
+    """
+
+    name: str
+    number: int
+    grounded: bool
+    radiates: bool
+    face: int
+    places: Any
+    parts: Any
+    cell_types: Any
+    area: Any
+    half: Any
+    weight: Any
+    condition: tuple[float, ...]
+    beam: Any
+    reference: float
+    law: tuple[Any, Any, Any] | None = None
+    lit: tuple[int, Any] | None = None
+
+    @property
+    def brought(self) -> Any:
+        """Heat of beams on the surface of each cell in W; shape (n,), or a number."""
+        return self.area * self.beam / self.weight
+
+    @property
+    def bends(self) -> bool:
+        """Whether the heat is no linear function of the temperature of the cell."""
+        return self.radiates
 
     @property
     def alike(self) -> bool:

@@ -48,7 +48,7 @@ class Acting(NamedTuple):
 def acting_at(problem: HeatProblem, step: int) -> Acting:
     """What acts on surfaces after ``step`` steps."""
     time = problem.timeline.time(step)
-    beams = problem.sources.beam_rows(np.array([time]), problem.timeline.shown_over(step))
+    beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
     return Acting(problem.boundary.unchecked_rows(time, 0.0), beams)
 
 

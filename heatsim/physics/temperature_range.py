@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_heat import WIDEST, extreme_densities
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import NOTHING, time_functions
 from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
-from heatsim.scenario import Material, MaterialTable, Scenario, TimeFunction
+from heatsim.scenario import Material, MaterialFunction, MaterialTable, Scenario, Source, TimeFunction
 from heatsim.scenario.materials import largest
 
 Array = NDArray[np.float64]
@@ -187,8 +188,20 @@ def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
     for condition in conditions.conditions:
         yield 1.0, time_functions(condition).flux
     for source in conditions.scenario.sources:
-        power = source.power if source.beam is None else source.beam.power
-        yield power or source.power_density or 0.0, source.scale
+        for amount in _signs(source):
+            yield amount, source.scale
+
+
+def _signs(source: Source) -> tuple[float, ...]:
+    """Numbers with the signs that the power of a source can have."""
+    if source.beam is not None or source.power is not None:
+        return (source.power or 0.0 if source.beam is None else source.beam.power,)
+    if isinstance(source.power_density, float):
+        return (source.power_density,)
+    if isinstance(source.power_density, MaterialFunction):
+        values = source.power_density.at(source.power_density.samples(*(source.temperature_range or WIDEST)))
+        return float(values.min()), float(values.max())
+    return -1.0, 1.0
 
 
 def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[bool, bool]:
@@ -196,6 +209,7 @@ def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellT
     sources, start = Sources(scenario, materials), np.zeros(1)
     given = [float(time_functions(condition).flux.at(start)[0]) for condition in conditions.conditions]
     given += sources.powers(start, INSTANT)[0].tolist()
+    given += extreme_densities(materials.heated, sources.amounts(start, INSTANT)[0, :-1])
     given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
     return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
 
@@ -204,12 +218,17 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
     end, sources = scenario.time.end, Sources(scenario, materials)
     gained = lost = 0.0
-    if sources.volumetric:
+    if sources.even or materials.heated.amounts:
         for start, stop in pairwise((0.0, *scenario.switching_times, end)):
             dt = (stop - start) / _PARTS
-            heat = sources.heat(start + dt * np.arange(_PARTS, dtype=np.float64), dt) * materials.heat_capacity
+            times = start + dt * np.arange(_PARTS, dtype=np.float64)
+            heat = sources.heat(times, dt) * materials.heat_capacity
             gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
+            if materials.heated.amounts:
+                extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, dt)]
+                lost -= sum(low for low, _ in extremes)
+                gained += sum(high for _, high in extremes)
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
     for number, condition in enumerate(conditions.conditions):
         flux = time_functions(condition).flux

@@ -29,7 +29,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.mixed_cells import MIXED, MixedCells, place_of
 from heatsim.physics.spread_values import FaceCells, Levels, levels_of
 from heatsim.scenario import SpaceFormula, TimeFunction
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]

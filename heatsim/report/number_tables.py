@@ -1,6 +1,6 @@
 """The tables of a report: probes, energy balance, regions and contacts, coefficients."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, fo
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
-from heatsim.storage.run_tables import CONTACT, JOULE, REGION, WATT, RunTable, header
+from heatsim.storage.run_tables import CONTACT, JOULE, REGION, SURFACE, WATT, RunTable, header
 from heatsim.temperature_units import KELVIN
 
 _Floats = NDArray[np.float64]
@@ -138,12 +138,12 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     flow_texts = dict(_amounts(last, power))
     if steady:
         rows: list[tuple[str, ...]] = [(_part(name), flow_texts[name]) for name in last]
-        return NumberTable("Contacts", ("heat flow", power.symbol), rows)
+        return NumberTable(_title(last), ("heat flow", power.symbol), rows)
     ends = {name: float(heats[name][-1]) for name in flows}
     unit = choose_unit(ENERGIES, max(map(abs, ends.values()), default=0.0))
     heat_texts = dict(_amounts(ends, unit))
     rows = [(_part(name), flow_texts.get(name, "–"), heat_texts[name]) for name in flows]
-    title = "Contacts" if all(name.startswith(CONTACT) for name in flows) else "Regions and contacts"
+    title = _title(flows)
     contacts = any(name.startswith(CONTACT) for name in flows)
     remark = "Heats through contacts are sums over the rows, with linear flows between them." if contacts else ""
     return NumberTable(
@@ -151,9 +151,18 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     )
 
 
+def _title(names: Iterable[str]) -> str:
+    """The kinds of parts that some names have, such as "Regions and contacts"."""
+    titles = {REGION: "regions", CONTACT: "contacts", SURFACE: "surfaces towards void"}
+    *others, last = (title for kind, title in titles.items() if any(name.startswith(kind) for name in names))
+    return (", ".join(others) + " and " + last if others else last).capitalize()
+
+
 def _part(name: str) -> str:
     if name.startswith(REGION):
         return f"into {name.removeprefix(REGION)}"
+    if name.startswith(SURFACE):
+        return f"through the surface of {name.removeprefix(SURFACE)}"
     return name
 
 

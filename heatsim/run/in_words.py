@@ -15,6 +15,7 @@ from heatsim.scenario import (
     Flux,
     Formula,
     Insulated,
+    MaterialFormula,
     Periodic,
     Radiation,
     Shape,
@@ -103,7 +104,9 @@ def source_in_words(source: Source, end: float) -> str:
     if source.beam is not None:
         words = _beam(source.beam)
     else:
-        power = f"{source.power:.6g} W" if source.power is not None else f"{source.power_density:.6g} W/m³"
+        power = f"{source.power:.6g} W" if source.power is not None else density_in_words(source.power_density)
+        if source.distribution is not None:
+            power += f" spread as {_short(source.distribution.expression.text)}"
         place = f'in region "{source.region}"' if source.region is not None else _place(source.shape)
         words = f"{power} {place}"
     if source.during is not None:
@@ -113,9 +116,20 @@ def source_in_words(source: Source, end: float) -> str:
     return words
 
 
+def density_in_words(density: object) -> str:
+    """A power density: a number, a formula, or a table."""
+    if isinstance(density, float):
+        return f"{density:.6g} W/m³"
+    if isinstance(density, SpaceFormula | MaterialFormula):
+        return f"{_short(density.expression.text)} W/m³"
+    return "a table in the temperature of the cell"
+
+
 def _beam(beam: Beam) -> str:
     words = f"beam of {beam.power:.6g} W on {beam.face}, {100.0 * beam.absorptivity:.4g} % absorbed, "
     words += f"radius {length(beam.radius)}"
+    if beam.absorption_depth is not None:
+        words += f", absorption depth {length(beam.absorption_depth)}"
     if len(beam.path) == 1 or beam.speed is None:
         return f"{words}, at {point(beam.path[0])} from {moment(beam.start)}"
     whole = sum(dist(one, other) for one, other in zip(beam.path, beam.path[1:], strict=False))

@@ -8,7 +8,7 @@ that needs them does not apply.
 from collections.abc import Callable, Iterable
 
 from heatsim.errors import Mistake
-from heatsim.scenario.fields import formulas_in_time
+from heatsim.scenario.functions import formulas_in_time
 from heatsim.scenario.interfaces import (
     conditions_towards_void_need_void,
     contacts_differ,

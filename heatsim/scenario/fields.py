@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar, get_args
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
-from pydantic.fields import FieldInfo
+from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
 from heatsim.scenario import units
 from heatsim.scenario.context import folder_of
+from heatsim.scenario.densities import read_density, read_distribution
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
+from heatsim.scenario.materialfunction import MaterialFunction
 from heatsim.scenario.messages import did_you_mean, fault, has_control_characters, refuse, show
 from heatsim.scenario.quantities import (
     ABSORPTIVITY,
@@ -37,7 +38,7 @@ from heatsim.scenario.quantities import (
     Quantity,
 )
 from heatsim.scenario.surfacefunction import AtSurface, read_surface_value
-from heatsim.scenario.timefunction import Formula, TimeFunction, read_time_function
+from heatsim.scenario.timefunction import SpaceFormula, TimeFunction, read_time_function
 
 MAX_CELLS = 2**40
 MAX_COUNT = 10_000
@@ -219,6 +220,15 @@ def _read_tolerance(value: object) -> float:
     return TOLERANCE.read(value)
 
 
+def _read_temperature_range(value: object) -> Pair:
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"got {show(value)}; a list of two temperatures is expected, the lower one first")
+    low, high = read_entries(value, TEMPERATURE)
+    if low >= high:
+        raise ValueError(f"got {show(value)}; the second temperature must be above the first")
+    return low, high
+
+
 def _read_text(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or has_control_characters(value):
         raise ValueError(f"got {show(value)}; a text in quotes is expected, on one line and not empty")
@@ -231,11 +241,22 @@ Duration = Annotated[float, _number(DURATION), DURATION]
 Density = Annotated[float, _number(DENSITY), DENSITY]
 Fraction = Annotated[float, _number(FRACTION), FRACTION]
 Kelvin = Annotated[float, _number(TEMPERATURE), TEMPERATURE]
+TemperatureRange = Annotated[
+    Pair, PlainValidator(_read_temperature_range), TEMPERATURE, Form("two numbers ≥ 0, the lower one first")
+]
 LatentHeat = Annotated[float, _number(LATENT_HEAT), LATENT_HEAT]
 ContactResistance = Annotated[float, _number(CONTACT_RESISTANCE), CONTACT_RESISTANCE]
 Power = Annotated[float, _number(POWER), POWER]
 PowerInTime = Annotated[TimeFunction, _in_time(POWER), POWER]
-PowerDensity = Annotated[float, _number(POWER_DENSITY), POWER_DENSITY]
+PowerDensity = Annotated[
+    float | SpaceFormula | MaterialFunction,
+    PlainValidator(read_density),
+    POWER_DENSITY,
+    Form("any number; an expression in x, y, z and t, or a function of T, the temperature of the cell"),
+]
+Distribution = Annotated[
+    SpaceFormula, PlainValidator(read_distribution), FACTOR, Form("an expression in x, y and z, at least 0")
+]
 Absorptivity = Annotated[float, _number(ABSORPTIVITY), ABSORPTIVITY]
 Length = Annotated[float, _number(LENGTH), LENGTH]
 Coordinate = Annotated[float, _number(COORDINATE), COORDINATE]
@@ -273,42 +294,3 @@ InitialTemperature = Annotated[
     TEMPERATURE,
     Form("≥ 0; an expression in x, y, z; or a file, see above"),
 ]
-
-
-def _quantity_of(info: FieldInfo) -> Quantity:
-    """The quantity of a field, also of one that may be None."""
-    parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
-    (quantity,) = (part for part in parts if isinstance(part, Quantity))
-    return quantity
-
-
-def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
-    """Every value of a table that may change in time: its key, the function and its quantity."""
-    for name, info in type(table).model_fields.items():
-        value = getattr(table, name)
-        if isinstance(value, TimeFunction):
-            yield name, value, _quantity_of(info)
-
-
-def all_functions_in_time(
-    table: BaseModel, at: tuple[str | int, ...] = ()
-) -> Iterator[tuple[tuple[str | int, ...], TimeFunction, Quantity]]:
-    """Every value that may change in time in a table and the tables below it: its key, the function, its quantity."""
-    for name, info in type(table).model_fields.items():
-        value = getattr(table, name)
-        key = at if name == "condition" else (*at, info.alias or name)
-        if isinstance(value, TimeFunction):
-            yield key, value, _quantity_of(info)
-        elif isinstance(value, BaseModel):
-            yield from all_functions_in_time(value, key)
-        elif isinstance(value, tuple):
-            for index, entry in enumerate(value):
-                if isinstance(entry, BaseModel):
-                    yield from all_functions_in_time(entry, (*key, index))
-
-
-def formulas_in_time(table: BaseModel) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
-    """Every expression in t in a table and the tables below it: its key, the expression and its quantity."""
-    for key, function, quantity in all_functions_in_time(table):
-        if isinstance(function, Formula):
-            yield key, function, quantity

@@ -5,7 +5,7 @@ from itertools import combinations
 
 from heatsim.errors import Mistake
 from heatsim.scenario.boundaries import Face, Insulated
-from heatsim.scenario.fields import functions_in_time
+from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.library import is_of_library, properties_of
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, show

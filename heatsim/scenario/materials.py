@@ -23,9 +23,8 @@ from heatsim.scenario.fields import (
     Kelvin,
     LatentHeat,
     Named,
-    Pair,
+    TemperatureRange,
     Vector,
-    read_entries,
     read_vector,
 )
 from heatsim.scenario.library import read_table
@@ -38,7 +37,7 @@ from heatsim.scenario.materialfunction import (
     read_material_function,
 )
 from heatsim.scenario.messages import fault, has_control_characters, refuse, show
-from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, TEMPERATURE, Quantity
+from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, Quantity
 
 VOID = "void"
 MAX_MATERIALS = 126
@@ -91,15 +90,6 @@ def _read_specific_heat(value: object) -> float | MaterialFunction:
     return read_material_function(value, SPECIFIC_HEAT)
 
 
-def _read_temperature_range(value: object) -> Pair:
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        raise ValueError(f"got {show(value)}; a list of two temperatures is expected, the lower one first")
-    low, high = read_entries(value, TEMPERATURE)
-    if low >= high:
-        raise ValueError(f"got {show(value)}; the second temperature must be above the first")
-    return low, high
-
-
 def largest(function: object) -> object:
     """The function along the axis with the largest conductivity; any other value unchanged."""
     return function.largest if isinstance(function, Orthotropic) else function
@@ -141,12 +131,7 @@ class Material(BaseModel):
         examples=["liquidus = 302.0"],
         description="Temperature at which melting ends, above the solidus; required with `latent_heat`",
     )
-    temperature_range: (
-        Annotated[
-            Pair, PlainValidator(_read_temperature_range), TEMPERATURE, Form("two numbers ≥ 0, the lower one first")
-        ]
-        | None
-    ) = Field(
+    temperature_range: TemperatureRange | None = Field(
         default=None,
         examples=["temperature_range = [250.0, 1500.0]"],
         description="Range in which the expressions hold; beyond it they keep their values at its ends",

@@ -23,8 +23,8 @@ from heatsim.scenario.fields import (
     InitialTemperature,
     Named,
     Text,
-    all_functions_in_time,
 )
+from heatsim.scenario.functions import all_functions_in_time
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.layers import Layers
 from heatsim.scenario.library import with_library

@@ -15,7 +15,7 @@ from heatsim.scenario.surfaces import gather_condition
 Array = NDArray[np.float64]
 
 # Columns of energy.csv, which also has a column for every patch.
-RESERVED_BEGINNINGS = ("region ", "contact ")
+RESERVED_BEGINNINGS = ("region ", "contact ", "surface ")
 RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
 OWN_KEYS = ("name", "face", "rectangle")
 # The largest rounding error of a coordinate in decimals, as a fraction of a cell.

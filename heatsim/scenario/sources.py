@@ -1,6 +1,6 @@
 """Sources: heat generated in the body, or absorbed from a beam."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import (
     STRICT,
     Absorptivity,
+    Distribution,
     FaceName,
     FactorInTime,
     Form,
@@ -29,15 +30,17 @@ from heatsim.scenario.fields import (
     Power,
     PowerDensity,
     Speed,
+    TemperatureRange,
     Text,
     default_names,
     read_entries,
     read_pair,
 )
+from heatsim.scenario.materialfunction import MaterialFormula
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
 from heatsim.scenario.quantities import COORDINATE, MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
-from heatsim.scenario.timefunction import Constant
+from heatsim.scenario.timefunction import Constant, SpaceFormula, TimeFunction
 
 MAX_POINTS = 100_000
 
@@ -64,12 +67,14 @@ def _read_path(value: object) -> tuple[Pair, ...]:
 
 
 class Beam(BaseModel):
-    """A Gaussian beam on a face, along a path at a speed.
+    """A Gaussian beam through a face, along a path at a speed.
 
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
-    power P in W and the 1/e² radius R in m. Points of the path are in m along the face's two axes in the order x, y, z.
-    The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of the path. A path of one
-    point is a spot that does not move; it needs no speed.
+    power P in W and the 1/e² radius R in m. It goes along the face's normal through void to the first cell that
+    conducts, whose surface absorbs it. With an absorption depth δ it enters the body, and exp(−s/δ) of it is left after
+    a distance s in cells that conduct; what leaves the body is lost. Points of the path are in m along the face's two
+    axes in the order x, y, z. The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of
+    the path. A path of one point is a spot that does not move; it needs no speed.
     """
 
     model_config = STRICT
@@ -77,6 +82,11 @@ class Beam(BaseModel):
     face: FaceName = Field(examples=['face = "z_max"'], description="Face of the box that it heats")
     power: Annotated[Power, Form("≥ 0")] = Field(examples=["power = 50.0"], description="Power P")
     absorptivity: Absorptivity = Field(default=1.0, description="Fraction of the power that the body absorbs")
+    absorption_depth: Length | None = Field(
+        default=None,
+        examples=["absorption_depth = 50e-6"],
+        description="Depth δ in the body after which exp(−1) of the light is left; without one its surface absorbs all",
+    )
     radius: Length = Field(examples=["radius = 0.5e-3"], description="1/e² radius R")
     path: Annotated[tuple[Pair, ...], PlainValidator(_read_path), COORDINATE, Form("1 to 100,000 points [u, v]")] = (
         Field(
@@ -116,10 +126,10 @@ def _read_during(value: object) -> tuple[float, float]:
     return (start, stop)
 
 
-def _has_variables(text: str) -> bool:
-    """Whether a text is an expression that depends on x, y, z or t."""
+def _has_T(text: str) -> bool:
+    """Whether a text is an expression with T."""
     try:
-        return bool(Expression(text, ("x", "y", "z", "t")).used)
+        return "T" in Expression(text, ("x", "y", "z", "t", "T")).used
     except ValueError:
         return False
 
@@ -127,9 +137,10 @@ def _has_variables(text: str) -> bool:
 class Source(Shaped):
     """A heat source in a region, in a shape or everywhere, or a beam on a face.
 
-    ``power`` is the total in W, spread evenly over the volume of the conducting cells; ``power_density`` is in W/m³.
-    Negative values remove heat. The source is on between the two times of ``during`` (s); ``scale`` multiplies its
-    power as a function of t.
+    ``power`` is the total in W, spread over the volume of the conducting cells evenly, or as ``distribution`` says.
+    ``power_density`` is in W/m³: a number, a function of place and time, or one of the temperature of the cell, which
+    keeps its values at the ends of ``temperature_range`` (K) beyond it. Negative values remove heat. The source is on
+    between the two times of ``during`` (s); ``scale`` multiplies its power as a function of t.
     """
 
     name: Text = Field(examples=['name = "die"'], description="Name", json_schema_extra={"default": "`source 1`, …"})
@@ -139,8 +150,19 @@ class Source(Shaped):
         examples=["power = 120.0"],
         description="Total power, spread evenly over the conducting cells; negative values remove heat",
     )
+    distribution: Distribution | None = Field(
+        default=None,
+        examples=['distribution = "exp(-(x/0.01)^2)"'],
+        description="With `power`: the ratio of power densities between places; the power stays exact",
+    )
     power_density: PowerDensity | None = Field(
         default=None, examples=["power_density = 1e6"], description="Power per volume"
+    )
+    temperature_range: TemperatureRange | None = Field(
+        default=None,
+        examples=["temperature_range = [250.0, 600.0]"],
+        description="Range in which a `power_density` with T holds; beyond it, it keeps its values at the ends",
+        json_schema_extra={"default": "1 to 10,000 K"},
     )
     beam: Beam | None = Field(
         default=None,
@@ -154,14 +176,18 @@ class Source(Shaped):
     )
     scale: FactorInTime = Field(default=Constant(1.0), description="Factor for the power as a function of t")
 
-    @field_validator("power", "power_density", mode="before")
+    @field_validator("power", mode="before")
     @classmethod
     def _refuse_expressions(cls, value: object) -> object:
-        """Say what to write instead of an expression in space or time."""
-        if isinstance(value, str) and units.split(value) is None and _has_variables(value):
+        """Say what to write instead of an expression."""
+        if isinstance(value, str) and units.split(value) is None:
+            try:
+                Expression(value, ("x", "y", "z", "t", "T"))
+            except ValueError:
+                return value
             raise ValueError(
-                f"got {show(value)}; a source has the same power density everywhere: divide it into several sources "
-                "with different shapes, and write a change in time as scale"
+                f"got {show(value)}; power is a number: write a change in time as scale, how it is spread over the "
+                "cells as distribution, and a function of the temperature as power_density"
             )
         return value
 
@@ -181,7 +207,24 @@ class Source(Shaped):
                 faults.append(fault(missing_key("power = 120.0, or power_density = 1e6"), ("power",)))
             if "beam" not in table and len(amounts) > 1:
                 faults.append(fault("got power and power_density; write one of them"))
+            if "distribution" in table and "power" not in table:
+                faults.append(fault("it needs power, which it distributes", ("distribution",)))
+            density = table.get("power_density")
+            of_temperature = isinstance(density, MaterialFormula) or (isinstance(density, str) and _has_T(density))
+            if "temperature_range" in table and not of_temperature:
+                faults.append(fault("it needs a power_density that is an expression in T", ("temperature_range",)))
         return validate_beside(faults, validate, table)
+
+    @property
+    def even(self) -> bool:
+        """Whether it gives the same power density to all its cells, whatever their temperature."""
+        return self.beam is None and self.distribution is None and isinstance(self.power_density, float | None)
+
+    def functions_in_time(self, points: Sequence[tuple[float, float, float]]) -> Iterator[tuple[str, TimeFunction]]:
+        """Keys and functions of time of its power; a density in space has one at each of some points in m."""
+        yield "scale", self.scale
+        if isinstance(self.power_density, SpaceFormula):
+            yield from (("power_density", self.power_density.at_point(*point)) for point in points)
 
 
 Sources = Annotated[tuple[Source, ...], default_names("source")]

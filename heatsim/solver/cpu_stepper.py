@@ -39,7 +39,8 @@ class CpuStepper(Stepper):
             # The first step, into the spare buffer and copies of the ledger's sums.
             rehearsal, entries = copy(arguments), arguments.entries
             faces, beams = ([np.zeros_like(sums) for sums in of] for of in (entries.faces, entries.beams))
-            rehearsal.entries = Entries(faces, beams, np.zeros_like(entries.exposed), np.zeros_like(entries.parts))
+            others = (np.zeros_like(sums) for sums in (entries.exposed, entries.parts, entries.cells, entries.lit))
+            rehearsal.entries = Entries(faces, beams, *others)
             field = self.field
             self.field = copy(field)
             try:

@@ -13,6 +13,7 @@ from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
+from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.physics.problem import HeatProblem
@@ -160,7 +161,8 @@ class CudaKernels:
         )
 
     def _launched(self, build: compilation.Build, planes: int | None = None, recorded: bool = False) -> Launched:
-        return launch.compile_kernel(build), self._launches(build, planes, recorded)
+        kernel = compile_kernel(build, self._problem.grid, len(self._problem.materials.heated))
+        return kernel, self._launches(build, planes, recorded)
 
     def _launches(
         self, build: compilation.Build, planes: int | None = None, recorded: bool = False

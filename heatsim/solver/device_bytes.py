@@ -48,6 +48,7 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
+    body += field * (len(materials.heated) > 0)  # their heat, as an array of the grid
     if not problem.timeline.adaptive:
         return DeviceBytes(field, 8 * sums * copies, body, 2)
     # Both ends of a step have sums and flows; those shown and those under way are two more.

@@ -22,7 +22,16 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
 from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
-from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Heats, SurfaceSums
+from heatsim.solver.surface_sums import (
+    BEAM_SUMS,
+    CELL_SUMS,
+    EXPOSED_SUMS,
+    FACE_SUMS,
+    LIT_SUMS,
+    PART_SUMS,
+    Heats,
+    SurfaceSums,
+)
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
 # interruption changes no bit.
@@ -40,6 +49,8 @@ class Ledger:
         beams: the same for the heat of beams; faces without a beam have empty arrays.
         exposed: the same for the surfaces of each exposed cell towards void.
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
+        cells: the same for the cells that sources heat one by one.
+        lit: the same for beams on the surfaces of each exposed cell towards void.
     """
 
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool, team: Team = ALONE) -> None:
@@ -62,6 +73,8 @@ class Ledger:
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
+        self.cells: Any = self._sums[CELL_SUMS]
+        self.lit: Any = self._sums[LIT_SUMS]
         self._problem, self._team = problem, team
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
@@ -150,7 +163,7 @@ class Ledger:
         problem, timeline = self._problem, self._problem.timeline
         if timeline.adaptive:  # set with the sums
             return self._sources_heat
-        while problem.sources.volumetric and self._sources_step < step:
+        while problem.sources.even and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
             heat, steps = problem.step_heat.of(self._sources_step, until), np.ones(until - self._sources_step)
             self._sources_heat += problem.sources.total(heat, steps, problem.precision)

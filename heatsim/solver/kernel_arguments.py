@@ -138,11 +138,13 @@ class GeneralArguments:
             mixed=bool(len(problem.boundary.mixed.places)),
             contacts=materials.weighted_surfaces.contacts,
             laws=bool(problem.boundary.laws),
+            cell_heat=bool(len(materials.heated)),
+            lit=bool(len(materials.heated.lit)),
         )
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
-        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts)
+        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts, ledger.cells, ledger.lit)
         self._problem = problem
         self._field = field
         self._tables: dict[float, LinkTables] = {}
@@ -157,7 +159,7 @@ class GeneralArguments:
         per_condition = 6 + len(materials.types) * materials.varies
         tables = 6 * (boundary.row_count - len(boundary.conditions))
         row += (per_condition * len(boundary.conditions) + tables) * itemsize * (not boundary.constant)
-        row += itemsize * len(materials.types) * (not sources.heat_constant)
+        row += itemsize * (len(materials.types) + len(materials.heated.amounts)) * (not sources.heat_constant)
         return max(1, min(STEPS_PER_TABLE, _BYTES_PER_TABLE // row))
 
     def rows(self, first: int, until: int) -> Rows:

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import SlabProblem
-from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
+from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 
 # All sums, with the shapes that they have where nothing is entered.
 SHAPES_OF_NOTHING: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),
     PART_SUMS: (0,),
+    CELL_SUMS: (0,),
+    LIT_SUMS: (0,),
 }
 # With one row for each plane of the grid.
 _BY_PLANES = (*FACE_SUMS[:4], *BEAM_SUMS[:4])
@@ -36,6 +38,8 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     shapes |= {BEAM_SUMS[face]: grid.face_shape(face) for face in range(6) if face in beams}
     shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
     shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
+    shapes[CELL_SUMS] = (len(problem.materials.heated),)
+    shapes[LIT_SUMS] = (len(problem.materials.heated.lit),)
     return shapes
 
 

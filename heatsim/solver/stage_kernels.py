@@ -12,6 +12,7 @@ from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.physics.coefficients import derive
@@ -237,7 +238,7 @@ class CudaStageKernels(StageKernels):
             *(device.room(), self._rates.rate_variant),
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
-        return launch.compile_kernel(build), launches
+        return compile_kernel(build, problem.grid, len(problem.materials.heated)), launches
 
     def _trial_coefficients(self) -> NDArray[Any]:
         """Struct Coefficients of Euler's kernels, which are tried in place of those with stages."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.steady_balance import Flows, SteadyBalance
 from heatsim.physics.steady_varying import SMALL
 from heatsim.physics.surface_exchange import SteadySurface
@@ -135,7 +136,7 @@ class Equations:
         """Where heat enters and leaves."""
         return self._balance.flows([surface.of(self.temperature) for surface in self._balance.surfaces])
 
-    def _add(self, surface: SteadySurface, heat: Any, slope: Any) -> None:
+    def _add(self, surface: SteadySurface | CellExchange, heat: Any, slope: Any) -> None:
         """Add a surface that exchanges heat − slope·T to the right-hand side and to the operator."""
         surface.add(heat / self._scale, self._b)
         if surface.grounded:

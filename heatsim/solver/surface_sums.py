@@ -1,7 +1,8 @@
 """The sums of an energy ledger in sections and parts, and the heat that follows from them.
 
 Sections lie between the same planes as those of a field (:class:`heatsim.grid.PlaneGroups`); a face across z is one
-section. The sums of a face are divided by the type of their cell and by their patch.
+section. The sums of a face are divided by the type of their cell and by their patch, those of surfaces towards void by
+the type of their cell and by their condition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,9 +21,9 @@ from heatsim.solver.heat_sums import SumLayout
 
 FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
 BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
+EXPOSED_SUMS, PART_SUMS, CELL_SUMS, LIT_SUMS = "ledger_exposed", "ledger_parts", "ledger_cells", "ledger_lit"
 
-_NO_PATCH = -1
+_NO_OWNER = -1
 _FIRST_PATCH = 6
 
 Indices = NDArray[np.int64]
@@ -36,19 +37,25 @@ class Heats:
         faces: through each face, that of its patches among it, that of beams left out.
         patches: through each patch.
         void: through the surfaces towards void.
-        beams: absorbed from beams.
+        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
+        beams: absorbed from beams by surfaces.
         magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
+        cells: given by sources to single cells, and by beams to cells in the body.
+        cells_magnitude: Σ |heat given to each of these cells|.
     """
 
     faces: tuple[float, ...]
     patches: tuple[float, ...]
     void: float
+    surfaces: tuple[float, ...]
     beams: float
     magnitude: float
+    cells: float
+    cells_magnitude: float
 
 
-# The name of some sums, the number of their face (−1 for surfaces towards void), the type of their cells, and the
-# number of their patch or _NO_PATCH.
+# The name of some sums, the number of their face (−1 for surfaces towards void and heated cells), the type of their
+# cells, and the number of their patch or condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
 
 
@@ -76,7 +83,8 @@ class SurfaceSums:
     """
 
     def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any, team: Team) -> None:
-        self._patch_count, self._team = len(problem.scenario.patches), team
+        self._patch_count, self._surface_count = len(problem.scenario.patches), len(problem.scenario.surfaces)
+        self._team = team
         self._capacities = problem.materials.cell_heat_capacity.tolist()
         found = list(_surfaces(problem, layout))
         parts = self._agree([_parts_of(*surface) for surface in found])
@@ -116,24 +124,31 @@ class SurfaceSums:
             found: STATISTICS of the sections of one array of sums, or of several that are to be added.
         """
         faces: list[list[float]] = [[] for _ in FACES]
-        patches: list[list[float]] = [[] for _ in range(self._patch_count)]
+        owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
         void, beams, all_magnitudes = list[float](), list[float](), list[float]()
-        for (name, face, cell_type, patch), numbers in self._of_all_ranks(found).items():
+        cells, cell_magnitudes = list[float](), list[float]()
+        for (name, face, cell_type, owner), numbers in self._of_all_ranks(found).items():
             heat, magnitude = (self._capacities[cell_type] * exact_sum(of_sections) for of_sections in numbers)
-            if patch != _NO_PATCH:
-                patches[patch - _FIRST_PATCH].append(heat)
-            if name in BEAM_SUMS:
+            if owner != _NO_OWNER:
+                owned[owner - _FIRST_PATCH].append(heat)
+            if name in BEAM_SUMS or name == LIT_SUMS:
                 beams.append(heat)
+            elif name == CELL_SUMS:
+                cells.append(heat)
+                cell_magnitudes.append(magnitude)
             elif name == EXPOSED_SUMS:
                 void.append(heat)
             elif name in FACE_SUMS:
                 faces[face].append(heat)
             if name == EXPOSED_SUMS or name in FACE_SUMS:
                 all_magnitudes.append(magnitude)
+        patches, surfaces = owned[: self._patch_count], owned[self._patch_count + 1 :]
         return Heats(
             tuple(map(exact_sum, faces)),
             tuple(map(exact_sum, patches)),
-            *map(exact_sum, (void, beams, all_magnitudes)),
+            exact_sum(void),
+            tuple(map(exact_sum, surfaces)),
+            *map(exact_sum, (beams, all_magnitudes, cells, cell_magnitudes)),
         )
 
     def _of_all_ranks(self, found: Sequence[Partials]) -> dict[_Part, tuple[list[float], list[float]]]:
@@ -155,7 +170,7 @@ class SurfaceSums:
 
 
 # The name of some sums, their face, their place in the array of the layout, the first of each section and their number,
-# and for each the type of its cell and its patch.
+# and for each the type of its cell and its patch or condition towards void.
 _Found = tuple[str, int, slice, Indices, Indices, Indices]
 
 
@@ -165,20 +180,23 @@ def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
     _, ny, nx = problem.grid.shape
     for name in layout.shapes:
         place = layout.place(name)
-        if name == EXPOSED_SUMS:
-            cells = materials.weighted_surfaces.cells
+        if name in (EXPOSED_SUMS, LIT_SUMS, CELL_SUMS):
+            cells = materials.heated.cells if name == CELL_SUMS else materials.weighted_surfaces.cells
             types = materials.types_of(np.unravel_index(cells, problem.grid.shape))
             starts = np.searchsorted(cells, _planes(problem) * (ny * nx))
-            yield name, -1, place, starts, types, np.full(len(cells), _NO_PATCH)
+            owners = np.full(len(cells), _NO_OWNER)
+            if name == EXPOSED_SUMS:
+                owners = np.asarray(boundary.owners)[materials.void_conditions[types]]
+            yield name, -1, place, starts, types, owners
         elif name == PART_SUMS:
             yield from _mixed(problem, place.start)
         else:
             face = (FACE_SUMS if name in FACE_SUMS else BEAM_SUMS).index(name)
             types = materials.types_on_face(face).reshape(-1)
-            patches = np.full(types.shape, _NO_PATCH)
+            patches = np.full(types.shape, _NO_OWNER)
             numbers = boundary.maps[face].reshape(-1).astype(np.int64)
             if name in FACE_SUMS and numbers.size:
-                patches = np.where(_are_patches(problem, numbers), numbers, _NO_PATCH)
+                patches = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
             yield name, face, place, _starts(problem, face, np.arange(len(types))), types, patches
 
 
@@ -195,7 +213,7 @@ def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:
         parts, cells = problem.boundary.mixed.on_face(face)
         if len(cells):
             numbers = owners[problem.boundary.mixed.numbers[parts]]
-            patches = np.where(_are_patches(problem, numbers), numbers, _NO_PATCH)
+            patches = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
             types = problem.materials.types_on_face(face).reshape(-1)[cells]
             place = slice(start + parts.start, start + parts.stop)
             yield PART_SUMS, face, place, _starts(problem, face, cells), types, patches

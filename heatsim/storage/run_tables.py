@@ -18,8 +18,9 @@ from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]
 TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
-# The names of heats that the balance of the body does not add up begin with these.
-REGION, CONTACT = "region ", "contact "
+# The names of heats that the balance of the body does not add up begin with these. The heat through the surface of a
+# region towards void is a part of that through all of them.
+REGION, CONTACT, SURFACE = PARTS = "region ", "contact ", "surface "
 # Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
 _RESIDUAL = "residual"
 
@@ -52,12 +53,12 @@ class RunTable:
         return {name: values for (name, its_unit), values in self.columns.items() if its_unit == unit}
 
     def of_body(self, unit: str) -> dict[str, Values]:
-        """The terms of the balance of the whole body in J or W, by name: without those of regions and contacts."""
-        return {name: values for name, values in self.in_unit(unit).items() if not name.startswith((REGION, CONTACT))}
+        """The terms of the balance of the whole body in J or W, by name: without those of parts."""
+        return {name: values for name, values in self.in_unit(unit).items() if not name.startswith(PARTS)}
 
     def of_parts(self, unit: str) -> dict[str, Values]:
-        """The heats in J or W of regions and contacts, by name."""
-        return {name: values for name, values in self.in_unit(unit).items() if name.startswith((REGION, CONTACT))}
+        """The heats in J or W of regions, contacts and surfaces of regions, by name."""
+        return {name: values for name, values in self.in_unit(unit).items() if name.startswith(PARTS)}
 
 
 def read_probes(folder: Path) -> RunTable | None:

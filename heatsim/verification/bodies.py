@@ -179,3 +179,63 @@ def cooled_sphere(t: float) -> tuple[float, float, float]:
     """The temperature at the centre and, twice, at 8 mm: a sphere of radius 10 mm with Bi = 1, α = 5e-7 m²/s."""
     centre, near_surface = 300.0 + 100.0 * sphere_series(1.0, np.array([0.0, 0.8]), 5e-7 * t / 0.01**2)
     return float(centre), float(near_surface), float(near_surface)
+
+
+def sources_in_space(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Two modes of a plate, one heated ever more, one ever less; differences from 300 K."""
+    slow, fast = 2.0 * pi**2, 5.0 * pi**2
+    first = (2000.0 - 40000.0 / slow) / slow * (1.0 - exp(-slow * t)) + 40000.0 * t / slow
+    second = 8000.0 * (exp(-10.0 * t) - exp(-fast * t)) / (fast - 10.0)
+    field = (first * np.sin(pi * x) + second * np.sin(2.0 * pi * x)) * np.sin(pi * y)
+    return field + np.zeros_like(z)
+
+
+def resistive_slab(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The steady profile of the slab, and a wave on it that decays; differences from 300 K."""
+    wave = 50.0 * np.sin(pi * x) * exp(-(pi**2 - 4.0) * t)
+    return np.asarray(resistive_slab_at_the_end(x, y, z, t) + wave)
+
+
+def resistive_slab_at_the_end(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The steady profile alone."""
+    return np.asarray(200.0 * (np.cos(2.0 * (x - 0.5)) / np.cos(1.0) - 1.0))
+
+
+def reacting_slab(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Frank-Kamenetskii's profile with a = 1.5; differences from 300 K."""
+    return np.asarray(200.0 * np.log(cosh(0.75) / np.cosh(1.5 * (x - 0.5))))
+
+
+def absorbed_beam(x: Array, y: Array, z: Array, t: float) -> Array:
+    """As :func:`moving_beam`, with spots that begin as exp(−z/δ)/δ; differences from 300 K."""
+    absorbed, radius, capacity, alpha, depth = 50.0, 0.002, 3e6, 1e-5, 1.2e-3
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    roots = 0.5 * sqrt(t) * (nodes + 1.0)
+    age = roots**2
+    variance = radius**2 / 4.0 + 2.0 * alpha * age
+    heat = absorbed / capacity * sqrt(t) * weights * roots / (2.0 * pi * variance)
+    spot = 0.008 + 0.08 * (t - age)
+    along_x = np.exp(-((x.ravel() - spot[:, None]) ** 2) / (2.0 * variance[:, None]))
+    along_y = np.exp(-((y.ravel() - 0.009) ** 2) / (2.0 * variance[:, None]))
+    spread, below = np.sqrt(alpha * age)[:, None], 0.016 - z.ravel()
+    profile = sum(
+        np.exp(spread**2 / depth**2 + sign * below / depth)
+        * complementary_error(spread / depth + sign * below / (2.0 * spread))
+        for sign in (-1.0, 1.0)
+    )
+    plane = along_y[:, :, None] * along_x[:, None, :]
+    summed = (heat[:, None] * profile / (2.0 * depth)).T @ plane.reshape(len(age), -1)
+    return np.asarray(summed.reshape(z.size, y.size, x.size))
+
+
+def lit_slab(simulation: Simulation) -> Comparison:
+    """A straight line from 300 K to the temperature at which 5e4 W/m² balance conduction, convection and radiation."""
+
+    def surplus(T: float) -> float:
+        lost = (10.0 / 0.08 + 200.0) * (T - 300.0) + 0.8 * STEFAN_BOLTZMANN * (T**4 - 300.0**4)
+        return lost - 5e4
+
+    z = simulation.plan.problem.grid.centres(2)
+    known = 300.0 + (root(surplus, 300.0, 1000.0) - 300.0) * z / 0.08
+    slab = z < 0.08
+    return Comparison(known[slab], simulation.temperature[slab, 0, 0])

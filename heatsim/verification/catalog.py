@@ -194,6 +194,17 @@ CASES = (
     ),
     Case("pulsed_source", "energy balance", _above_300(bodies.uniform_rise), 25.0, 1e-4, end=_FLOATS),
     Case("moving_beam", "Cline & Anthony 1977", _above_300(bodies.moving_beam), 140.0, 5e-3, order=True, end=_MOVES),
+    Case("absorbed_beam", "Cline & Anthony 1977", _above_300(bodies.absorbed_beam), 60.0, 5e-3, order=True, end=_MOVES),
+    Case("source_in_space", "exact modes", _above_300(bodies.sources_in_space), 250.0, 3e-3, order=True, end=_CHANGES),
+    Case(
+        "resistive_slab",
+        "integrated twice",
+        _above_300(bodies.resistive_slab),
+        190.0,
+        1e-3,
+        order=True,
+        end=EndState(_above_300(bodies.resistive_slab_at_the_end), 0.22),
+    ),
     Case(
         "cooled_sphere",
         "Incropera eq. 5.51",
@@ -233,6 +244,8 @@ CASES = (
     Case("steady_wall", "series resistances", everywhere(bodies.insulated_wall), 29.65, 1e-4),
     Case("steady_cylinder", "Incropera §3.5", probes({0.0: bodies.heated_rod()}), 75.0, 5e-3),
     Case("steady_radiation", "integrated twice", everywhere(bodies.heated_slab), 300.0, 1e-4),
+    Case("steady_reaction", "exact profile", _above_300(bodies.reacting_slab), 52.0, 2e-3),
+    Case("beam_through_void", "balance at surface", bodies.lit_slab, 130.0, 1e-4),
     Case("steady_orthotropic", "Carslaw & Jaeger §1.6", _above_300(materials.orthotropic_plate), 170.0, 3e-4),
     Case("steady_kirchhoff", "Carslaw & Jaeger §1.6", _above_300(materials.kirchhoff_slab), 500.0, 1e-3),
 )

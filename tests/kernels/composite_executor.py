@@ -1,7 +1,7 @@
 """Any kernel on the steps of a composite body: CPU kernels called, CUDA kernels on the host machine or a GPU."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from heatsim.grid import Grid
 from heatsim.kernels import compilation, launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
+from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
+from heatsim.kernels.composite.cell_heat import heating_build, heating_launch
 from heatsim.kernels.cpu.composite_body import Entries
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
@@ -88,6 +90,8 @@ class CompositeSteps:
             *(np.zeros(shapes[f] if self.recorded and f in beams else (0, 0)) for f in range(6)),
             np.zeros(self.materials.exposed_cells if self.recorded else 0),
             np.zeros(len(self.mixed.numbers) if self.recorded else 0),
+            np.zeros(len(self.materials.heated) if self.recorded else 0),
+            np.zeros(len(self.materials.heated.lit) if self.recorded else 0),
         ]
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
@@ -154,6 +158,10 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             before = T.copy()
             T_new[...] = np.nan
             table = sweeps.table.view(build.sweep_dtype)[step:]
+            if build.variant.cell_heat:
+                heating, part = heating_build(build), heating_launch(steps.grid, len(steps.materials.heated))
+                arguments = (T, T_new, grid_on_host(part), coefficients, table, struct)
+                compile_kernel(*source_of(heating)).launch(part.blocks, heating.spec.block, *arguments)
             for part in launches[step % 2]:
                 grid = of_steps(grid_on_host(part), count if build.spec.resident else 1)
                 arguments = (T, T_new, grid, coefficients, table, struct)
@@ -189,7 +197,8 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.room()):
-        kernel, launches = launch.compile_kernel(build), of_both_depths(build, steps)
+        kernel = compile_with_cell_heat(build, steps.grid, len(steps.materials.heated))
+        launches = of_both_depths(build, steps)
         if build.pipeline is not None:
             second = launch.compile_kernel(correction.correction_build(build, gpu.block_memory()))
             kernel = correction.CorrectedKernel(build, kernel.function, kernel.xp, 0, second, corrected(build, steps))
@@ -228,6 +237,7 @@ def builds(
     stages = steps.rate or (not steps.equal and bool(np.any(steps.rows.factors != 1.0)))
     laws = bool((steps.rows.conditions[:, :, FREE] == LAW).any())
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate, laws)
+    variant = replace(variant, cell_heat=len(materials.heated) > 0, lit=len(materials.heated.lit) > 0)
     return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, variant)
 
 

@@ -1,5 +1,6 @@
 """Every kernel computes the same steps of a body of materials, contacts, patches, radiation, void and sources."""
 
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -25,7 +26,8 @@ from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import cell_type_map, cell_types
 from heatsim.physics.cell_faces import cells_beside
-from heatsim.physics.cell_types import INTERIOR, Substance
+from heatsim.physics.cell_heat import Amount, DensityTable, HeatedCells
+from heatsim.physics.cell_types import INTERIOR, CellTypes, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.layering import NO_LAYERS, Layering
@@ -33,7 +35,7 @@ from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_laws import append_tables, make_nodes
-from heatsim.scenario import Material
+from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
 # Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
@@ -144,6 +146,36 @@ def with_laws(conditions: NDArray[np.float64]) -> NDArray[np.float64]:
     return append_tables(conditions, (0, 8), nodes, fluxes)
 
 
+def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> HeatedCells:
+    """Cells with one to three random entries: of two plain amounts, one that depends on temperature, and beams."""
+    grid = materials.grid
+    types = materials.types_of((slice(None),) * 3).reshape(-1)
+    cells = np.flatnonzero(
+        (types != (-1 if materials.void is None else materials.void)) & (rng.random(len(types)) < 0.4)
+    )
+    counts = rng.integers(1, 4, len(cells))
+    numbers = rng.integers(0, 3 + beams, counts.sum()).astype(np.int32)
+    spots = np.stack([rng.integers(0, n, len(numbers)) for n in grid.cells[:2]], axis=1).astype(np.int32)
+    capacity = materials.heat_capacity[types[cells]]
+    nodes = np.cumsum(rng.uniform(0.1, 1.0, 9))
+    return HeatedCells(
+        *(
+            cells,
+            np.concatenate(([0], np.cumsum(counts))),
+            numbers,
+            rng.uniform(0.1, 1.0, len(numbers)),
+            spots,
+            capacity,
+        ),
+        amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
+        tables=(DensityTable(250.0, 0.1, nodes),),
+        volume=grid.cell_volume,
+        lit=rng.integers(0, 64, len(materials.weighted_surfaces.cells)).astype(np.uint8)
+        if materials.exposed_cells
+        else np.zeros(0, np.uint8),
+    )
+
+
 def body(
     cells: tuple[int, int, int],
     periodic: tuple[bool, bool, bool],
@@ -155,6 +187,7 @@ def body(
     layered: bool = False,
     slabs: int | None = None,
     laws: bool = False,
+    cell_heat: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes."""
     rng = np.random.default_rng(seed)
@@ -202,6 +235,9 @@ def body(
     if laws:
         conditions = with_laws(conditions)
     heat = rng.uniform(0.0, 0.5, (steps, len(materials.types)))
+    amounts = np.zeros((1, 1))
+    if cell_heat:
+        materials = replace(materials, heated=heated_cells(materials, rng, 0 if periodic[2] else 2))
     beams = []
     if not periodic[2]:
         n_u, n_v = min(nx, 5), min(ny, 3)
@@ -209,11 +245,15 @@ def body(
         beams = [BeamRows(5, first.astype(np.int32), (1e6 * rng.random((steps, n_u)), rng.random((steps, n_v))))]
     # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
     dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
+    if cell_heat:
+        amounts = np.hstack((rng.uniform(-1e6, 1e6, (steps, 3)) * dt, np.full((steps, 1), dt)))
+        # The second beam reaches no face, only cells.
+        beams += [replace(beam, at_face=False) for beam in beams]
     share = np.array([rate[0, 0] * (n > 1) for rate, n in zip(materials.rates(), cells, strict=True)]) * dt
     return CompositeSteps(
         materials=materials,
         maps=tuple(maps),
-        rows=Rows(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams)),
+        rows=Rows(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams), amounts=amounts),
         steps=steps,
         dt=dt,
         periodic=periodic,
@@ -221,6 +261,18 @@ def body(
         c=(1.0 - 2.0 * float(share.sum()), *np.repeat(share, 2).tolist()),
         first=2**32 - 2,
         mixed=divided,
+    )
+
+
+@cache
+def heated_cases() -> tuple[CompositeSteps, ...]:
+    return (
+        body((36, 8, 9), (False, False, False), 60, cell_heat=True),
+        body((9, 5, 7), (True, False, False), 61, cell_heat=True, mixed=True),
+        body((12, 6, 5), (False, True, False), 62, several=False, cell_heat=True),
+        body((1, 6, 9), (False, False, False), 63, cell_heat=True),
+        body((10, 6, 9), (False, False, False), 64, varying=True, cell_heat=True),
+        body((8, 6, 9), (False, False, True), 65, several=False, varying=True, cell_heat=True),
     )
 
 
@@ -371,12 +423,15 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
             result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
 
 
-@pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases"])
+@pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases", "heated_cases"])
 @pytest.mark.parametrize(("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in MIXING])
-def test_layers_and_laws_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor, cases_of_kind: str) -> None:
+def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
+    spec: KernelSpec, execute: Executor, cases_of_kind: str
+) -> None:
     """Bits of CUDA kernels and of CPU kernels, and the oracle to rounding, as above.
 
-    Neighbours of one type may have separate links; a heat flux may be a table in the surface's temperature.
+    Neighbours of one type may have separate links; a heat flux may be a table in the surface's temperature; sources may
+    heat single cells.
     """
     for case in globals()[cases_of_kind]():
         exact = on_cpu(ORACLE, case, "float64", "increments")

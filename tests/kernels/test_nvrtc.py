@@ -21,6 +21,7 @@ from heatsim.kernels import compilation, compiled
 from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.compiled import REAL
+from heatsim.kernels.composite.cell_heat import heating_build
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.primers import primers
 from heatsim.kernels.reductions import find, fused, gather, step_error
@@ -182,6 +183,23 @@ def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) 
             # The search in a law's table takes a register more than enthalpy tables leave.
             allowed = 8 if variant.laws and variant.varying else 0
             assert all(max(memory) <= allowed for memory in compiled.local_memory), f"{variant}\n{compiled.log}"
+
+
+@pytest.mark.parametrize("architecture", [75, 90, 120])
+def test_kernels_of_heated_cells_and_lit_surfaces_compile_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    streamed = next(spec for spec in LADDER if spec.name == "streamed")
+    needs = [
+        compilation.Variant(faces=True, cell_heat=True),
+        compilation.Variant(faces=True, materials=True, heated=True, contacts=True, cell_heat=True, lit=True),
+        compilation.Variant(faces=True, materials=True, varying=True, stages=True, rate=True, cell_heat=True, lit=True),
+    ]
+    for precision, variant in product(("float32", "float64"), needs):
+        kernel = compilation.build(streamed, precision, "increments", GRID, variant)
+        for each in (kernel, heating_build(kernel)):
+            compiled = compile_source(compilation.source(each.source), each.source, architecture, each.options)
+            assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
+            assert all(stack <= 16 for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
 @pytest.mark.parametrize("architecture", [75, 90, 100])

@@ -305,12 +305,6 @@ REFUSED = {
         "probes.0.line",
         ["got (0.005, 0, 0)", "lies in void"],
     ),
-    "beam over void": (
-        f"{HOLE}[[sources]]\n"
-        'beam = { face = "x_min", power = 1.0, radius = 0.001, path = [[0.025, 0.015], [0.002, 0.005]], speed = 0.1 }',
-        "sources.0.beam.path",
-        ['"source 1" falls on void at (0, 0.0', "keep the path on cells that conduct"],
-    ),
 }
 
 

@@ -1,6 +1,7 @@
 """The arrays of a composite body that kernels read (composite/composite.cuh), on the host and on a device."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import structs
+from heatsim.kernels.composite.heat_tables import make_heat_tables, on_device
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
 from heatsim.physics.cell_types import CellTypes
@@ -111,6 +113,8 @@ class CompositeArrays:
                 )
             ),
             open_faces=tuple(open_faces),
+            heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
+            lit=xp.asarray(materials.heated.lit),
         )
 
     def coefficients(
@@ -126,8 +130,9 @@ class CompositeArrays:
         """
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        enthalpies = body.enthalpies
-        struct = np.zeros((), dtype=structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed))
+        enthalpies, heats, lit = body.enthalpies, bool(len(body.heated)), bool(len(body.lit))
+        dtype = structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed, heats, lit)
+        struct = np.zeros((), dtype=dtype)
         struct["c"] = tables.c
         materials = struct["materials"]
         materials["cells"] = address(body.cells)
@@ -161,7 +166,18 @@ class CompositeArrays:
             arrays = (*arrays, *map(xp.asarray, tables_of_cells))
             materials["mixed"] = [address(table) for table in arrays[-3:]]
             materials["mixed_cells"] = len(mixed.places)
+        if lit:
+            materials["lit"] = address(body.lit)
+        if heats:
+            arrays_of_cells = [self.cell_heat, *vars(body.heated).values()]
+            materials["heated"]["arrays"] = [address(array) for array in arrays_of_cells]
+            materials["heated"]["count"], materials["heated"]["amounts"] = len(body.heated), len(body.heated.table_of)
         return struct, arrays
+
+    @cached_property
+    def cell_heat(self) -> Any:
+        """The heat of each cell of the grid in a step in K, where sources heat single cells; −0 in all others."""
+        return self.device.xp.full(self.materials.grid.shape, -0.0, dtype=self.precision)
 
     def sweeps(self, rows: Rows, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device.
@@ -178,7 +194,8 @@ class CompositeArrays:
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
         conditions = xp.asarray(numbers.astype(self.precision, order="C"))
         heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
-        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate))
+        heats = bool(len(self.body.heated))
+        table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate, heats))
         table["factor"] = rows.factors
         if base is not None:
             table["base"] = address(base)
@@ -186,6 +203,9 @@ class CompositeArrays:
         table["conditions"] = _pointers(conditions, count)
         table["heat"] = _pointers(heat, count)
         arrays = [conditions, heat]
+        if heats:
+            arrays.append(xp.asarray(rows.amounts.astype(self.precision, order="C")))
+            table["amounts"] = _pointers(arrays[-1], count)
         if rows.beams:
             steps = max(len(beam.first) for beam in rows.beams)
             beams = np.zeros((steps, len(rows.beams)), dtype=structs.BEAM)
@@ -193,7 +213,7 @@ class CompositeArrays:
                 weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
                 arrays += weights
                 column = beams[:, number]
-                column["face"] = beam.face
+                column["face"] = beam.face if beam.at_face else -1
                 column["first"] = beam.first
                 column["count"] = [weight.shape[1] for weight in weights]
                 column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
@@ -204,15 +224,15 @@ class CompositeArrays:
 
     def steps(self, rows: Rows, count: int) -> StepRows:
         """The data of ``count`` steps for a CPU kernel."""
-        conditions, held, heat, factors = (
+        conditions, held, heat, factors, amounts = (
             np.ascontiguousarray(part, dtype=self.precision)
-            for part in (rows.conditions, rows.held, rows.heat, rows.factors)
+            for part in (rows.conditions, rows.held, rows.heat, rows.factors, rows.amounts)
         )
         beams = []
         for beam in rows.beams:
             u, v = (np.ascontiguousarray(weights, dtype=self.precision) for weights in beam.weights)
             beams.append(replace(beam, weights=(u, v)))
-        return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes)
+        return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes, amounts)
 
 
 def ledger_struct(entries: Entries) -> NDArray[Any]:
@@ -221,6 +241,7 @@ def ledger_struct(entries: Entries) -> NDArray[Any]:
     struct["face"] = [address(sums) for sums in entries.faces]
     struct["beam"] = [address(sums) for sums in entries.beams]
     struct["exposed"], struct["parts"] = address(entries.exposed), address(entries.parts)
+    struct["cells"], struct["lit"] = address(entries.cells), address(entries.lit)
     return struct
 
 

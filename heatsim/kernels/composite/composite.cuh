@@ -277,6 +277,16 @@ __device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const S
     return cell_type >= cell_types.first_heated ? sweep->heat[cell_type] : -Real(0);
 }
 
+// sum, plus the heat that sources give to this cell alone.
+__device__ __forceinline__ Real with_cell_heat(const CellTypes& cell_types, size_t cell, Real sum)
+{
+#if CELL_HEAT
+    return sum + cell_types.heated.heat[cell];
+#else
+    return sum;
+#endif
+}
+
 // Index of a cell's six weights among those of all weighted cells. A weight is area of the voxel surface / area of the smooth
 // surface. Towards void it multiplies the half cell's conductance, and is 0 if no smooth surface belongs to the face. At a
 // contact it multiplies the resistance; with constant conductivities it is stored as the factor of the link's coefficient,
@@ -321,8 +331,20 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
         const Real weight = cell_types.weights[6 * rank + side];
         if (weight == Real(0)) continue;
         const HalfCell& half = cell_types.halves[3 * cell_type + (side >> 1)];
+#if LIT
+        const int axis = side >> 1;
+        const Real flux = cell_types.lit[rank] >> side & 1 ? beam_flux(cell_types, sweep, side, axis ? x : y, axis == 2 ? y : z) : Real(0);
+        const double brought = entry_of(sweep, (double)(half.gain * flux));
+        if (ledger.lit && owned && flux != Real(0)) {
+            atomicAdd(ledger.lit + rank, brought);
+            atomicAdd(ledger.exposed + rank, -brought);
+        }
+        const Real beam = weight * flux;
+#else
+        const Real beam = Real(0);
+#endif
         const Drop drop =
-            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, Real(0), conducting, driving, weight);
+            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, beam, conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
@@ -405,7 +427,7 @@ __device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficien
                neighbour_sum(links.own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (links.sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, links.sides, T, sum, owned);
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
-    return finish(sweep, x, y, z, start_of(sweep, cell, T), sum);
+    return finish(sweep, x, y, z, start_of(sweep, cell, T), with_cell_heat(cell_types, cell, sum));
 }
 
 // update() for any cell.

@@ -29,6 +29,9 @@ struct Sweep {
 #if RATE
     const Real* base;             // the field to which the increments are added; null for 0
 #endif
+#if CELL_HEAT
+    const Real* amounts;          // what sources give to single cells, and the length of the step: composite/cell_heat.cu
+#endif
 };
 
 // Coefficients of a type's interior cells.
@@ -77,6 +80,28 @@ struct MixedCells {
 #define MIXED_CELL 255  // stands for a mixed cell instead of a condition's number
 #endif
 
+#if CELL_HEAT
+// A density that depends on temperature: its first entry and its number of steps, whole numbers; steps per kelvin; the
+// temperature of the first node.
+struct __align__(16) HeatTable {
+    Real first, steps, per_kelvin, low;
+};
+
+// The cells that sources heat one by one: composite/cell_heat.cu.
+struct HeatedCells {
+    Real* heat;              // of every cell of the grid in this step, K; -0 in others
+    const long long* cells;
+    const long long* first;  // the first entry of each, then the number of entries
+    const int* numbers;      // of entries: the amount, or the number of amounts plus that of a beam
+    const Real* weights;
+    const int* spots;        // two an entry
+    const int* table_of;     // of amounts; -1 for none
+    const HeatTable* tables;
+    const Real* entries;     // of all tables: value at the lower end of a step, and rise across it
+    int count, amounts;
+};
+#endif
+
 struct CellTypes {
     const unsigned char* cells;       // the bytes
     const Inner* inner;               // of each type
@@ -99,6 +124,12 @@ struct CellTypes {
 #if MIXED
     MixedCells mixed;
 #endif
+#if CELL_HEAT
+    HeatedCells heated;
+#endif
+#if LIT
+    const unsigned char* lit;         // of each weighted cell: a bit for each side that beams fall on
+#endif
 };
 
 struct Ledger {
@@ -106,4 +137,6 @@ struct Ledger {
     double* beam[6];  // heat of the beams, for each face
     double* exposed;  // heat through surfaces towards void, for each weighted cell
     double* parts;    // heat through each part of the mixed cells, without beams; `face` contains it too
+    double* cells;    // heat that sources give to each cell that they heat by itself
+    double* lit;      // heat of beams on the surfaces towards void of each weighted cell; `exposed` does not contain it
 };

@@ -86,6 +86,20 @@ __device__ __forceinline__ Cells start_of(const Sweep* sweep, size_t cell, const
 #endif
 }
 
+// with_cell_heat() for the cells from `cell` on.
+__device__ __forceinline__ Cells with_cell_heat(const CellTypes& cell_types, size_t cell, const Cells& sum)
+{
+#if CELL_HEAT
+    const Cells heat = load(cell_types.heated.heat + cell);
+    Cells heated;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) heated.at[i] = sum.at[i] + heat.at[i];
+    return heated;
+#else
+    return sum;
+#endif
+}
+
 // finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
 __device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
 {

@@ -80,7 +80,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         deferred |= not_plain(bytes) >> (7 - (z - z_begin));
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);
-        if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), sum));
+        if (tasks & STORES)
+            store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
 
         // 6. One plane up.
         below = current;

@@ -119,7 +119,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                                              i == VECTOR - 1 ? east : driving.at[i + 1], south.at[i], north.at[i],
                                              below.at[i], driving_above.at[i]);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, cell_type);
-        if (tasks & STORES) store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), sum));
+        if (tasks & STORES)
+            store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
 
         // 6. One plane up.
         below = driving;

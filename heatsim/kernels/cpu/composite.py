@@ -1,12 +1,13 @@
 """The fast CPU kernel for composite bodies: tiles that march along z, several steps at a time (march.py).
 
-A step of some rows has five parts, each while the rows are in the first-level cache:
+A step of some rows has six parts, each while the rows are in the first-level cache:
 
     1. sums over neighbours, as vectors: runs of cells with one stencil (composite_layout.py), and heat of sources
     2. the sums of odd cells
     3. heat through surfaces towards void
     4. heat through the faces of the box
-    5. T_new = T + factor·sum
+    5. heat of sources in single cells
+    6. T_new = T + factor·sum
 
 If materials vary with temperature, the ring holds the potentials of the cells too. Results have the same bits as the
 NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same order.
@@ -19,6 +20,7 @@ import numpy as np
 from heatsim.kernels.cpu import (
     composite_cells,
     composite_faces,
+    composite_heat,
     linked_functions,
     march,
     plan,
@@ -28,6 +30,7 @@ from heatsim.kernels.cpu import (
 )
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
+from heatsim.kernels.cpu.composite_heat import add_cell_heat
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
@@ -52,7 +55,8 @@ from heatsim.physics import mixed_cells, surface_balance
 
 _OTHER_SOURCES = source_key(
     (
-        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, varying_cells),
+        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, composite_heat),
+        varying_cells,
         *(mixed_cells, surface_balance),
     )
 )
@@ -69,6 +73,8 @@ def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any,
     if plan.surface_x:
         add_void(plan, tile, step, rows, T)
     add_faces(plan, tile, step, rows, T)
+    if plan.heated_x:
+        add_cell_heat(plan, tile, step, rows, T)
     _finish(plan, step, rows, T, T_new)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.physics.mixed_cells import MixedCells
 from heatsim.physics.sources import BeamRows
@@ -31,6 +32,8 @@ class HostBody:
         void_conditions: the condition on surfaces of each type towards void; empty if these let nothing through.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
         open_faces: which faces of the box let heat through.
+        heated: the cells that sources heat one by one.
+        lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
     """
 
     cells: NDArray[np.uint8]
@@ -46,6 +49,8 @@ class HostBody:
     void_conditions: NDArray[np.int32]
     enthalpies: EnthalpyTables
     open_faces: tuple[bool, ...]
+    heated: HeatTables
+    lit: NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +79,10 @@ class StepRow:
         held: potential in K of each type at the ambient of each condition, shape (conditions, types); (conditions, 0)
             if no material varies with temperature.
         heat: heat of the sources in a cell of each type in K, shape (types,).
-        beams: for each face the flux of beams in W/m², of the ledger's shape, or an empty array.
+        beams: for each face the flux of beams that its cells absorb in W/m², of the ledger's shape, or an empty array.
         factor: length of the step / that for which the tables are made; 1 except with increments.
+        amounts: what sources give to single cells, shape (amounts + 1,).
+        spots: the first cell (u, v) of each beam's window, and its weights along u and v.
     """
 
     conditions: Field
@@ -83,6 +90,8 @@ class StepRow:
     heat: Field
     beams: Sequence[Field]
     factor: Any
+    amounts: Field
+    spots: Sequence[tuple[NDArray[np.int32], Field, Field]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +104,7 @@ class StepRows:
         factors: those of the steps, shape (count or 1,).
         beams: what beams bring; see :class:`heatsim.physics.sources.BeamRows`.
         face_shapes: the shapes of the ledger's sums.
+        amounts: as in :class:`StepRow`, with an axis for the steps in front.
     """
 
     count: int
@@ -104,6 +114,7 @@ class StepRows:
     factors: Field
     beams: Sequence[BeamRows]
     face_shapes: Sequence[tuple[int, int]]
+    amounts: Field
 
     def __getitem__(self, some: slice) -> "StepRows":
         """The data of some of the steps."""
@@ -123,19 +134,26 @@ class StepRows:
             factors=of(self.factors),
             beams=beams,
             face_shapes=self.face_shapes,
+            amounts=of(self.amounts),
         )
 
     def row(self, step: int) -> StepRow:
         """The data of one step."""
         beams = [np.zeros((0, 0), dtype=self.factors.dtype) for _ in range(6)]
+        spots = []
         for beam in self.beams:
+            u, v = (_of(weight, step) for weight in beam.weights)
+            spots.append((_of(beam.first, step), u, v))
+            if not beam.at_face:
+                continue
             if not beams[beam.face].size:
                 beams[beam.face] = np.zeros(self.face_shapes[beam.face], dtype=self.factors.dtype)
-            u, v = (_of(weight, step) for weight in beam.weights)
             first_u, first_v = _of(beam.first, step)
             beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-        conditions, held, heat = (_of(part, step) for part in (self.conditions, self.held, self.heat))
-        return StepRow(conditions, held, heat, beams, _of(self.factors, step))
+        conditions, held, heat, amounts = (
+            _of(part, step) for part in (self.conditions, self.held, self.heat, self.amounts)
+        )
+        return StepRow(conditions, held, heat, beams, _of(self.factors, step), amounts, spots)
 
 
 def _of(rows: Field, step: int) -> Any:
@@ -151,9 +169,13 @@ class Entries:
         beams: heat of beams, for each face.
         exposed: heat through the surfaces of each exposed cell towards void.
         parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
+        cells: heat that sources give to single cells.
+        lit: heat of beams on the surfaces of each exposed cell towards void.
     """
 
     faces: Sequence[Sums]
     beams: Sequence[Sums]
     exposed: Sums
     parts: Sums = field(default_factory=lambda: np.zeros(0))
+    cells: Sums = field(default_factory=lambda: np.zeros(0))
+    lit: Sums = field(default_factory=lambda: np.zeros(0))

@@ -31,6 +31,10 @@ PLAN = (
         "surface_weight",
         "surface_rank",
         "surface_last",
+        "surface_lit",
+        "surface_u",
+        "surface_v",
+        "surface_side",
         "own",
         "around",
         "weights",
@@ -53,18 +57,36 @@ PLAN = (
         "states",
         "resistances",
     ),
-    # Class StepRows. Each beam: face, places and numbers of its weights along u and v.
+    # Class StepRows. Each beam: face, −1 if no face absorbs it; places and numbers of its weights along u and v;
+    # TURNED.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
     # the conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
+    # Cells that sources heat one by one (class HeatTables): the first of each row, their places along x, their types.
+    # And whether the cells of a row are neighbours with equal amounts, without beams.
+    *(
+        "heated_rows",
+        "heated_alike",
+        "heated_x",
+        "heated_type",
+        "heated_first",
+        "heated_numbers",
+        "heated_weights",
+        "heated_spots",
+    ),
+    *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
+    # Whether beams fall on surfaces towards void, and the sums of their heat.
+    *("lit", "lit_sums"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )
 FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(9))
-BEAM_FIELDS = 5
+# The last field of a beam: whether its u and v are v and u of the ring.
+BEAM_FIELDS, TURNED = 6, 5
+
 # Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
 CONDITION, HALF, PLACE = 6, 4, 3
 CONDUCTANCE, SHARE, GAIN = 0, 1, 2

@@ -24,6 +24,7 @@ from heatsim.kernels.cpu.composite_cells import (
     row_number,
     state,
 )
+from heatsim.kernels.cpu.composite_heat import light
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, longs_at, reals_at
 from heatsim.kernels.cpu.rows import compiled, wrap
@@ -92,6 +93,8 @@ def _add_alike(
                 _enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
                 surface[CONDUCTANCE_AT + j] *= reals_at(plan.surface_weight, T)[first + j]
             conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
+        if plan.lit:
+            light(plan, tile, step, rows, T, first, count)
         if not held:
             find_rises(condition, reals_at(plan.scale, T), surface, surface, conductance, count)
         gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)

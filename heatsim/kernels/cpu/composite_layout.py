@@ -116,6 +116,9 @@ class VoidSurfaces:
         weight: area of the voxel surface / area of the smooth surface.
         rank: number of the cell among those with weights.
         last: 1 for the last surface of a cell, else 0.
+        side: direction of the surface from the cell, 0 for x−, …, 5 for z+.
+        lit: 1 if beams through the face of the box on this side fall on it, else 0.
+        u, v: place of the cell along the axes of this face.
     """
 
     first: Numbers
@@ -127,6 +130,10 @@ class VoidSurfaces:
     weight: NDArray[np.floating]
     rank: Numbers
     last: Bytes
+    side: Numbers
+    lit: Bytes
+    u: Numbers
+    v: Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +353,9 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> Voi
     weights = body.weights[: len(places)]
     rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
     row = places[rank] // nx
+    at = np.array(np.unravel_index(places[rank], shape))[::-1]
+    u = np.where(side // 2 == 0, at[1], at[0]).astype(np.int32)
+    v = np.where(side // 2 == 2, at[1], at[2]).astype(np.int32)
     return VoidSurfaces(
         first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=cells.size // nx)))).astype(np.int32),
         row=row.astype(np.int32),
@@ -356,6 +366,10 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> Voi
         weight=weights[rank, side],
         rank=rank.astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
+        side=side.astype(np.int32),
+        lit=(body.lit[rank] >> side & 1).astype(np.uint8) if body.lit.size else np.zeros(len(rank), np.uint8),
+        u=u,
+        v=v,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow, StepRows
 from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
@@ -77,6 +78,12 @@ def advance_numpy(
     for face in range(6):
         if not periodic[face // 2]:
             _add_face(face, cells, body, tables, row, ledger, total)
+
+    if len(body.heated):
+        heat = cell_heat(cells.T, body, row)
+        total.reshape(-1)[body.heated.cells] += heat
+        if ledger.cells.size:
+            ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
 
     if scheme == "seven_term":
         T_new[...] = total
@@ -187,8 +194,13 @@ def _add_exposed(
         weight = body.weights[:, side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
-        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight=weight)
+        flux = np.where(passes, flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
+        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight * flux, weight)
         heat = np.where(passes, heat + share * difference, heat)
+        if ledger.lit.size and row.beams[side].size:
+            brought = np.float64(row.factor) * (tables.halves[cells.cell_type, side // 2, 2] * flux).astype(np.float64)
+            ledger.lit[...] += brought
+            ledger.exposed[...] -= brought
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += np.float64(row.factor) * heat

@@ -8,12 +8,24 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
-from heatsim.kernels.cpu.composite_cells import BEAM_SUMS, CONDUCTANCE, FACE_FIELDS, PLAN, SHARE, SIDE, SUMS
+from heatsim.kernels.cpu.composite_cells import (
+    BEAM_FIELDS,
+    BEAM_SUMS,
+    CONDUCTANCE,
+    FACE_FIELDS,
+    PLAN,
+    SHARE,
+    SIDE,
+    SUMS,
+    TURNED,
+)
 from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.kernels.cpu.tiling import LINE, Tiling
+from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_balance import TOLERANCES
@@ -42,6 +54,7 @@ class _Numbers:
             faces[:, SUMS] = [address_of(array) for array in ledger.faces]
             faces[:, BEAM_SUMS] = [address_of(array) for array in ledger.beams]
             values = {"faces": faces, "exposed": ledger.exposed, "parts": ledger.parts}
+            values |= {"heat_sums": ledger.cells, "lit_sums": ledger.lit}
             self.ledgers[ledger] = KernelPlan(PLAN, values, self.plan)
         return self.ledgers[ledger]
 
@@ -97,6 +110,7 @@ def _numbers_of(
     values |= {"void_conditions": len(np.unique(layout.surface.condition))}
     values |= {"mixed_cells": len(mixed.places), "mixed_places": mixed.places}
     values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
+    values |= _heated(body, axes.shape(shape)) | {"lit": bool(body.lit.size)}
     plan = KernelPlan(PLAN, values)
     faces = np.zeros((6, len(FACE_FIELDS)), np.int64)
     for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
@@ -112,6 +126,36 @@ def _numbers_of(
         faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
         plan.keep(arrays)
     return _Numbers(layout, plan, faces)
+
+
+def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
+    """The cells that sources heat one by one, by rows of the ring."""
+    heated, (nz, ny, nx) = body.heated, ring
+    if not len(heated):
+        return {}
+    rows = np.bincount(heated.cells // nx, minlength=nz * ny)
+    types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
+    values = {"heated_rows": np.concatenate(([0], np.cumsum(rows))).astype(np.int32)}
+    values |= {"heated_alike": _alike(heated, rows, nx)}
+    values |= {"heated_x": (heated.cells % nx).astype(np.int32), "heated_type": np.ascontiguousarray(types)}
+    values |= {f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"}
+    return values | {"amount_count": len(heated.table_of)}
+
+
+def _alike(heated: HeatTables, rows: NDArray[np.intp], nx: int) -> NDArray[np.int32]:
+    """For each row 1 if its heated cells are neighbours that have the same amounts and no beams, else 0."""
+    row, counts = heated.cells // nx, np.diff(heated.first)
+    beams = heated.numbers >= len(heated.table_of)
+    differs = np.append(np.diff(heated.cells) != 1, False) | np.append(counts[1:] != counts[:-1], False)
+    # Entry n of a cell against entry n of the next one, which has as many.
+    owners = np.repeat(np.arange(len(counts)), counts)
+    following = np.minimum(np.arange(len(heated.numbers)) + counts[owners], len(heated.numbers) - 1)
+    others = (heated.numbers != heated.numbers[following]) & ~differs[owners]
+    differs[owners[others]] = True
+    # The last cell of a row has no next one.
+    differs &= np.append(row[1:] == row[:-1], False)
+    differs[owners[beams]] = True
+    return np.where((np.bincount(row, differs, len(rows)) == 0.0) & (rows > 0), 1, 0).astype(np.int32)
 
 
 def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
@@ -144,6 +188,7 @@ def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
     """What changes from step to step, with strides."""
     beams, first, weights = _beams(steps.beams, steps.factors.dtype, axes)
     changing = {"conditions": steps.conditions, "held": steps.held, "heat": steps.heat, "factors": steps.factors}
+    changing |= {"amounts": steps.amounts}
     changing |= {"beam_first": first, "beam_weights": weights}
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
     return changing | strides | {"beams": beams, "beam_count": len(beams)}
@@ -151,9 +196,9 @@ def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
 
 def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:
     """Faces and places of the weights, the cells where they start, and the weights of all beams side by side."""
-    places, end = np.zeros((len(beams), 5), np.int64), 0
+    places, end = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0
     for number, beam in enumerate(beams):
-        places[number, 0] = beam.face
+        places[number, 0] = beam.face if beam.at_face else -1
         for axis, weights in enumerate(beam.weights):
             places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[1]
             end += weights.shape[1]
@@ -163,7 +208,7 @@ def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> t
     first = np.stack([np.broadcast_to(beam.first, (rows, 2)) for beam in beams], axis=1).astype(np.int64)
     for number, beam in enumerate(beams):
         if axes.turned(beam.face):
-            places[number, 1:] = places[number, [3, 4, 1, 2]]
+            places[number, 1:5], places[number, TURNED] = places[number, [3, 4, 1, 2]], 1
             first[:, number] = first[:, number, ::-1]
     all_weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
     return places, first, np.ascontiguousarray(np.hstack(all_weights))

@@ -13,6 +13,7 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
@@ -26,7 +27,7 @@ from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
-from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
+from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100
@@ -220,10 +221,15 @@ class FieldStages(FieldEnds):
             if not flows:
                 break
             per_kelvin = 1.0 / capacities[surface.cell_types]
-            if surface.face < 0:
-                flows[EXPOSED_SUMS][surface.places] += heat * per_kelvin
+            if isinstance(surface, CellExchange):
+                flows[CELL_SUMS][...] = heat * per_kelvin
                 continue
-            beam = surface.area * surface.beam
+            beam = surface.brought
+            if surface.face < 0:
+                flows[EXPOSED_SUMS][surface.places] += (heat - beam) * per_kelvin
+                if surface.lit is not None:
+                    flows[LIT_SUMS][surface.places] += beam * per_kelvin
+                continue
             entered = (heat - beam) * per_kelvin
             flows[FACE_SUMS[surface.face]].reshape(-1)[surface.places] += entered
             if surface.parts is not None:

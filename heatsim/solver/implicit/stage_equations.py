@@ -87,7 +87,7 @@ class StageEquations(Equations):
             return True
         allowed = 0.0 if self.linear else _NEARLY
         pairs = zip(slopes, before, strict=True)
-        return any(float(abs(now - then).max()) > allowed * float(then.max()) for now, then in pairs)
+        return any(float(abs(now - then).max()) > allowed * float(abs(then).max()) for now, then in pairs)
 
     def update(self, system: LinearSystem) -> None:
         """Add the change."""

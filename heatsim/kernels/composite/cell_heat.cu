@@ -1,0 +1,57 @@
+// The heat of sources in single cells, before a step: densities that vary in space or with temperature, light of beams in the
+// body. One thread per heated cell; the step adds what this kernel writes (cell_heat_of() in composite.cuh). A cell has a list
+// of entries:
+//
+//        weight . amount              a density that varies in space
+//        weight . amount . table(T)   one that depends on the temperature of the cell
+//        weight . dt . flux(u, v)     light of a beam that came through cell (u, v) of its face
+//
+// Weights contain 1/(rho cp), amounts the length of the step.
+
+#include "stencil.cuh"
+
+// A density in W/m3 at a temperature (a deviation); constant beyond the ends of the table.
+__device__ __forceinline__ Real density_at(const HeatedCells& heated, int number, Real T)
+{
+    const HeatTable table = heated.tables[number];
+    const Real steps = smaller(larger((T - table.low) * table.per_kelvin, Real(0)), table.steps);
+    const Real step = smaller(floor(steps), table.steps - Real(1));
+    const Real* const entry = heated.entries + 2 * (size_t)(table.first + step);
+    return multiply_add(entry[1], steps - step, entry[0]);
+}
+
+// The flux of a beam at a cell (u, v) of its face, W/m2; 0 beyond the cells that it reaches in the step.
+__device__ __forceinline__ Real flux_at(const Beam& beam, const int* spot)
+{
+    const int i = spot[0] - beam.first_u, j = spot[1] - beam.first_v;
+    if ((unsigned)i >= (unsigned)beam.count_u || (unsigned)j >= (unsigned)beam.count_v) return Real(0);
+    return beam.weight_u[i] * beam.weight_v[j];
+}
+
+extern "C" __global__ void __launch_bounds__(BLOCK_X)
+advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
+        const Sweep* __restrict__ sweep, const Ledger ledger)
+{
+    const CellTypes& cell_types = c.cell_types;
+    const HeatedCells& heated = cell_types.heated;
+    const long long n = (long long)blockIdx.x * BLOCK_X + threadIdx.x;
+    if (n >= heated.count) return;
+    const size_t cell = heated.cells[n];
+    Real conducting, driving;
+    const Real warmth = degrees(cell_types, byte_of(cell_types, cell) & ~INTERIOR, T[cell], conducting, driving);
+    Real heat = Real(0);
+#pragma unroll 1
+    for (long long entry = heated.first[n]; entry < heated.first[n + 1]; ++entry) {
+        const int number = heated.numbers[entry], beam = number - heated.amounts;
+        const Real weight = heated.weights[entry];
+        if (beam >= 0) {
+            heat += weight * (sweep->amounts[heated.amounts] * flux_at(sweep->beams[beam], heated.spots + 2 * entry));
+            continue;
+        }
+        Real given = weight * sweep->amounts[number];
+        if (heated.table_of[number] >= 0) given *= density_at(heated, heated.table_of[number], warmth);
+        heat += given;
+    }
+    heated.heat[cell] = heat;
+    if (ledger.cells) ledger.cells[n] += entry_of(sweep, (double)heat);
+}

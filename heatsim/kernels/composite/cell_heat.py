@@ -1,0 +1,68 @@
+"""Steps of bodies whose cells get heat for themselves: a kernel finds this heat, then the step adds it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.kernels import launch, structs
+from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.compilation import Build
+from heatsim.kernels.launch import CudaKernel, Launch
+
+_THREADS = 256  # of a block
+# Not on the ladder: it steps no cell.
+CELL_HEAT = KernelSpec("cell_heat", "cuda", "composite/cell_heat.cu", "the heat of sources in cells", (_THREADS, 1, 1))
+
+
+@dataclass(frozen=True)
+class HeatedKernel(CudaKernel):
+    """A kernel that does steps, after the one that finds the heat of sources in cells.
+
+    Attributes:
+        heating: the kernel that finds this heat.
+        cells: its launch.
+    """
+
+    heating: CudaKernel
+    cells: Launch
+
+    def __call__(
+        self,
+        launches: Sequence[Launch],
+        T: Any,
+        T_new: Any,
+        coefficients: NDArray[Any],
+        sweep: int,
+        ledger: NDArray[Any],
+        first_stage: int = 0,
+        steps: int = 1,
+    ) -> None:
+        """Queue a step; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
+        self.heating((self.cells,), T, T_new, coefficients, sweep, ledger)
+        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage, steps)
+
+
+def heating_build(build: Build) -> Build:
+    """The build of the kernel that finds the heat, for a build that does steps."""
+    return replace(build, spec=CELL_HEAT, vector=1, access=1)
+
+
+def heating_launch(grid: Grid, count: int) -> Launch:
+    """The launch for ``count`` heated cells."""
+    struct = np.zeros((), dtype=structs.GRID)
+    struct["cells"] = grid.cells
+    return Launch((ceil(count / _THREADS), 1, 1), struct)
+
+
+def compile_kernel(build: Build, grid: Grid, count: int) -> CudaKernel:
+    """A kernel for the current GPU, with what finds the heat of sources in ``count`` cells if its variant needs it."""
+    kernel = launch.compile_kernel(build)
+    if not build.variant.cell_heat:
+        return kernel
+    heating = launch.compile_kernel(heating_build(build))
+    return HeatedKernel(build, kernel.function, kernel.xp, kernel.stage_table, heating, heating_launch(grid, count))

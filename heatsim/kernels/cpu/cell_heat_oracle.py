@@ -1,0 +1,53 @@
+"""What composite/cell_heat.cu and the macro LIT do, in NumPy: heat of sources in cells, light on void surfaces."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.cpu.composite_body import HostBody, StepRow
+
+Field = NDArray[Any]
+
+
+def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
+    """The heat in K that sources give to each heated cell in a step, from T − T_ref of all cells in K."""
+    heated, count = body.heated, len(body.heated.table_of)
+    warmth, dtype = T.reshape(-1)[heated.cells], heated.weights.dtype
+    entries = np.zeros(len(heated.numbers), dtype)
+    owners = np.repeat(np.arange(len(heated)), np.diff(heated.first))
+    for number, table in enumerate(heated.table_of.tolist()):
+        some = heated.numbers == number
+        entries[some] = heated.weights[some] * row.amounts[number]
+        if table >= 0:
+            entries[some] *= _densities(heated.tables[table], heated.entries, warmth[owners[some]])
+    for number, (first, along_u, along_v) in enumerate(row.spots, start=count):
+        some = np.flatnonzero(heated.numbers == number)
+        u, v = (heated.spots[some] - first).T
+        inside = (u >= 0) & (u < len(along_u)) & (v >= 0) & (v < len(along_v))
+        some, u, v = some[inside], u[inside], v[inside]
+        entries[some] = heated.weights[some] * (row.amounts[count] * (along_u[u] * along_v[v]))
+    heat = np.zeros(len(heated), dtype)
+    counts = np.diff(heated.first)
+    for nth in range(counts.max()):
+        some = np.flatnonzero(counts > nth)
+        heat[some] += entries[heated.first[some] + nth]
+    return heat
+
+
+def _densities(table: Field, entries: Field, T: Field) -> Field:
+    """Densities in W/m³ at T − T_ref in K, from a table that is constant beyond its ends."""
+    start, last, per_kelvin, low = table
+    steps = np.fmin(np.fmax((T - low) * per_kelvin, T.dtype.type(0.0)), last)
+    step = np.fmin(np.floor(steps), last - T.dtype.type(1.0))
+    value, rise = np.moveaxis(entries[(start + step).astype(np.int64)], -1, 0)
+    return np.asarray(value + rise * (steps - step))
+
+
+def flux_on_lit(side: int, places: NDArray[np.int64], shape: tuple[int, ...], body: HostBody, row: StepRow) -> Any:
+    """The flux of beams in W/m² on the voxel face of weighted cells on a side, 0 where they do not fall on it."""
+    if not body.lit.size or not row.beams[side].size:
+        return row.factor.dtype.type(0.0)
+    z, y, x = np.unravel_index(places, shape)
+    v, u = ((z, y), (z, x), (y, x))[side // 2]
+    return np.where(body.lit >> side & 1 > 0, row.beams[side][v, u], row.factor.dtype.type(0.0))

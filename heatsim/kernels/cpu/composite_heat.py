@@ -1,0 +1,153 @@
+"""Heat that sources give to single cells of a composite body, and light on its surfaces towards void.
+
+See composite/cell_heat.cu and the macro LIT in composite/composite.cuh.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, half_cell, row_number, state
+from heatsim.kernels.cpu.march import MarchTile, RowBlock
+from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.kernels.cpu.surface_rises import BEAM_AT, SURFACES
+
+
+@compiled
+def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+    """Add the heat of sources to the sums of single cells in some rows."""
+    first_row, starts = row_number(plan, rows), ints_at(plan.heated_rows)
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.heat_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for row in range(rows.size):
+        begin, end = np.int64(starts[first_row + row]), np.int64(starts[first_row + row + 1])
+        if ints_at(plan.heated_alike)[first_row + row]:
+            enters = first_owned <= row < end_owned
+            for first in range(begin, end, SURFACES):
+                count = end - first if end - first < SURFACES else SURFACES
+                at = row * plan.stride + ints_at(plan.heated_x)[first]
+                _add_alike(plan, step, T, (first, count), rows.here + at, plan.sums + at, enters)
+            continue
+        for cell in range(begin, end):
+            at = row * plan.stride + ints_at(plan.heated_x)[cell]
+            heat = _heat(plan, step, T, cell, T[rows.here + at])
+            T[plan.sums + at] += heat
+            if first_owned <= row < end_owned:
+                doubles_at(plan.heat_sums)[cell] += factor * np.float64(heat)
+
+
+@compiled
+def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, enters: bool) -> None:
+    """The same for neighbours along x with equal amounts and no beams; ``cells``: the first, and their number."""
+    first, n = cells
+    count, cell = np.uint64(n), longs_at(plan.heated_first)[first]
+    each = longs_at(plan.heated_first)[first + 1] - cell
+    heat, zero, total = np.uint64(plan.surfaces), T[here] - T[here], np.uint64(sums)
+    amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
+    whole_vectors()
+    for j in range(count):
+        put(T, heat + j, zero)
+    for entry in range(each):
+        number, weights = np.int64(ints_at(plan.heated_numbers)[cell + entry]), reals_at(plan.heated_weights, T)
+        amount, table, weights = amounts[number], np.int64(ints_at(plan.heated_table_of)[number]), behind(weights, cell)
+        if table >= 0:
+            for j in range(n):
+                degrees = T[here + j]
+                if plan.potentials > 0:
+                    degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[first + j]), degrees)
+                T[plan.surfaces + j] += weights[j * each + entry] * amount * _density(plan, T, table, degrees)
+        elif each == 1:
+            for j in range(count):
+                put(T, heat + j, get(T, heat + j) + constant(weights, j) * amount)
+        else:
+            for j in range(n):
+                T[plan.surfaces + j] += weights[j * each + entry] * amount
+    for j in range(count):
+        put(T, total + j, get(T, total + j) + get(T, heat + j))
+    if enters:
+        factor, ledger = (
+            np.float64(reals_at(plan.factors, T)[step * plan.factors_stride]),
+            behind(doubles_at(plan.heat_sums), first),
+        )
+        for j in range(n):
+            ledger[j] += factor * np.float64(T[plan.surfaces + j])
+
+
+@compiled
+def _heat(plan: Any, step: int, T: Any, cell: int, value: Any) -> Any:
+    """The heat of the entries of a cell, in K; ``value`` is that of the field."""
+    first, numbers, weights = (
+        longs_at(plan.heated_first),
+        ints_at(plan.heated_numbers),
+        reals_at(plan.heated_weights, T),
+    )
+    amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
+    heat = type(value)(0.0)
+    for entry in range(first[cell], first[cell + 1]):
+        number = np.int64(numbers[entry])
+        if number >= plan.amount_count:
+            spot = behind(ints_at(plan.heated_spots), 2 * entry)
+            flux = flux_of(plan, step, T, number - plan.amount_count, spot)
+            heat += weights[entry] * (amounts[plan.amount_count] * flux)
+            continue
+        given, table = weights[entry] * amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
+        if table >= 0:
+            degrees = value
+            if plan.potentials > 0:
+                degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[cell]), value)
+            given *= _density(plan, T, table, degrees)
+        heat += given
+    return heat
+
+
+@compiled
+def _density(plan: Any, T: Any, number: int, degrees: Any) -> Any:
+    """The density of a table in W/m³ at T − T_ref in K."""
+    table, zero, one = behind(reals_at(plan.heated_tables, T), 4 * number), type(degrees)(0.0), type(degrees)(1.0)
+    steps, last = (degrees - table[3]) * table[2], table[1]
+    steps = steps if steps > zero else zero  # also for NaN
+    steps = steps if steps < last else last
+    step = np.floor(steps)
+    step = step if step < last - one else last - one
+    entry = behind(reals_at(plan.heated_entries, T), 2 * np.int64(table[0] + step))
+    return entry[0] + entry[1] * (steps - step)
+
+
+@compiled
+def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
+    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the window of the step."""
+    beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
+    first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * number)
+    weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
+    u, v = np.int64(spot[beam[TURNED]]) - first[0], np.int64(spot[1 - beam[TURNED]]) - first[1]
+    if 0 <= u < beam[2] and 0 <= v < beam[4]:
+        return weights[beam[1] + u] * weights[beam[3] + v]
+    return weights[0] - weights[0]
+
+
+@compiled
+def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
+    """Gather the flux of beams on some void surfaces, and enter its heat in the ledger."""
+    surface, zero = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
+    if plan.lit_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
+        end_owned = first_owned
+    for j in range(count):
+        surface[BEAM_AT + j] = zero
+        if not bytes_at(plan.surface_lit)[first + j]:
+            continue
+        side, flux = np.int64(ints_at(plan.surface_side)[first + j]), zero
+        spot = np.int64(ints_at(plan.surface_u)[first + j]), np.int64(ints_at(plan.surface_v)[first + j])
+        for number in range(plan.beam_count):
+            if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
+                flux += flux_of(plan, step, T, number, spot)
+        surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
+        if first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
+            _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
+            rank, brought = ints_at(plan.surface_rank)[first + j], factor * np.float64(gain * flux)
+            doubles_at(plan.lit_sums)[rank] += brought
+            doubles_at(plan.exposed)[rank] -= brought

@@ -1,0 +1,146 @@
+"""Where the light of a beam goes that its face of the box does not absorb: along the face's normal, cell by cell.
+
+Light passes void without loss. Without an absorption depth the surface of the first cell that conducts takes all of it;
+where void surfaces let no heat through, the cell itself does. With an absorption depth δ, a cell that the light reaches
+after a distance s in cells that conduct takes the part
+
+    exp(−s/δ) − exp(−(s + d)/δ)        d: the size of the cell along the normal
+
+of the light that came in (Beer–Lambert): the sum over a column is exact, whatever the size of the cells.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, exp, expm1
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.physics.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.spots import REACH, window, wraps
+from heatsim.scenario import Beam, Scenario, face_axes
+
+Array = NDArray[np.float64]
+
+# Light below this part of what came in is none.
+_DARK = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class Absorbed:
+    """What takes the light of a beam, apart from cells at its face of the box whose surface absorbs it.
+
+    Attributes:
+        cells: those that take light, by their indices in the flattened grid, shape (n,).
+        weights: the part of the light in the column of each cell that it takes, per length along the normal, in 1/m.
+        spots: the cell (u, v) of the face before each of them, shape (n, 2).
+        lit: cells whose surface towards void takes light on the side of the face, by their places among the cells with
+            weighted surfaces.
+    """
+
+    cells: NDArray[np.int64]
+    weights: Array
+    spots: NDArray[np.int32]
+    lit: NDArray[np.int64]
+
+
+def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbed:
+    """What takes the light of a beam."""
+    grid, face = materials.grid, FACES.index(beam.face)
+    axis, n = face // 2, materials.grid.cells[face // 2]
+    d = grid.spacing[axis]
+    columns = _reached(beam, scenario)
+    light = columns.astype(np.float64)
+    travelled = np.zeros(columns.shape)
+    lit = [np.zeros(0, np.int64)]
+    found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
+    for depth in range(n):
+        place = n - 1 - depth if face % 2 else depth
+        solid = _conducts(materials, axis, place) & (light > _DARK)
+        v, u = np.nonzero(solid)
+        if beam.absorption_depth is None:
+            light[v, u] = 0.0
+            if depth == 0:  # absorbed by the surface, with its condition
+                continue
+            cells = _index(grid.cells, axis, place, v, u)
+            has_surface = np.zeros(len(cells), dtype=bool)
+            if materials.exposed_cells:
+                listed, places = materials.weighted_surfaces.find(cells)
+                smooth = materials.weighted_surfaces.area[places, face] > 0.0
+                has_surface[listed] = smooth
+                lit.append(places[smooth])
+            v, u = v[~has_surface], u[~has_surface]
+            part = np.ones(len(v))
+        else:
+            part = -np.exp(-travelled[v, u] / beam.absorption_depth) * expm1(-d / beam.absorption_depth)
+            travelled[v, u] += d
+            light[v, u] *= exp(-d / beam.absorption_depth)
+        if len(v):
+            found.append((_index(grid.cells, axis, place, v, u), part / d, np.column_stack((u, v)).astype(np.int32)))
+        if not (light > _DARK).any():
+            break
+    found.append((np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2), np.int32)))
+    own, weights, spots = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return Absorbed(own, weights, spots, np.concatenate(lit))
+
+
+def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
+    """Whether any cell that conducts lies behind a cell of its face that a beam reaches."""
+    if materials.void is None:
+        return True
+    axis = FACES.index(beam.face) // 2
+    reached = _reached(beam, scenario)
+    return any((_conducts(materials, axis, place) & reached).any() for place in range(materials.grid.cells[axis]))
+
+
+def _conducts(materials: CellTypes, axis: int, place: int) -> NDArray[np.bool_]:
+    """Which cells of a plane normal to an axis conduct, shape of the face's map."""
+    grid = materials.grid
+    if materials.void is None:
+        return np.ones(grid.face_shape(2 * axis), dtype=bool)
+    index: list[int | slice] = [slice(None)] * 3
+    index[2 - axis] = place
+    return np.asarray((materials.cells[tuple(index)] & CELL_TYPE) != materials.void)
+
+
+def _index(
+    cells: tuple[int, int, int], axis: int, place: int, v: NDArray[np.intp], u: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """The indices of the cells (u, v) of a plane normal to an axis."""
+    strides = (1, cells[0], cells[0] * cells[1])
+    along = [strides[other] for other in range(3) if other != axis]
+    return np.asarray(place * strides[axis] + u * along[0] + v * along[1], dtype=np.int64)
+
+
+def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
+    """Which cells of its face a beam can reach on its path, shape of the face's map."""
+    grid, (first, second) = scenario.grid, face_axes(beam.face)
+    points = _points_on(beam, min(grid.spacing[first], grid.spacing[second]))
+    ends = []
+    for number, axis in enumerate((first, second)):
+        n, count = grid.cells[axis], window(scenario, beam, axis)
+        if wraps(scenario, beam, axis):
+            start = np.zeros(len(points), np.int64)
+        else:
+            low = (points[:, number] - REACH * beam.radius - grid.origin[axis]) / grid.spacing[axis]
+            # A spot between two of these points begins a cell earlier or later.
+            start = np.clip(np.floor(low), 0, n - count).astype(np.int64) - 1
+        ends.append((np.clip(start, 0, n), np.clip(start + count + 2, 0, n)))
+    (first_u, end_u), (first_v, end_v) = ends
+    corners = np.zeros((grid.cells[second] + 1, grid.cells[first] + 1), dtype=np.int64)
+    for v, u, sign in ((first_v, first_u, 1), (first_v, end_u, -1), (end_v, first_u, -1), (end_v, end_u, 1)):
+        np.add.at(corners, (v, u), sign)
+    return np.asarray(np.cumsum(np.cumsum(corners, axis=0), axis=1)[:-1, :-1] > 0)
+
+
+def _points_on(beam: Beam, distance: float) -> Array:
+    """Points on the path of a beam with distances of at most ``distance`` (m), shape (points, 2)."""
+    path = np.array(beam.path)
+    if len(path) == 1:
+        return path
+    found = [path[:1]]
+    for start, end in pairwise(path):
+        parts = max(1, ceil(float(np.hypot(*(end - start))) / distance))
+        found.append(start + (end - start) * (np.arange(1, parts + 1) / parts)[:, None])
+    return np.concatenate(found)

@@ -1,0 +1,85 @@
+"""What sources give to single cells at one moment, in the form in which solvers see surfaces."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.cell_heat import HeatedCells
+from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_exchange import ExchangingCells
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellExchange(ExchangingCells):
+    """The cells that sources heat one by one.
+
+    Attributes:
+        heated: the cells.
+        cell_types: their types, on the device, or one number where all are equal.
+        amounts: at this moment, shape (amounts,).
+        fluxes: that of each beam at the entries' spots in W/m², on the device, shape (entries,) each.
+        reference: the temperature in K that deviations are counted from.
+    """
+
+    heated: HeatedCells
+    cell_types: Any
+    amounts: Array
+    fluxes: Sequence[Any]
+    reference: float
+
+    @classmethod
+    def beginning(
+        cls,
+        xp: Any,
+        heated: HeatedCells,
+        types: Any,
+        amounts: Array,
+        beams: Sequence[BeamRows],
+        reference: float,
+    ) -> "CellExchange":
+        """Those of a body at one moment.
+
+        Args:
+            xp: NumPy, or CuPy.
+            heated: the cells.
+            types: the types of all cells of the grid, flattened, on the device; None if there is one type.
+            amounts: at this moment, shape (amounts,).
+            beams: all beams; only their first step is used.
+            reference: the temperature in K that deviations are counted from.
+        """
+        cells = xp.asarray(heated.cells)
+        cell_types = 0 if types is None else types[cells]
+        return cls(xp, cells, heated, cell_types, amounts, _fluxes(xp, heated, beams), reference)
+
+    def at(self, amounts: Array, beams: Sequence[BeamRows]) -> "CellExchange":
+        """The same cells at another moment."""
+        return replace(self, amounts=amounts, fluxes=_fluxes(self.xp, self.heated, beams))
+
+    @property
+    def bends(self) -> bool:
+        """Whether the heat depends on the temperature."""
+        return bool(self.heated.tables)
+
+    @property
+    def grounded(self) -> bool:
+        """Whether the heat falls with the temperature, so that it fixes the level of a steady state."""
+        return any(table.values[0] > table.values[-1] for table in self.heated.tables)
+
+    def linear_terms(self) -> tuple[Any, Any]:
+        """Heat in W into each cell, and its decrease per kelvin, where it does not depend on the temperature."""
+        return self.exchange(0.0)
+
+    def exchange(self, T: Any) -> tuple[Any, Any]:
+        """Heat into each cell in W, and by how much it falls for each kelvin in W/K, at deviations T in K."""
+        heat, slope = self.heated.densities(self.amounts, self.fluxes, T + self.reference, self.xp)
+        return heat * self.heated.volume, -slope * self.heated.volume
+
+
+def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> list[Any]:
+    """The flux of each beam at the entries' spots; nothing if no entry is light."""
+    return [xp.asarray(rows.fluxes(0, heated.spots)) for rows in beams] if heated.has_beams else []

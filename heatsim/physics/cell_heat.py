@@ -1,0 +1,216 @@
+"""Heat that sources give to single cells: densities that vary in space or with temperature, beams in the body.
+
+A cell has a list of entries. Entry e gives it
+
+    weight_e · amount(t)                  W/m³    a density that varies in space
+    weight_e · amount(t) · table(T)       W/m³    one that depends on the temperature T of the cell
+    weight_e · flux(u, v, t)              W/m³    light that the cell takes from a beam; the weight is in 1/m
+
+Amounts are averaged over each step, as all sources are. Everything that depends on the cell alone is in the weights, so
+kernels only look up and add. Tables have equal steps of temperature and are linear in between: they define the source
+for all parts of the program.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario import TimeFunction
+
+Array = NDArray[np.float64]
+
+# The range in K of an expression in T without a temperature_range.
+WIDEST = (1.0, 10_000.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DensityTable:
+    """A power density as a function of the temperature of the cell, constant beyond its ends.
+
+    Attributes:
+        low: temperature in K of the first node.
+        per_kelvin: steps in a kelvin.
+        values: at the nodes, in W/m³; shape (steps + 1,).
+    """
+
+    low: float
+    per_kelvin: float
+    values: Array
+
+    @property
+    def steps(self) -> int:
+        """Number of steps."""
+        return len(self.values) - 1
+
+    @cached_property
+    def steepest(self) -> float:
+        """The largest |dq/dT| in W/(m³ K)."""
+        return float(np.abs(np.diff(self.values)).max()) * self.per_kelvin
+
+    def at(self, T: Any, xp: Any = np) -> tuple[Any, Any]:
+        """Value in W/m³ and slope in W/(m³ K) at temperatures in K, arrays of the library ``xp``."""
+        nodes = xp.asarray(self.values)
+        steps = (T - self.low) * self.per_kelvin
+        place = xp.clip(xp.floor(steps), 0, self.steps - 1).astype(np.int64)
+        rise = nodes[place + 1] - nodes[place]
+        inside = (steps >= 0.0) & (steps <= self.steps)
+        value = nodes[place] + rise * xp.clip(steps - place, 0.0, 1.0)
+        return value, xp.where(inside, rise * self.per_kelvin, 0.0)
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A factor in time of some entries.
+
+    Attributes:
+        source: the number of the source in the scenario; its scale and its interval count too.
+        function: in W/m³, or without a unit if there is a table or the weights have it.
+        table: the number of the table that it multiplies; −1 if there is none.
+    """
+
+    source: int
+    function: TimeFunction
+    table: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class HeatedCells:
+    """The cells that sources heat one by one.
+
+    Attributes:
+        cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
+        first: the first entry of each cell, and the number of entries; shape (n + 1,).
+        numbers: the amount of each entry, or the number of amounts + that of a beam; shape (entries,).
+        weights: see above, shape (entries,).
+        spots: for a beam the cell (u, v) on its face through which it comes; shape (entries, 2), or (0, 2) if there
+            are no beams.
+        heat_capacity: ρ·cp of each cell in J/(m³ K), shape (n,).
+        amounts: factors in time.
+        tables: densities that depend on temperature.
+        volume: of a cell in m³.
+        lit: for each cell with weighted surfaces a bit for each of its sides x−, x+, …, z+ that beams through the face
+            of the box on this side fall on; shape (weighted cells,), empty if there are none.
+    """
+
+    cells: NDArray[np.int64]
+    first: NDArray[np.int64]
+    numbers: NDArray[np.int32]
+    weights: Array
+    spots: NDArray[np.int32]
+    heat_capacity: Array
+    amounts: tuple[Amount, ...] = ()
+    tables: tuple[DensityTable, ...] = ()
+    volume: float = 0.0
+    lit: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    owners: NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "owners", np.repeat(np.arange(len(self.cells)), np.diff(self.first)))
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on a device, without the heat of each cell of the grid."""
+        per_entry = self.numbers.itemsize + self.weights.itemsize + 2 * 4 * bool(len(self.spots))
+        return len(self) * 16 + len(self.numbers) * per_entry
+
+    @cached_property
+    def has_beams(self) -> bool:
+        """Whether any entry is light of a beam."""
+        return bool((self.numbers >= len(self.amounts)).any())
+
+    def per_kelvin(self) -> Array:
+        """Temperature change in K of each entry's cell by 1 J/m³ for each unit of its amount; shape (entries,)."""
+        return self.weights / self.heat_capacity[self.owners]
+
+    @cached_property
+    def magnitudes(self) -> Array:
+        """Σ |weight|·volume of each amount in W for each unit of it, 0 for those with a table; shape (amounts,)."""
+        count, fixed = len(self.amounts), [amount.table < 0 for amount in self.amounts]
+        some = self.numbers < count
+        found = np.bincount(self.numbers[some], np.abs(self.weights[some]), count) * self.volume
+        return np.asarray(found * np.array(fixed))
+
+    def densities(self, amounts: Array, fluxes: Sequence[Any], T: Any, xp: Any = np) -> tuple[Any, Any]:
+        """Heat in W/m³ of each cell and its slope in W/(m³ K), shape (n,); arrays of the library ``xp``.
+
+        Args:
+            amounts: the amounts at one moment, shape (amounts,).
+            fluxes: that of each beam in W/m² at the entries' spots, shape (entries,), or None for a beam without any.
+            T: temperatures of the cells in K; not read if none depends on it.
+            xp: NumPy, or CuPy.
+        """
+        heat, slope = xp.zeros(len(self)), xp.zeros(len(self))
+        on_device = self._on(xp)
+        known = xp.asarray(np.append(amounts, 0.0))
+        at = [table.at(T, xp) for table in self.tables]
+        for some, entries in on_device.layers:
+            numbers, weights = on_device.numbers[entries], on_device.weights[entries]
+            factor = weights * known[xp.minimum(numbers, len(amounts))]
+            for beam, flux in enumerate(fluxes):
+                if flux is not None:
+                    factor += xp.where(numbers == len(amounts) + beam, weights * flux[entries], 0.0)
+            value, rate = xp.ones(len(some)), xp.zeros(len(some))
+            for table, (its_value, its_slope) in enumerate(at):
+                of_table = on_device.table_of[xp.minimum(numbers, len(amounts))] == table
+                value = xp.where(of_table, its_value[some], value)
+                rate = xp.where(of_table, its_slope[some], rate)
+            heat[some] += factor * value
+            slope[some] += factor * rate
+        return heat, slope
+
+    def _on(self, xp: Any) -> "_OnDevice":
+        """The arrays of a library; made once for each."""
+        kept = self.__dict__.setdefault("_devices", {})
+        if xp not in kept:
+            counts = np.diff(self.first)
+            layers = []
+            for number in range(int(counts.max(initial=0))):
+                some = np.flatnonzero(counts > number)
+                layers.append((xp.asarray(some), xp.asarray(self.first[some] + number)))
+            table_of = np.array([*(amount.table for amount in self.amounts), -1], dtype=np.int64)
+            kept[xp] = _OnDevice(layers, xp.asarray(self.numbers), xp.asarray(self.weights), xp.asarray(table_of))
+        found: _OnDevice = kept[xp]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _OnDevice:
+    """Arrays of :class:`HeatedCells`; the nth layer has the cells with more than n entries, and their nth entries."""
+
+    layers: list[tuple[Any, Any]]
+    numbers: Any
+    weights: Any
+    table_of: Any
+
+
+NO_HEATED_CELLS = HeatedCells(
+    cells=np.zeros(0, np.int64),
+    first=np.zeros(1, np.int64),
+    numbers=np.zeros(0, np.int32),
+    weights=np.zeros(0),
+    spots=np.zeros((0, 2), np.int32),
+    heat_capacity=np.zeros(0),
+)
+
+
+def extreme_densities(heated: HeatedCells, amounts: Array) -> tuple[float, float]:
+    """The lowest and highest heat in W/m³ that amounts without beams can give to a cell, shape (amounts,) of each."""
+    low, high = np.zeros(len(heated)), np.zeros(len(heated))
+    for number, amount in enumerate(heated.amounts):
+        some = heated.numbers == number
+        ends = [1.0, 1.0] if amount.table < 0 else _ends(heated.tables[amount.table])
+        products = np.multiply.outer(heated.weights[some] * amounts[number], ends)
+        np.add.at(low, heated.owners[some], np.minimum(products.min(axis=1), 0.0))
+        np.add.at(high, heated.owners[some], np.maximum(products.max(axis=1), 0.0))
+    return float(low.min(initial=0.0)), float(high.max(initial=0.0))
+
+
+def _ends(table: DensityTable) -> list[float]:
+    return [float(table.values.min()), float(table.values.max())]

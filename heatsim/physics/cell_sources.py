@@ -1,0 +1,268 @@
+"""The cells that the sources of a scenario heat one by one: which entries each cell has (cell_heat.py)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.beam_columns import absorbed_by, hits
+from heatsim.physics.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, DensityTable, HeatedCells
+from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.regions import Parts, source_mask
+from heatsim.scenario import Constant, Scenario, Source, SpaceFormula
+from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.messages import show
+from heatsim.scenario.quantities import POWER_DENSITY
+from heatsim.scenario.timefunction import GOLDEN
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+# A value in space and time is looked at in this many times and cells, and written as a sum of at most this many
+# products, which may miss it by this part of the largest value.
+_TIMES, _PLACES, _MOST_TERMS, _SAME = 65, 4096, 8, 1e-10
+# Steps of a table, as powers of 2; the error in parts of a value at which there are enough, and the part of the largest
+# value below which others do not count.
+_FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """One entry for each of some cells.
+
+    Attributes:
+        cells: by their index in the flattened grid.
+        number: of the amount, or of the amounts of all sources + that of the beam.
+        weights: see cell_heat.py, shape (n,).
+        spots: of a beam, shape (n, 2); None for other sources.
+    """
+
+    cells: Cells
+    number: int
+    weights: Array
+    spots: NDArray[np.int32] | None = None
+
+
+def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> HeatedCells:
+    """The cells that sources of a scenario heat one by one.
+
+    Args:
+        scenario: the scenario.
+        materials: the cell types.
+        parts: the painted cells; None if nothing is painted.
+
+    Raises:
+        ScenarioError: a value is not finite, moves, or is 0 in all cells; a
+            beam heats nothing.
+    """
+    finder = _Finder(scenario, materials, parts)
+    for number, source in enumerate(scenario.sources):
+        if source.beam is None and not source.even:
+            finder.add(number, source)
+    beams = [(index, source.beam) for index, source in enumerate(scenario.sources) if source.beam is not None]
+    for number, (index, beam) in enumerate(beams):
+        if not hits(beam, scenario, materials):
+            message = f"{show(scenario.sources[index].name)} heats nothing: behind its path no cell conducts"
+            raise ScenarioError(scenario.path, [Mistake(f"sources.{index}.beam.path", message)])
+        absorbed = absorbed_by(beam, scenario, materials)
+        if len(absorbed.cells):
+            weights, spots = absorbed.weights, absorbed.spots
+            finder.entries.append(_Entries(absorbed.cells, len(finder.amounts) + number, weights, spots))
+        finder.light(FACES.index(beam.face), absorbed.lit)
+    return finder.found()
+
+
+class _Finder:
+    """Gathers entries."""
+
+    def __init__(self, scenario: Scenario, materials: CellTypes, parts: Parts | None) -> None:
+        self._scenario, self._materials, self._parts = scenario, materials, parts
+        self.entries: list[_Entries] = []
+        self.amounts: list[Amount] = []
+        self._tables: list[DensityTable] = []
+        self._lit = np.zeros(0, np.uint8)
+
+    def add(self, number: int, source: Source) -> None:
+        """Add the entries of a source in the body."""
+        cells, density = self._cells_of(source), source.power_density
+        if isinstance(density, MaterialFunction):
+            self._tables.append(self._table(number, source, density))
+            self._enter(cells, Amount(number, Constant(1.0), len(self._tables) - 1), np.ones(len(cells)))
+        elif isinstance(density, SpaceFormula):
+            self._add_values(number, cells, density)
+        else:
+            assert source.power is not None
+            assert source.distribution is not None
+            weights = self._values(number, "distribution", source.distribution, cells, 0.0)
+            whole = float(weights.sum()) * self._materials.grid.cell_volume
+            if weights.min() < 0.0 or whole <= 0.0:
+                message = f"got {show(source.distribution.expression.text)}, which is "
+                message += f"{float(weights.min())!r} in a cell" if weights.min() < 0.0 else "0 in all cells"
+                raise self._mistake(number, "distribution", f"{message}; values of at least 0 are expected, not all 0")
+            self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
+
+    def light(self, side: int, places: Cells) -> None:
+        """Add sides of weighted cells that a beam falls on; ``places`` are those of the cells among all of them."""
+        if len(places):
+            if not len(self._lit):
+                self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)
+            self._lit[places] |= np.uint8(1 << side)
+
+    def found(self) -> HeatedCells:
+        """All entries, cell by cell."""
+        if not self.entries:
+            return replace(NO_HEATED_CELLS, lit=self._lit) if len(self._lit) else NO_HEATED_CELLS
+        cells = np.concatenate([entries.cells for entries in self.entries])
+        order = np.argsort(cells, kind="stable")
+        numbers = np.concatenate([np.full(len(each.cells), each.number, np.int32) for each in self.entries])
+        weights = np.concatenate([entries.weights for entries in self.entries])
+        spots = np.zeros((0, 2), np.int32)
+        if any(entries.spots is not None for entries in self.entries):
+            nothing = [np.zeros((len(each.cells), 2), np.int32) for each in self.entries]
+            pairs = zip(self.entries, nothing, strict=True)
+            spots = np.concatenate([none if each.spots is None else each.spots for each, none in pairs])[order]
+        own, first = np.unique(cells[order], return_index=True)
+        grid = self._materials.grid
+        nx, ny, _ = grid.cells
+        types = self._materials.types_of((own // (nx * ny), own // nx % ny, own % nx))
+        return HeatedCells(
+            cells=own,
+            first=np.append(first, len(order)).astype(np.int64),
+            numbers=numbers[order],
+            weights=weights[order],
+            spots=spots,
+            heat_capacity=self._materials.heat_capacity[types],
+            amounts=tuple(self.amounts),
+            tables=tuple(self._tables),
+            volume=grid.cell_volume,
+            lit=self._lit,
+        )
+
+    def _enter(self, cells: Cells, amount: Amount, weights: Array) -> None:
+        some = np.flatnonzero(weights != 0.0)
+        self.amounts.append(amount)
+        self.entries.append(_Entries(cells[some], len(self.amounts) - 1, weights[some]))
+
+    def _cells_of(self, source: Source) -> Cells:
+        """The cells that a source heats."""
+        if self._parts is None:
+            return np.arange(self._materials.grid.cell_count, dtype=np.int64)
+        return np.flatnonzero(source_mask(source, self._scenario, self._parts)).astype(np.int64)
+
+    def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
+        """Add a density that varies in space or time."""
+        if density.constant:
+            values = self._values(number, "power_density", density, cells, 0.0)
+            self._enter(cells, Amount(number, Constant(1.0)), values)
+            return
+        end = self._scenario.time.end
+        times = np.concatenate(([0.0], np.sort(np.mod(np.arange(1, _TIMES) * GOLDEN, 1.0)) * end))
+        some = cells[np.unique(np.linspace(0, len(cells) - 1, _PLACES).astype(np.intp))]
+        table = np.array([self._values(number, "power_density", density, some, time) for time in times.tolist()])
+        pivots = _skeleton(table)
+        if pivots is None:
+            message = (
+                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products of a function "
+                "of t and one of x, y, z: its shape moves; write a moving source of heat as a beam"
+            )
+            raise self._mistake(number, "power_density", message)
+        at_times, at_places = pivots
+        own = np.array([self._values(number, "power_density", density, cells, time) for time in times[at_times]])
+        weights = np.linalg.solve(table[np.ix_(at_times, at_places)], own)
+        for place, of_cells in zip(at_places, weights, strict=True):
+            x, y, z = (float(axis[0]) for axis in self._points(some[place : place + 1]))
+            self._enter(cells, Amount(number, density.at_point(x, y, z)), of_cells)
+
+    def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, time: float) -> Array:
+        """The values of an expression at the centres of cells at a time in s; all are finite."""
+        x, y, z = self._points(cells)
+        variables = {"x": x, "y": y, "z": z, "t": np.full(len(cells), time)}
+        values = formula.expression.evaluate(**{name: variables[name] for name in formula.expression.names})
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            place = ", ".join(
+                f"{name} = {float(axis[wrong[0]])!r}" for name, axis in zip("xyz", (x, y, z), strict=True)
+            )
+            value = f"which is {float(values[wrong[0]])!r} at {place}, t = {time!r} s"
+            message = f"got {show(formula.expression.text)}, {value}; values must be finite in all cells of the source"
+            raise self._mistake(number, key, message)
+        return values
+
+    def _points(self, cells: Cells) -> tuple[Array, Array, Array]:
+        """The centres of cells: x, y and z in m."""
+        grid = self._materials.grid
+        nx, ny, _ = grid.cells
+        places = cells % nx, cells // nx % ny, cells // (nx * ny)
+        x, y, z = (grid.centres(axis)[place] for axis, place in enumerate(places))
+        return x, y, z
+
+    def _table(self, number: int, source: Source, density: MaterialFunction) -> DensityTable:
+        """The table of a density that depends on temperature."""
+        low, high = source.temperature_range or WIDEST
+        if isinstance(density, MaterialTable):
+            low, high = density.temperatures[0], density.temperatures[-1]
+        try:
+            return tabulate(density, low, high)
+        except ValueError as error:
+            text = density.expression.text if isinstance(density, MaterialFormula) else ""
+            remedy = "write temperature_range = [lowest, highest], the range in which the expression holds"
+            raise self._mistake(number, "power_density", f"got {show(text)}, {error}; {remedy}") from None
+
+    def _mistake(self, number: int, key: str, message: str) -> ScenarioError:
+        return ScenarioError(self._scenario.path, [Mistake(f"sources.{number}.{key}", message)])
+
+
+def _skeleton(table: Array) -> tuple[list[int], list[int]] | None:
+    """Times and places from which all values of a function of time and place follow, as sums of products.
+
+    With the values V at some times and places, v(x, t) = v(x, times)·V⁻¹·v(places, t). They are found by full pivoting
+    (adaptive cross approximation: Bebendorf, *Numer. Math.* 86 (2000) 565).
+
+    Args:
+        table: values at times and places, shape (times, places).
+
+    Returns:
+        The numbers of times and places; None if more than ``_MOST_TERMS`` are needed.
+    """
+    rest, largest, times, places = table.copy(), float(np.abs(table).max()), list[int](), list[int]()
+    while True:
+        time, place = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(rest))), rest.shape))
+        if largest == 0.0 or (times and abs(rest[time, place]) <= _SAME * largest):
+            return times or [time], places or [place]
+        if len(times) == _MOST_TERMS:
+            return None
+        times.append(time)
+        places.append(place)
+        rest -= np.outer(rest[:, place], rest[time] / rest[time, place])
+
+
+def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable:
+    """A function of temperature as a table with equal steps.
+
+    Args:
+        density: in W/m³.
+        low: the lowest temperature in K; below it the table keeps its value.
+        high: the highest one.
+
+    Raises:
+        ValueError: a value is not finite, or too large; the message is for the user.
+    """
+    for power in range(_FEWEST, _MOST + 1):
+        T = np.linspace(low, high, 2 ** (power + 1) + 1)
+        values = density.at(T)
+        faults = [POWER_DENSITY.range_fault(float(value)) for value in (values.min(), values.max())]
+        if faults != [None, None]:
+            wrong = next(place for place, value in enumerate(values.tolist()) if POWER_DENSITY.range_fault(value))
+            raise ValueError(
+                f"which is {float(values[wrong])!r} at {float(T[wrong])!r} K; "
+                f"{POWER_DENSITY.range_fault(float(values[wrong]))}"
+            )
+        nodes, middles = values[::2], values[1::2]
+        error = np.abs(0.5 * (nodes[1:] + nodes[:-1]) - middles)
+        # Reactions at room temperature are many powers of ten below their largest values.
+        allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
+        if (error <= allowed).all():
+            break
+    return DensityTable(low, 2**power / (high - low), nodes)

@@ -1,0 +1,75 @@
+"""The spot of a beam on its face: which cells it reaches, and how its Gaussian is spread over them."""
+
+from collections.abc import Callable
+from math import ceil, erf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.scenario import Beam, Periodic, Scenario, face_axes
+
+Array = NDArray[np.float64]
+
+# A spot is followed to 4 radii from its centre along each axis. The flux there is exp(-32) of its peak, and what lies
+# beyond is 3e-15 of the power.
+REACH = 4.0
+# A spot this many times as wide as a periodic axis is long heats it evenly, to exp(-44) of its flux.
+_EVEN = 3.0
+
+_erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
+
+
+def wraps(scenario: Scenario, beam: Beam, axis: int) -> bool:
+    """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
+    grid, reach = scenario.grid, REACH * beam.radius
+    along = [point[face_axes(beam.face).index(axis)] - grid.origin[axis] for point in beam.path]
+    periodic = isinstance(scenario.boundaries.face(FACES[2 * axis]), Periodic)
+    return periodic and (min(along) < reach or max(along) > grid.size[axis] - reach)
+
+
+def window(scenario: Scenario, beam: Beam, axis: int) -> int:
+    """How many cells along an axis of its face a beam can reach in a step."""
+    n = scenario.grid.cells[axis]
+    if wraps(scenario, beam, axis):
+        return n
+    return min(n, ceil(2.0 * REACH * beam.radius / scenario.grid.spacing[axis]) + 1)
+
+
+def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> tuple[NDArray[np.int32], Array]:
+    """How spots are spread along an axis of their face.
+
+    Args:
+        scenario: the scenario.
+        beam: the beam.
+        axis: one of the two of its face.
+        centre: of the spots along the axis in m, shape (n,).
+
+    Returns:
+        The first cell of each window, shape (n,), and the part of the power in each cell per length in 1/m, shape
+        (n, cells of the window).
+    """
+    grid = scenario.grid
+    d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
+    count = window(scenario, beam, axis)
+    start = np.clip(np.floor((centre - REACH * beam.radius - origin) / d), 0, n - count)
+    edges = origin + d * (start[:, None] + np.arange(count + 1))
+    part, radius = np.zeros((len(centre), count)), _radius(scenario, beam, axis)
+    for image in _images(scenario, beam, axis):
+        # The error function rises by 2 over the whole Gaussian.
+        part += np.diff(_erf(sqrt(2.0) / radius * (edges + image - centre[:, None])), axis=1) / 2.0
+    return start.astype(np.int32), part / d
+
+
+def _radius(scenario: Scenario, beam: Beam, axis: int) -> float:
+    """The radius in m that a beam's weights along an axis are made with."""
+    return min(beam.radius, _EVEN * scenario.grid.size[axis]) if wraps(scenario, beam, axis) else beam.radius
+
+
+def _images(scenario: Scenario, beam: Beam, axis: int) -> list[float]:
+    """Distances in m at which an axis repeats itself within the reach of a beam; 0 alone where it does not."""
+    if not wraps(scenario, beam, axis):
+        return [0.0]
+    size = scenario.grid.size[axis]
+    most = ceil(REACH * _radius(scenario, beam, axis) / size) + 1
+    return [size * number for number in range(-most, most + 1)]

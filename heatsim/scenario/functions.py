@@ -1,0 +1,49 @@
+"""Values of a scenario that may change in time: where they are."""
+
+from collections.abc import Iterator
+from typing import get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from heatsim.scenario.quantities import Quantity
+from heatsim.scenario.timefunction import Formula, TimeFunction
+
+
+def _quantity_of(info: FieldInfo) -> Quantity:
+    """The quantity of a field, also of one that may be None."""
+    parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
+    (quantity,) = (part for part in parts if isinstance(part, Quantity))
+    return quantity
+
+
+def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
+    """Every value of a table that may change in time: its key, the function and its quantity."""
+    for name, info in type(table).model_fields.items():
+        value = getattr(table, name)
+        if isinstance(value, TimeFunction):
+            yield name, value, _quantity_of(info)
+
+
+def all_functions_in_time(
+    table: BaseModel, at: tuple[str | int, ...] = ()
+) -> Iterator[tuple[tuple[str | int, ...], TimeFunction, Quantity]]:
+    """Every value that may change in time in a table and the tables below it: its key, the function, its quantity."""
+    for name, info in type(table).model_fields.items():
+        value = getattr(table, name)
+        key = at if name == "condition" else (*at, info.alias or name)
+        if isinstance(value, TimeFunction):
+            yield key, value, _quantity_of(info)
+        elif isinstance(value, BaseModel):
+            yield from all_functions_in_time(value, key)
+        elif isinstance(value, tuple):
+            for index, entry in enumerate(value):
+                if isinstance(entry, BaseModel):
+                    yield from all_functions_in_time(entry, (*key, index))
+
+
+def formulas_in_time(table: BaseModel) -> Iterator[tuple[tuple[str | int, ...], Formula, Quantity]]:
+    """Every expression in t in a table and the tables below it: its key, the expression and its quantity."""
+    for key, function, quantity in all_functions_in_time(table):
+        if isinstance(function, Formula):
+            yield key, function, quantity

@@ -1,0 +1,236 @@
+"""Sources that heat single cells: densities in space and temperature, beams in the body and on void surfaces."""
+
+import csv
+import json
+from math import exp, pi
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+from problem_text import problem
+
+import heatsim
+from heatsim.errors import Interrupted, ScenarioError
+from heatsim.physics.cell_sources import tabulate
+from heatsim.scenario.densities import read_density
+
+BLOCK = """
+title = "Block"
+[domain]
+size = [0.1, 0.05, 0.02]
+cells = [20, 10, 8]
+[material]
+conductivity = 20.0
+density = 2000.0
+specific_heat = 500.0
+[initial]
+temperature = 300.0
+[boundaries]
+x_min = { type = "temperature", value = 300.0 }
+[output]
+every = 5.0
+fields = false
+figures = false
+"""
+# A ball of 9 mm radius in void, with 24 cells to its diameter.
+BALL = """
+title = "Ball"
+[domain]
+size = [0.024, 0.024, 0.024]
+cells = [32, 32, 32]
+origin = [-0.012, -0.012, -0.012]
+material = "void"
+[materials.steel]
+conductivity = 40.0
+density = 8000.0
+specific_heat = 500.0
+[[regions]]
+name = "ball"
+material = "steel"
+sphere = { centre = [0.0, 0.0, 0.0], radius = 0.009 }
+[initial]
+temperature = 300.0
+[boundaries]
+void = { type = "convection", coefficient = 200.0, ambient = 300.0, emissivity = 0.5 }
+[output]
+every = 1.0
+fields = false
+figures = false
+"""
+SPACE = '[[sources]]\npower_density = "1e6*x*(1 + sin(t)) + 2e5*exp(-t)*cos(60*y)"\n'
+SPREAD = '[[sources]]\npower = 50.0\ndistribution = "exp(-x/0.02)"\nscale = "1 + t"\n'
+HOTTER = '[[sources]]\npower_density = "2e5*(1 + 0.01*(T - 300))"\n'
+SINK = '[[sources]]\npower_density = "2e4*(320 - T)"\nduring = [0.0, 4.0]\n'
+DEEP = '[[sources]]\nbeam = { face = "%s", power = 50.0, radius = 0.003, absorption_depth = 0.004, path = [%s] }\n'
+ALL = SPACE + SPREAD + HOTTER + SINK + DEEP % ("z_max", "[0.03, 0.02]")
+
+
+def run(text: str, folder: Path, method: str, end: float = 10.0, solver: str = 'precision = "float64"'):  # type: ignore[no-untyped-def]
+    """The run, and the rows of energy.csv."""
+    time = 'method = "steady"' if method == "steady" else f'method = "{method}"\nend = {end}'
+    path = folder / f"{method}.toml"
+    path.write_text(f'{text}\n[time]\n{time}\n[solver]\ndevice = "cpu"\n{solver}\n')
+    simulation = heatsim.Simulation.from_scenario(path, output=folder / f"out_{method}")
+    simulation.run()
+    with (folder / f"out_{method}" / "energy.csv").open() as file:
+        return simulation, [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_ledger_closes_with_every_kind_of_source(method: str, precision: str, tmp_path: Path) -> None:
+    _, rows = run(BLOCK + ALL, tmp_path, method, solver=f'precision = "{precision}"')
+    bound = json.loads((tmp_path / f"out_{method}" / "summary.json").read_text())["energy_bound"]
+    assert all(abs(row["residual (J)"]) <= bound for row in rows)
+    assert bound < (2e-2 if precision == "float32" else 1e-8) * rows[-1]["sources (J)"]
+
+
+def test_all_methods_in_time_agree(tmp_path: Path) -> None:
+    fields = []
+    for method in ("euler", "stabilized", "implicit"):
+        simulation, _ = run(BLOCK + ALL, tmp_path, method)
+        fields.append(simulation.temperature)
+    rise = np.ptp(fields[0])
+    for field in fields[1:]:
+        assert np.abs(field - fields[0]).max() < 4e-3 * rise
+
+
+def test_a_distributed_power_is_exact(tmp_path: Path) -> None:
+    _, rows = run(BLOCK + SPREAD, tmp_path, "euler")
+    for row in rows:
+        t = row["time (s)"]
+        assert row["sources (J)"] == pytest.approx(50.0 * (t + t**2 / 2.0), rel=1e-12, abs=1e-12)
+
+
+def test_a_density_in_space_and_time_brings_its_integral(tmp_path: Path) -> None:
+    """Σ over cells of the values at their centres; midpoints are exact for x, and known for the cosine."""
+    _, rows = run(BLOCK + SPACE, tmp_path, "implicit")
+    volume, y = 0.1 * 0.05 * 0.02, (np.arange(10) + 0.5) * 0.005
+    for row in rows:
+        t = row["time (s)"]
+        mean = 1e6 * 0.05 * (t + 1.0 - np.cos(t)) + 2e5 * (1.0 - exp(-t)) * np.cos(60.0 * y).mean()
+        assert row["sources (J)"] == pytest.approx(mean * volume, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("face", ["z_max", "z_min", "x_max", "y_min"])
+@pytest.mark.parametrize("method", ["euler", "steady"])
+def test_a_body_takes_what_does_not_pass_it(face: str, method: str, tmp_path: Path) -> None:
+    """P·(1 − exp(−L/δ)) with the length L of the block along the beam; the spot lies inside the face."""
+    spot = {"z": "[0.05, 0.025]", "x": "[0.025, 0.01]", "y": "[0.05, 0.01]"}[face[0]]
+    text = BLOCK + (DEEP % (face, spot)).replace("radius = 0.003", "radius = 0.0015")
+    _, rows = run(text, tmp_path, method, end=1.0)
+    length = {"z": 0.02, "x": 0.1, "y": 0.05}[face[0]]
+    name = "sources (J)" if method == "euler" else "source 1 (W)"
+    reached = 1.0 - 2.0 * 3e-15
+    assert rows[-1][name] == pytest.approx(50.0 * (1.0 - exp(-length / 0.004)) * reached, rel=1e-11)
+
+
+def test_light_passes_gaps_between_bodies(tmp_path: Path) -> None:
+    """A gap in the column moves the rest of the light down; it takes none."""
+    gap = '[[regions]]\nname = "gap"\nmaterial = "void"\nbox = { min = [0, 0, 0.01], max = [0.1, 0.05, 0.015] }\n'
+    text = BLOCK.replace("[material]", "[materials.steel]").replace(
+        "cells = [20, 10, 8]", 'cells = [20, 10, 8]\nmaterial = "steel"'
+    )
+    body = problem(text + gap + DEEP % ("z_max", "[0.05, 0.025]") + "[time]\nend = 1.0\n")
+    heated = body.materials.heated
+    middle = heated.cells % 200 == 10 + 20 * 5
+    planes, parts = heated.cells[middle] // 200, heated.weights[middle] * 0.0025
+    assert planes.tolist() == [0, 1, 2, 3, 6, 7]
+    depths = np.array([5, 4, 3, 2, 1, 0]) * 0.0025
+    np.testing.assert_allclose(parts, np.exp(-depths / 0.004) - np.exp(-(depths + 0.0025) / 0.004), rtol=1e-13)
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
+def test_a_beam_on_a_curved_surface_brings_its_power(method: str, tmp_path: Path) -> None:
+    """The spot lies inside the outline of the ball, so all of it is absorbed. The surface loses heat to air."""
+    beam = 'face = "x_max", power = 8.0, absorptivity = 0.5, radius = 1.5e-3, path = [[0.0, 0.0]]'
+    beam = f"[[sources]]\nbeam = {{ {beam} }}\n"
+    _, rows = run(BALL + beam, tmp_path, method, end=2.0)
+    if method == "steady":
+        assert rows[-1]["source 1 (W)"] == pytest.approx(4.0, rel=1e-12)
+        assert rows[-1]["void (W)"] == pytest.approx(-4.0, rel=1e-5)
+        return
+    assert rows[-1]["sources (J)"] == pytest.approx(8.0, rel=1e-12)
+    assert rows[-1]["void (J)"] < 0.0
+    assert abs(rows[-1]["residual (J)"]) < 1e-11
+
+
+def test_a_beam_heats_a_ball_as_the_series_says(tmp_path: Path) -> None:
+    """A wide beam, q·cosθ on the upper half: T − 300 K = Σ q_n·(r/a)^n·P_n/(nk/a + h), with Legendre coefficients q_n.
+
+    The outline of the ball in cells, and so the power, is right to half a percent; a cell is 6 % of the radius.
+    """
+    a, h, k, q = 0.009, 200.0, 4.0, 4e4
+    text = BALL.replace(", emissivity = 0.5", "").replace("conductivity = 40.0", "conductivity = 4.0")
+    text = text.replace("[32, 32, 32]", "[48, 48, 48]")
+    power = q * pi * 0.3**2 / 2.0
+    beam = f'[[sources]]\nbeam = {{ face = "z_max", power = {power}, radius = 0.3, path = [[0.0, 0.0]] }}\n'
+    simulation, _ = run(text + beam, tmp_path, "steady")
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    z = simulation.plan.problem.grid.centres(2)[10:38]
+    known, cosines = np.full(len(z), 300.0), 0.5 * (nodes + 1.0)
+    for n in range(40):
+        legendre = np.polynomial.legendre.Legendre.basis(n)
+        flux = q * (2 * n + 1) / 2.0 * float((0.5 * weights) @ (cosines * legendre(cosines)))
+        known += flux * (np.abs(z) / a) ** n * legendre(np.sign(z)) / (n * k / a + h)
+    found = simulation.temperature[10:38, 23:25, 23:25].mean(axis=(1, 2))
+    assert np.abs(found - known).max() < 0.02 * np.ptp(known)
+
+
+def test_a_source_that_falls_with_temperature_shortens_the_step() -> None:
+    def limit(sources: str) -> float:
+        return problem(BLOCK + sources + "[time]\nend = 1.0\n").limit.dt
+
+    rate = 5e9 / (2000.0 * 500.0)
+    assert 1.0 / limit('[[sources]]\npower_density = "5e9*(300 - T)"\n') == pytest.approx(
+        1.0 / limit("") + rate, rel=1e-6
+    )
+
+
+def test_a_table_meets_an_arrhenius_law() -> None:
+    density = read_density("1e12*exp(-1.2e4/T)")
+    assert not isinstance(density, float | str)
+    table = tabulate(density, 1.0, 1e4)  # type: ignore[arg-type]
+    T = np.array([350.0, 501.3, 997.7, 4321.0])
+    exact = 1e12 * np.exp(-1.2e4 / T)
+    value, slope = table.at(T)
+    np.testing.assert_allclose(value, exact, rtol=2e-4)
+    np.testing.assert_allclose(slope, exact * 1.2e4 / T**2, rtol=2e-2)
+
+
+def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
+    beam = '[[sources]]\nbeam = { face = "y_min", power = 8.0, radius = 1e-3, path = [[0.0, 0.0]] }\n'
+    run(BALL + HOTTER + beam, tmp_path, "euler", end=2.0)
+    path, parts = tmp_path / "euler.toml", tmp_path / "parts"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, 50, runs.interrupt)
+        with pytest.raises(Interrupted):
+            heatsim.Simulation.from_scenario(path, output=parts).run()
+    heatsim.Simulation.resume(parts).run()
+    assert (parts / "energy.csv").read_bytes() == (tmp_path / "out_euler" / "energy.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ('power_density = "1e6*x*T"', ["sources.0.power_density", "cannot have x too"]),
+        ('power_density = "1e6*sin(50*x - t)*sin(1/(0.01 + x*t))"', ["sources.0.power_density", "its shape moves"]),
+        ('power_density = "1e6/x"\nbox = { min = [0, 0, 0], max = [0.1, 0.05, 0.02] }', []),
+        ('power_density = "1e6*log(x - 0.01)"', ["sources.0.power_density", "x = 0.0025", "finite"]),
+        ('power_density = "1e6*log(T - 300)"', ["sources.0.power_density", "temperature_range"]),
+        ('power = 5.0\ndistribution = "x - 0.05"', ["sources.0.distribution", "at least 0"]),
+        ('power_density = 5.0\ndistribution = "x"', ["sources.0.distribution", "needs power"]),
+        ("power = 5.0\ntemperature_range = [250.0, 400.0]", ["sources.0.temperature_range", "expression in T"]),
+        ('power = "5*t"', ["sources.0.power", "scale", "distribution"]),
+    ],
+)
+def test_what_cannot_be_is_said(source: str, texts: list[str]) -> None:
+    text = f"{BLOCK}[[sources]]\n{source}\n[time]\nend = 1.0\n"
+    if not texts:
+        problem(text)
+        return
+    with pytest.raises(ScenarioError) as caught:
+        problem(text)
+    for expected in texts:
+        assert expected in str(caught.value)

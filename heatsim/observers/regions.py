@@ -169,61 +169,68 @@ class Extent:
 
 @dataclass
 class TimeAbove:
-    """The time for which any cell has been above a threshold, with linear temperatures between rows.
+    """The time for which a temperature has been above a threshold, if it is linear between rows.
 
     Attributes:
         threshold: in K.
-        hottest: the maximum of the region.
         seconds: the time so far.
         before: time in s and excess over the threshold in K of the row before; None at the first.
     """
 
     threshold: float
-    hottest: Temperatures
     seconds: float = 0.0
     before: tuple[float, float] | None = None
 
-    def at(self, field: Field, time: float) -> float:
-        """The time in s so far, when a row is written at ``time``."""
-        excess = self.hottest.of(field) - self.threshold
+    def at(self, temperature: float, time: float) -> float:
+        """The time in s so far, when the temperature is that of a row at ``time``."""
+        excess = temperature - self.threshold
         if self.before is not None:
             since, excess_before = self.before
             self.seconds += (time - since) * _part_above(excess_before, excess)
         self.before = (time, excess)
         return self.seconds
 
+    def save(self) -> list[float] | None:
+        """What the next row needs from the rows before; None before the first."""
+        return None if self.before is None else [self.seconds, *self.before]
+
+    def restore(self, saved: list[float] | None) -> None:
+        """Set what :meth:`save` gave."""
+        if saved is not None:
+            self.seconds, self.before = saved[0], (saved[1], saved[2])
+
 
 class RegionStatistic:
-    """The statistic of a probe."""
+    """The statistic of a region or of the whole body."""
 
     def __init__(self, probe: Probe, state: RunState) -> None:
         assert probe.statistic is not None, "a probe of a statistic"
         cells = RegionCells(probe.region, state)
-        self._of: Temperatures | LiquidFraction | Extent | TimeAbove
+        self._of: Temperatures | LiquidFraction | Extent
+        self._time_above: TimeAbove | None = None
         if probe.statistic == LIQUID_FRACTION:
             self._of = LiquidFraction(cells, state)
         elif probe.statistic in EXTENTS:
             self._of = Extent(cells, EXTENTS.index(probe.statistic), probe.threshold, state)
         elif probe.statistic == TIME_ABOVE:
             assert probe.threshold is not None, "required there"
-            self._of = TimeAbove(probe.threshold, Temperatures(cells, "max"))
+            self._of, self._time_above = Temperatures(cells, "max"), TimeAbove(probe.threshold)
         else:
             self._of = Temperatures(cells, probe.statistic)
 
     def of(self, field: Field, time: float) -> float:
         """The number of a row at ``time`` in s; a temperature in K."""
-        return self._of.at(field, time) if isinstance(self._of, TimeAbove) else self._of.of(field)
+        value = self._of.of(field)
+        return value if self._time_above is None else self._time_above.at(value, time)
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""
-        if not isinstance(self._of, TimeAbove) or self._of.before is None:
-            return None
-        return [self._of.seconds, *self._of.before]
+        return None if self._time_above is None else self._time_above.save()
 
     def restore(self, saved: list[float] | None) -> None:
         """Set what :meth:`save` gave."""
-        if saved is not None and isinstance(self._of, TimeAbove):
-            self._of.seconds, self._of.before = saved[0], (saved[1], saved[2])
+        if self._time_above is not None:
+            self._time_above.restore(saved)
 
 
 def _part_above(before: float, after: float) -> float:

@@ -78,7 +78,7 @@ def _temperatures(
     summary: Mapping[str, Any], unit: TemperatureUnit, of_probes: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[str, str]]:
     """The highest and lowest temperature of the whole run with time and place, and the temperatures at its end."""
-    extremes = {name: summary.get(key) for name, key in _EXTREMES.items()} | of_probes
+    extremes = {**{name: summary.get(key) for name, key in _EXTREMES.items()}, **of_probes}
     end = summary.get("temperature") or {}
     known = [float(found["temperature"]) for found in extremes.values() if found] + [
         float(end[key]) for key in ("min", "max", "mean") if end.get(key) is not None

@@ -15,6 +15,19 @@ Backend = Literal["cpu", "cuda"]
 
 
 @dataclass(frozen=True)
+class Room:
+    """What bounds the blocks of kernels on a GPU.
+
+    Attributes:
+        block_memory: bytes of shared memory that one block may have.
+        multiprocessors: how many there are.
+    """
+
+    block_memory: int
+    multiprocessors: int
+
+
+@dataclass(frozen=True)
 class Device:
     """A processor with its array library.
 
@@ -44,6 +57,10 @@ class Device:
         """Bytes of shared memory that one block of a GPU may have."""
         count: int = self.xp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         return count
+
+    def room(self) -> "Room":
+        """What bounds the blocks of kernels on a GPU."""
+        return Room(self.block_memory(), self.multiprocessors())
 
     def software(self) -> str:
         """Versions of CuPy and of the GPU's driver."""

@@ -10,6 +10,38 @@ from numpy.typing import NDArray
 AXES = ("x", "y", "z")
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
+# Most groups of planes of a grid, and most of a grid where they have few cells.
+_MOST_GROUPS = 4096
+_MOST_SMALL_GROUPS = 16
+_FEW_CELLS = 4096
+
+
+@dataclass(frozen=True)
+class PlaneGroups:
+    """Groups of whole planes across z, in which sums over a field are formed.
+
+    A sum is formed within each group in a fixed order; then the sums of all groups are added exactly. Groups depend on
+    the whole grid only. So a sum keeps its bits if the grid is cut between groups and each piece is summed elsewhere.
+
+    Attributes:
+        size: planes of a group, a power of two, at least 2; the last group of a grid may have fewer.
+    """
+
+    size: int
+
+    @classmethod
+    def of(cls, shape: tuple[int, int, int]) -> "PlaneGroups":
+        """The groups of a whole grid; ``shape``: (nz, ny, nx)."""
+        planes, ny, nx = shape
+        size = 2
+        while size * _MOST_GROUPS < planes or (size * _MOST_SMALL_GROUPS < planes and size * ny * nx < _FEW_CELLS):
+            size *= 2
+        return cls(size)
+
+    def starts(self, planes: int) -> NDArray[np.int64]:
+        """The first plane of each group of some planes, and their number; the planes begin where a group begins."""
+        return np.append(np.arange(0, planes, self.size, dtype=np.int64), planes)
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -48,6 +80,11 @@ class Grid:
     def cell_count(self) -> int:
         """Number of cells."""
         return prod(self.cells)
+
+    @property
+    def groups(self) -> PlaneGroups:
+        """The groups of planes for sums, if this is the whole grid."""
+        return PlaneGroups.of(self.shape)
 
     @property
     def cell_volume(self) -> float:

@@ -53,7 +53,7 @@ HEAVY = (
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
-        *("multigrid/cpu_sweeps", "reductions/cpu_step_error", "primers/cpu"),
+        *("multigrid/cpu_sweeps", "reductions/cpu_fused", "reductions/cpu_step_error", "primers/cpu"),
         *("cpu/plan", "cpu/march", "cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
         "cpu/linked_functions",
         *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),

@@ -151,9 +151,7 @@ class Stepping:
 
             return sweep
 
-        builds = compilation.builds(
-            shape.spec, field.precision, SCHEME, case.grid, case.periodic, device.block_memory()
-        )
+        builds = compilation.builds(shape.spec, field.precision, SCHEME, case.grid, case.periodic, device.room())
         kernels = [launch.compile_kernel(build) for build in builds]
         self.registers = int(kernels[0].function.num_regs)
         self.spills = int(kernels[0].function.local_size_bytes)

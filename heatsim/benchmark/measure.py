@@ -42,7 +42,8 @@ def measure(
 
     Args:
         device: the device.
-        specs: kernels for it; their sweeps are launched one by one.
+        specs: kernels for it; their sweeps are launched one by one. A resident kernel that does not suit the grid is
+            left out.
         auto: whether the choice of "auto" is also measured, with CUDA graphs on small grids as in a run.
         cells: cells along x, y, z; the caller has checked the memory.
         precision: "float32" or "float64".
@@ -52,6 +53,7 @@ def measure(
     """
     case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
     field = _random_field(device, case.grid, precision)
+    specs = [spec for spec in specs if not spec.resident or _task(field, case).suits(spec)]
     errors, shapes, chosen = _verify(field, case, specs, auto, say)
     steppings = {name: _stepping(shape, field, case, energy, recorded=name == AUTO) for name, shape in shapes.items()}
     say(f"{precision}: timing {', '.join(('copy', *steppings))}")
@@ -156,8 +158,11 @@ def _random_field(device: Device, grid: Grid, precision: str) -> Field:
 def _choose(field: Field, case: BenchmarkCase) -> Choice:
     """The choice of a run on the field's GPU and grid that is long enough for autotuning."""
     coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
-    task = Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
-    return autotune.choose(task, inf, field.deviation, field.spare, coefficients)
+    return autotune.choose(_task(field, case), inf, field.deviation, field.spare, coefficients)
+
+
+def _task(field: Field, case: BenchmarkCase) -> Task:
+    return Task(field.device, case.grid, case.periodic, field.precision, SCHEME)
 
 
 def _stepping(shape: Shape, field: Field, case: BenchmarkCase, energy: bool, recorded: bool = False) -> Stepping:

@@ -21,8 +21,9 @@ from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels import compiled
 from heatsim.kernels.reductions import fused
-from heatsim.kernels.reductions.fused import STATISTICS, Pass, Statistics
+from heatsim.kernels.reductions.fused import Pass, Sections
 from heatsim.kernels.reductions.ladder import LADDER, Summing
+from heatsim.kernels.reductions.statistics import STATISTICS, Statistics, combined
 from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 
@@ -175,7 +176,8 @@ def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Can
     xp, on_device, precision = device.xp, field.deviation.reshape(-1), field.precision
     other = field.spare.reshape(-1)
     flat = values.reshape(-1)
-    expected = fused.statistics(devices.choose("cpu"), flat)
+    bounds = field.groups.starts(field.grid.shape[0]) * (flat.size // field.grid.shape[0])
+    expected = fused.statistics(devices.choose("cpu"), [Sections(flat, bounds)])[0][0]
 
     def sum_fault(queue: Callable[[], Any], depth: int, roundoff: float) -> str | None:
         total = float(device.to_host(queue()).reshape(-1)[0])
@@ -195,27 +197,28 @@ def _candidates(device: Device, field: Field, values: NDArray[Any]) -> list[_Can
         _Candidate("cupy, all five", "CuPy's sums, extremes and count in float64", lambda: _five(xp, on_device))
     )
 
-    single, compared = Pass.of(xp, on_device), Pass.of(xp, on_device, other)
+    single = Pass.of(xp, [Sections(on_device, bounds)])
+    compared = Pass.of(xp, [Sections(on_device, bounds, before=other)])
     exact_change = float(np.abs(flat[-1] - device.to_host(other[-1:])[0]))
     for name, idea, one, fields, change in (
         ("fused", "sums, extremes, count of what is not finite, in one pass", single, 1, 0.0),
         ("fused, change", "the same, and the largest change from a second field", compared, 2, exact_change),
     ):
-        error = _fused_fault(device, one.queue(), expected, flat.size, change)
+        error = _fused_fault(device, one, expected, change)
         found.append(_Candidate(name, idea, one.queue, fields, one.look, error))
     return found
 
 
-def _fused_fault(device: Device, result: Any, expected: Statistics, count: int, change: float) -> str | None:
-    statistics = device.to_host(result).view(STATISTICS)[0]
+def _fused_fault(device: Device, one: Pass, expected: Statistics, change: float) -> str | None:
+    (found,) = combined(device.to_host(one.queue()).view(STATISTICS).reshape(-1, 1))
     exactly = ("lowest", "highest", "not_finite")
-    wrong = [name for name in exactly if float(statistics[name]) != getattr(expected, name)]
-    wrong += ["change"] if float(statistics["change"]) != change else []
-    # Additions of a thread in the first launch and in the second, and those of the two trees.
-    depth = fused.ROUNDS * 4 + ceil(fused.chunks(count, "float64") / fused.FOLDERS) + 2 * 16
+    wrong = [name for name in exactly if getattr(found, name) != getattr(expected, name)]
+    wrong += ["change"] if found.largest_change != change else []
+    # Additions of a thread, of a warp that combines chunks, and those of the three trees; sections are added exactly.
+    depth = fused.ROUNDS * 4 + ceil(one.chunks / fused.WARP) + 3 * 5
     bound = depth * _ROUNDOFF["float64"] * expected.absolute_total
-    for name, exact in (("total", expected.total), ("magnitude", expected.absolute_total)):
-        wrong += [name] if not abs(float(statistics[name]) - exact) <= bound else []
+    for name in ("total", "absolute_total"):
+        wrong += [name] if not abs(getattr(found, name) - getattr(expected, name)) <= bound else []
     return f"{', '.join(wrong)} differ from NumPy's" if wrong else None
 
 

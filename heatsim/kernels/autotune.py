@@ -7,6 +7,7 @@ autotuning never makes a run fail.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,8 @@ _WORTH_TRYING = 2.0
 _FASTEST_CELLS = 1e12
 _SHORTEST_STEP = 1e-6
 
-# Rules of thumb for runs that are not tuned: `boxed` up to 2¹⁹ cells, `temporal` from 2²³ cells.
+# Rules of thumb for runs that are not tuned: `resident` where it suits, else `boxed` up to 2¹⁹ cells, and `temporal`
+# from 2²³ cells.
 _SMALL_GRID = 1 << 19
 LARGE_GRID = 1 << 23
 # For ensembles: `temporal` from 2²⁰ cells in total; `boxed` if a member has fewer than 24 cells along x or y, because
@@ -105,18 +107,20 @@ class Task:
 
     def suits(self, spec: KernelSpec) -> bool:
         """Whether a kernel works on this grid and device without falling back to single steps."""
-        return self.builds(spec)[0].spec == spec
+        built = self.builds(spec)[0].spec
+        return built.resident if spec.resident else built == spec
 
     def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
         return compilation.builds(
-            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.block_memory()),
+            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.room()),
             members=self.members is not None,
         )
 
 
 Timer = Callable[[Device, Callable[[], None]], float]
-SweepOf = Callable[[Shape], Callable[[], None]]
+Work = Callable[[int], None]  # queues a number of sweeps
+WorkOf = Callable[[Shape], Work]
 
 
 def choose(
@@ -132,15 +136,15 @@ def choose(
         coefficients: struct Coefficients.
         timer: measures the seconds of work on the device; None for the device's clock.
     """
-    return _choose(task, steps, lambda shape: _sweep(task, shape, T, T_new, coefficients), timer or seconds)
+    return _choose(task, steps, lambda shape: _sweeps(task, shape, T, T_new, coefficients), timer or seconds)
 
 
 def choose_for_members(task: Task, steps: float, members: Sequence[MemberSteps], timer: Timer | None = None) -> Choice:
     """The same for an ensemble. Only fields and coefficients are used; each T_new is overwritten."""
-    return _choose(task, steps, lambda shape: _sweep_of_members(task, shape, members), timer or seconds)
+    return _choose(task, steps, lambda shape: _sweeps_of_members(task, shape, members), timer or seconds)
 
 
-def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice:
+def _choose(task: Task, steps: float, work_of: WorkOf, timer: Timer) -> Choice:
     path = autotune_cache.path_of(_circumstances(task))
     shapes = candidates(task)
     remembered = _read(path, shapes)
@@ -148,7 +152,7 @@ def _choose(task: Task, steps: float, sweep_of: SweepOf, timer: Timer) -> Choice
         return Choice(remembered, "remembered")
     if not is_worth_trying(task.cells, steps):
         return Choice(shapes[0], "by rule")
-    times = _try(task, shapes, sweep_of, timer)
+    times = _try(task, shapes, work_of, timer)
     if not times:
         return Choice(shapes[0], "by rule")
     fastest = min(times, key=lambda shape: times[shape])
@@ -172,12 +176,15 @@ def candidates(task: Task) -> tuple[Shape, ...]:
         replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= task.grid.cell_count <= most
     ]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
+    resident = [Shape(spec["resident"])] if task.suits(spec["resident"]) else []
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
     together = (task.members or 1) > 1
     shallow = in_three_steps(spec["temporal"])
     if temporal and together and task.precision == "float64" and task.suits(shallow):
         temporal = sorted((*temporal, Shape(shallow)), key=lambda shape: _cells_made(task, shape.spec))
+    if resident:
+        return (*resident, *boxed, *streamed, *temporal)
     if boxed and (cells <= _SMALL_GRID or (together and min(task.grid.cells[:2]) < _NARROW)):
         return (*boxed, *streamed, *temporal)
     if temporal and cells >= (_LARGE_ENSEMBLE if together else LARGE_GRID):
@@ -212,65 +219,70 @@ def seconds(device: Device, work: Callable[[], None]) -> float:
     return milliseconds * 1e-3
 
 
-def _try(task: Task, shapes: Sequence[Shape], sweep_of: SweepOf, timer: Timer) -> dict[Shape, float]:
+def _try(task: Task, shapes: Sequence[Shape], work_of: WorkOf, timer: Timer) -> dict[Shape, float]:
     """Seconds per step of each shape that works, the minimum of a few rounds."""
-    works: dict[Shape, Callable[[], None]] = {}
+    trials: dict[Shape, Callable[[], None]] = {}
     steps: dict[Shape, int] = {}
     times: dict[Shape, float] = {}
     best = inf
     for shape in shapes:
         with suppress(Exception):  # a shape that fails is skipped
-            sweep = sweep_of(shape)
-            sweep()  # the first call may load the kernel
-            once = timer(task.device, sweep)
+            work = work_of(shape)
+            work(1)  # the first call may load the kernel
+            once = timer(task.device, partial(work, 1))
             if once / shape.spec.steps > _HOPELESS * best:
                 continue
             best = min(best, once / shape.spec.steps)
             sweeps = max(1, min(_MOST_SWEEPS, round(_TRIAL_SECONDS / max(once, 1e-9))))
-            works[shape], steps[shape] = _repeated(task, sweep, sweeps), sweeps * shape.spec.steps
+            trials[shape], steps[shape] = _repeated(task, shape, work, sweeps), sweeps * shape.spec.steps
     # In rounds over all shapes, so that a drift of the clock rate affects all equally.
     for _ in range(_ROUNDS):
-        for shape, work in works.items():
+        for shape, repeat in trials.items():
             with suppress(Exception):
-                times[shape] = min(times.get(shape, inf), timer(task.device, work) / steps[shape])
+                times[shape] = min(times.get(shape, inf), timer(task.device, repeat) / steps[shape])
     return times
 
 
-def _sweep(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[Any]) -> Callable[[], None]:
-    """A function that queues a sweep from T to T_new. Faces are insulated, which costs the same as other conditions."""
+def _sweeps(task: Task, shape: Shape, T: Any, T_new: Any, coefficients: NDArray[Any]) -> Work:
+    """Sweeps from T to T_new. Faces are insulated, which costs the same as other conditions."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
         kernel.build, task.grid, task.periodic, task.device.multiprocessors(), planes=shape.planes
     )
     sweeps = Sweeps(kernel, launches, coefficients, np.zeros((), dtype=structs.LEDGER))
-    table = task.device.xp.zeros(sweeps.sweep_bytes, dtype=np.uint8)
+    table = task.device.xp.zeros(_MOST_SWEEPS * sweeps.sweep_bytes, dtype=np.uint8)
 
-    def sweep() -> None:
-        sweeps.queue(1, T, T_new, int(table.data.ptr))
+    def work(count: int) -> None:
+        if sweeps.together and count > 1:
+            sweeps.queue(count, T_new, T_new, int(table.data.ptr))  # several steps write both buffers
+            return
+        for _ in range(count):
+            sweeps.queue(1, T, T_new, int(table.data.ptr))
 
-    return sweep
+    return work
 
 
-def _sweep_of_members(task: Task, shape: Shape, members: Sequence[MemberSteps]) -> Callable[[], None]:
-    """A function that queues a sweep of every member, from T to T_new."""
+def _sweeps_of_members(task: Task, shape: Shape, members: Sequence[MemberSteps]) -> Work:
+    """Sweeps of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
         *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False),
         members=task.members or 1,
     )
-    return trial(kernel, launches, task.device, members)
+    sweep = trial(kernel, launches, task.device, members)
 
-
-def _repeated(task: Task, sweep: Callable[[], None], count: int) -> Callable[[], None]:
-    """The sweep ``count`` times, as a CUDA graph if a run would use one."""
-
-    def repeat() -> None:
+    def work(count: int) -> None:
         for _ in range(count):
             sweep()
 
-    if task.cells > LARGEST_GRID:
-        return repeat
-    graph = record(task.device, repeat)
+    return work
+
+
+def _repeated(task: Task, shape: Shape, work: Work, count: int) -> Callable[[], None]:
+    """A number of sweeps, as a CUDA graph if a run would use one."""
+    if task.cells > LARGEST_GRID or shape.spec.resident:
+        return partial(work, count)
+    graph = record(task.device, partial(work, count))
     graph.launch()  # the first launch takes longer
     return lambda: graph.launch()
 

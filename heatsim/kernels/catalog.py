@@ -26,6 +26,8 @@ class KernelSpec:
         steps: time steps per sweep.
         rows: rows of cells in y that a thread owns.
         boxed: whether a block does all steps of a sweep on a tile with a halo in shared memory.
+        resident: whether a launch does any number of steps, with blocks that wait for their neighbours. ``block`` is
+            the largest one.
     """
 
     name: str
@@ -38,6 +40,7 @@ class KernelSpec:
     steps: int = 1
     rows: int = 1
     boxed: bool = False
+    resident: bool = False
     general_source: str = ""
     varying_source: str = ""
 
@@ -68,6 +71,11 @@ KERNELS = (
         steps=4,
         boxed=True,
     ),
+    KernelSpec(
+        *("resident", "cuda", "09_resident.cu", "many steps a launch, blocks wait for neighbours: small grids"),
+        *((1024, 1, 1), (1024, 1, 1)),
+        resident=True,
+    ),
     KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays in NumPy: the oracle, written to be read"),
     KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
@@ -77,6 +85,9 @@ AUTO = {"cuda": "temporal", "cpu": "numba"}
 
 # Does the remaining steps after sweeps of several steps.
 SINGLE_STEP = next(kernel for kernel in KERNELS if kernel.name == "streamed")
+
+# Does many steps a launch on small grids.
+RESIDENT = next(kernel for kernel in KERNELS if kernel.resident)
 
 
 def choose(requested: str, backend: Backend) -> KernelSpec:

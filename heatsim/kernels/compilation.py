@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.device import Room
 from heatsim.grid import Grid
 from heatsim.kernels import structs, tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
@@ -20,6 +21,9 @@ _PLANES_KEPT = 4  # ROOMS of 07
 # Stages in the table of a kernel in constant memory: as many as the longest CUDA graph does. 32 KiB in float64.
 _STAGES_IN_TABLE = 1024
 _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
+# Bytes of shared memory that a kernel may have without asking for more, less two struct Sweep.
+RESIDENT_ROOM = 48 * 1024 - 256
+_RESIDENT_THREADS = (64, 128, 256, 512, 1024)
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
 _REAL = {"float32": "float", "float64": "double"}
@@ -215,7 +219,9 @@ def build(
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if many_registers and prod(spec.block) == _MOST_THREADS:
+    if spec.resident and (many_registers or (precision == "float64" and variant.faces) or variant.varying):
+        spec = replace(spec, block=(_MOST_THREADS // 2, 1, 1), tile=(_MOST_THREADS // 2, 1, 1))
+    elif many_registers and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
@@ -224,21 +230,54 @@ def build(
     return Build(spec, precision, scheme, vector, access, variant, members=members)
 
 
+def resident_bytes(types: int, numbers: int, itemsize: int) -> int:
+    """Bytes of dynamic shared memory of a block of a resident kernel for composite bodies.
+
+    Args:
+        types: cell types.
+        numbers: in the conditions of a step.
+        itemsize: bytes of a number.
+    """
+    halves, steps = 3 * 4 * types, 2 * (numbers + types)
+    return (halves + steps) * itemsize
+
+
+def _resident(
+    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room
+) -> Build | None:
+    """The build of a resident kernel with the smallest vectors and blocks that cover a grid; None if none does.
+
+    At most one block runs on each multiprocessor.
+    """
+    threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
+    widest = 1 if variant.faces else 16 // np.dtype(precision).itemsize
+    for vector in (width for width in (1, 2, 4) if width <= widest and grid.cells[0] % width == 0):
+        for block in (size for size in _RESIDENT_THREADS if size <= threads):
+            if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
+                fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
+                return Build(fitting, precision, scheme, vector, vector, variant)
+    return None
+
+
 def builds(
     spec: KernelSpec,
     precision: str,
     scheme: Scheme,
     grid: Grid,
     periodic: tuple[bool, bool, bool],
-    block_memory: int,
+    room: Room,
     variant: Variant = _LINEAR,
     members: bool = False,
 ) -> tuple[Build, ...]:
     """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
 
-    A kernel of several steps per sweep needs ``shared_bytes`` <= ``block_memory``; a pipeline also needs a grid that
-    its patches fill. Otherwise single steps do all the work, to the same bits.
+    A kernel of several steps per sweep needs ``shared_bytes`` <= ``room.block_memory``; a pipeline also needs a grid
+    that its patches fill, and a resident kernel one that its blocks cover. Otherwise single steps do all the work, to
+    the same bits.
     """
+    if spec.resident:
+        found = None if members or variant.rate else _resident(spec, precision, scheme, grid, variant, room)
+        return (found or build(SINGLE_STEP, precision, scheme, grid, variant, members),)
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
     if spec.steps == 1 or (variant.faces and spec.boxed) or variant.varying or variant.rate:
         return (single,)
@@ -249,6 +288,6 @@ def builds(
         # The grid must consist of whole patches and, along periodic axes, of whole bricks of boxes.py.
         filled &= nx % several.vector == 0 and ny % spec.rows == 0
         filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
-    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > block_memory:
+    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > room.block_memory:
         return (single,)
     return several, single

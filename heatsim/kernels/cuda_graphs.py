@@ -50,6 +50,11 @@ class Sweeps:
     ledger: NDArray[Any]
 
     @property
+    def together(self) -> bool:
+        """Whether one launch does all the sweeps."""
+        return self.kernel.build.spec.resident
+
+    @property
     def sweep_bytes(self) -> int:
         """Bytes of struct Sweep of all steps of a sweep."""
         build = self.kernel.build
@@ -57,6 +62,9 @@ class Sweeps:
 
     def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
         """Launch ``count`` sweeps; the first struct Sweep is at ``address``. Return (T, T_new) after the last one."""
+        if self.together and count:
+            self.kernel(self.launches, T, T_new, self.coefficients, address, self.ledger, steps=count)
+            return (T_new, T) if count % 2 else (T, T_new)
         steps = self.kernel.build.spec.steps
         most = self.kernel.build.stage_table // steps or count
         for sweep in range(count):
@@ -111,7 +119,7 @@ class CudaGraphs:
         """
         size = sweeps.sweep_bytes
         first, last = 0, int(table.size) // size
-        while self.recording and last - first >= RUNS[-1]:
+        while self.recording and not sweeps.together and last - first >= RUNS[-1]:
             count, graph = self._next(sweeps, T, T_new, min(last - first, RUNS[0]))
             steps = table[first * size : (first + count) * size]
             if graph is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import structs, tiling
+from heatsim.kernels import compilation, structs, tiling
 from heatsim.kernels.compilation import Build, source
 
 LARGEST_GRID_YZ = 65_535
@@ -28,7 +28,8 @@ class Launch:
     Attributes:
         blocks: along x, y, z.
         grid: struct Grid as a 0-d array, without the address of the segments.
-        segments: the segments of each block, of shape (blocks, most per block); None for kernels without segments.
+        segments: the segments of each block, of shape (blocks, most per block), or the steps that each block of 09 has
+            done; None for other kernels.
     """
 
     blocks: tuple[int, int, int]
@@ -81,6 +82,9 @@ def launches(
         segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
+    if kernel.spec.resident:
+        blocks = ceil(grid.cell_count / kernel.tile[0])
+        return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), 0), np.zeros(blocks, dtype=np.uint32))]
     nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
@@ -115,7 +119,7 @@ def _grid(
     first_member: int = 0,
 ) -> NDArray[Any]:
     """Struct Grid."""
-    values = (grid.cells, periodic, first_yz, planes, 0, 0)
+    values = (grid.cells, periodic, first_yz, planes, 0, 1, 0)
     if kernel.members:
         return np.array((*values, layers, first_member), dtype=structs.GRID_OF_MEMBERS)
     return np.array(values, dtype=structs.GRID)
@@ -146,8 +150,9 @@ class CudaKernel:
         sweep: int,
         ledger: NDArray[Any],
         first_stage: int = 0,
+        steps: int = 1,
     ) -> None:
-        """Queue a sweep.
+        """Queue a sweep, or several steps of a resident kernel.
 
         Args:
             launches: that cover the grid.
@@ -157,14 +162,18 @@ class CudaKernel:
             sweep: device address of the struct Sweep of its first step.
             ledger: struct Ledger.
             first_stage: place of its first step in the table of stages, for kernels that have one.
+            steps: the number of steps of a resident kernel; if it is more than 1, T is overwritten too.
         """
         for launch in launches:
-            grid = launch.on_device(self.xp)
-            if self.stage_table:
-                grid = grid.copy()
-                grid["first_stage"] = first_stage
-            arguments = (T, T_new, grid, coefficients, np.uint64(sweep), ledger)
-            self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
+            grid = launch.on_device(self.xp).copy()
+            grid["first_stage"], grid["steps"] = first_stage, steps
+            arguments = (T, T_new, _opaque(grid), _opaque(coefficients), np.uint64(sweep), _opaque(ledger))
+            shape = launch.blocks, self.build.spec.block, arguments
+            room = shared_bytes(self.build, coefficients)
+            if self.build.spec.resident:
+                self.function.kernel(*shape, shared_mem=room, enable_cooperative_groups=True)
+            else:
+                self.function(*shape, shared_mem=room)
 
     def load_stages(self, sweep: int, count: int) -> None:
         """Queue a copy of the coefficients of ``count`` stages to the table; their struct Sweep begin at ``sweep``."""
@@ -188,6 +197,19 @@ class CudaKernel:
         for launch in launches:
             arguments = (members, done, np.uint32(number), launch.on_device(self.xp))
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
+
+
+def _opaque(struct: NDArray[Any]) -> NDArray[Any]:
+    """A struct as bytes without names: CuPy takes 25 us to describe the fields of each struct that it passes on."""
+    return struct.view((np.void, struct.itemsize))
+
+
+def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:
+    """Bytes of dynamic shared memory of a block. Resident kernels keep there what steps need besides temperatures."""
+    if not (build.spec.resident and build.variant.faces):
+        return build.shared_bytes
+    types, numbers = int(coefficients["materials"]["count"]), int(coefficients["materials"]["numbers"])
+    return compilation.resident_bytes(types, numbers, build.itemsize)
 
 
 @cache

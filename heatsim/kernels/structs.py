@@ -9,7 +9,7 @@ from heatsim.physics.coefficients import Coefficients
 
 _GRID: list[Any] = [
     *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-    *(("first_stage", np.int32), ("segments", np.uint64)),
+    *(("first_stage", np.int32), ("steps", np.int32), ("segments", np.uint64)),
 ]
 GRID = np.dtype(_GRID, align=True)
 # struct EnsembleGrid of ensemble/members.cuh.
@@ -52,7 +52,10 @@ def cell_types_dtype(precision: str, varying: bool = False, mixed: bool = False)
             ("patches", np.uint64, 6),
             *((name, np.uint64) for name in ("weighted", "before", "weights")),
             ("reference", precision),
-            *((name, np.int32) for name in ("count", "first_heated", "beams", "void_type", "exposed", "open")),
+            *(
+                (name, np.int32)
+                for name in ("count", "first_heated", "beams", "void_type", "exposed", "open", "numbers")
+            ),
             *enthalpies,
             *cells,
         ],

@@ -7,20 +7,13 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import Record, RunState
-from heatsim.physics.enthalpy import Thermometer
 from heatsim.scenario import Material
-
-Temperatures = NDArray[np.float64]
 
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 
 class ExtremeTemperatures(Observer):
-    """Looks at the field at all due times.
-
-    The lowest and highest values in the buffer are known then. They bound the temperatures of all materials, so the
-    field is read again only if the bounds allow a new extreme.
-    """
+    """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
@@ -38,24 +31,29 @@ class ExtremeTemperatures(Observer):
             state.highest = _record(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
-        self._thermometer = Thermometer(np, materials.enthalpies, lambda cell_types: cell_types)
         palette = dict(state.problem.scenario.palette)
         self._ends = [_ends(palette[materials.palette[cell_type.material].name]) for cell_type in materials.types]
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
-        found, count = state.field.statistics(), len(self._ends)
-        low = self._temperatures(state, np.full(count, found.lowest))
-        high = self._temperatures(state, np.full(count, found.highest))
-        if state.lowest is None or low.min() < state.lowest.temperature:
-            state.lowest = self._colder(state.lowest, self._extreme(state, highest=False))
-        if self._follows_highest and (state.highest is None or high.max() > state.highest.temperature):
-            state.highest = self._hotter(state.highest, self._extreme(state, highest=True))
-        if any(
-            ends is not None and (low[cell_type] < ends[0] - ROUNDING or high[cell_type] > ends[1] + ROUNDING)
-            for cell_type, ends in enumerate(self._ends)
-        ):
-            self._look_beyond_tables(state)
+        low, high = state.statistics.temperatures_of_types()
+        coldest, hottest = min(range(len(low)), key=low.__getitem__), max(range(len(high)), key=high.__getitem__)
+        if state.lowest is None or low[coldest] < state.lowest.temperature:
+            state.lowest = self._record_of(state, coldest, low[coldest], highest=False)
+        if self._follows_highest and (state.highest is None or high[hottest] > state.highest.temperature):
+            state.highest = self._record_of(state, hottest, high[hottest], highest=True)
+        materials = state.problem.materials
+        for cell_type, ends in enumerate(self._ends):
+            if ends is None:
+                continue
+            name = materials.palette[materials.types[cell_type].material].name
+            for side, sign, found, end in (
+                ("low", -1.0, low[cell_type], ends[0]),
+                ("high", 1.0, high[cell_type], ends[1]),
+            ):
+                before = state.beyond.get((name, side))
+                if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
+                    state.beyond[name, side] = Record(found, state.time)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
@@ -67,55 +65,8 @@ class ExtremeTemperatures(Observer):
         return {"extreme_temperatures": json.dumps(records)}
 
     @staticmethod
-    def _colder(before: Record | None, now: Record) -> Record:
-        return now if before is None or now.temperature < before.temperature else before
-
-    @staticmethod
-    def _hotter(before: Record | None, now: Record) -> Record:
-        return now if before is None or now.temperature > before.temperature else before
-
-    def _extreme(self, state: RunState, highest: bool) -> Record:
-        """The highest, or else the lowest temperature of the field, without void."""
-        materials, statistics = state.problem.materials, state.statistics
-        if materials.uniform or not materials.varies:
-            found, cell = state.field.statistics(), statistics.first_cell(highest)
-            cell_type = statistics.type_of(cell)
-            if cell_type != materials.void:
-                value = found.highest if highest else found.lowest
-                T = self._temperatures(state, np.full(len(self._ends), value))[cell_type]
-                return Record(float(T), state.time, cell)
-        # Void has the extreme value, or equal values are different temperatures.
-        low, high = self._extremes_by_type(state)
-        cell_type = int(np.nanargmax(high) if highest else np.nanargmin(low))
-        T = (high if highest else low)[cell_type]
-        return Record(float(T), state.time, statistics.first_cell_of(cell_type, highest))
-
-    def _extremes_by_type(self, state: RunState) -> tuple[Temperatures, Temperatures]:
-        """The lowest and the highest temperature in K of each cell type; NaN for void."""
-        lows, highs = state.statistics.extremes_by_type()
-        present = np.isfinite(lows)
-        low, high = (self._temperatures(state, np.where(present, values, 0.0)) for values in (lows, highs))
-        return np.where(present, low, np.nan), np.where(present, high, np.nan)
-
-    def _look_beyond_tables(self, state: RunState) -> None:
-        """Update the records of materials beyond their tables."""
-        low, high = self._extremes_by_type(state)
-        materials = state.problem.materials
-        for cell_type, ends in enumerate(self._ends):
-            if ends is None or np.isnan(low[cell_type]):
-                continue
-            name = materials.palette[materials.types[cell_type].material].name
-            for side, sign, found, end in (
-                ("low", -1.0, low[cell_type], ends[0]),
-                ("high", 1.0, high[cell_type], ends[1]),
-            ):
-                before = state.beyond.get((name, side))
-                if sign * found > (sign * end + ROUNDING if before is None else sign * before.temperature):
-                    state.beyond[name, side] = Record(float(found), state.time)
-
-    def _temperatures(self, state: RunState, contents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Temperatures in K from one content for each cell type."""
-        return np.asarray(self._thermometer(contents, np.arange(len(contents))) + state.field.reference)
+    def _record_of(state: RunState, cell_type: int, temperature: float, highest: bool) -> Record:
+        return Record(temperature, state.time, state.statistics.first_cell(cell_type, highest))
 
 
 def temperature_warnings(state: RunState) -> list[str]:

@@ -4,21 +4,16 @@ A region's heat in J is what it has stored since t = 0. The heat flow through a 
 or region to the second, is that at the time of the row: no sum over the steps knows it.
 """
 
-from typing import Any
-
-import numpy as np
-
-from heatsim.observers.regions import RegionCells
 from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
-from heatsim.scenario import VOID
+from heatsim.solver.cell_parts import regions_with_heat
 from heatsim.storage.run_tables import CONTACT, REGION
 
 
 def region_names(problem: HeatProblem) -> list[str]:
     """The columns of the regions' heats; none unless the scenario asks for them."""
-    return [REGION + name for name in _regions(problem)]
+    return [REGION + name for name in regions_with_heat(problem)]
 
 
 def contact_names(problem: HeatProblem) -> list[str]:
@@ -39,20 +34,15 @@ class RegionHeats:
     def __init__(self, state: RunState, initial: list[float] | None) -> None:
         """``initial``: from a checkpoint; None at the start, when the field is that of t = 0."""
         self._state = state
-        self._cells = [RegionCells(name, state) for name in _regions(state.problem)]
-        self._capacities: Any = state.field.device.xp.asarray(state.problem.materials.cell_heat_capacity)
-        self.initial = [self._content(cells) for cells in self._cells] if initial is None else initial
+        self._names = regions_with_heat(state.problem)
+        self.initial = self._contents() if initial is None else initial
 
     def row(self) -> list[float]:
         """The heat in J of each region, in the order of :func:`region_names`."""
-        return [self._content(cells) - initial for cells, initial in zip(self._cells, self.initial, strict=True)]
+        return [content - initial for content, initial in zip(self._contents(), self.initial, strict=True)]
 
-    def _content(self, cells: RegionCells) -> float:
-        field, total = self._state.field, 0.0
-        for place, mask in cells.slabs():
-            heat = field.deviation[place] * cells.of_type(self._capacities, place)
-            total += float(field.device.xp.where(mask, heat, 0.0).sum(dtype=np.float64))
-        return total
+    def _contents(self) -> list[float]:
+        return [self._state.statistics.heat(name) for name in self._names]
 
 
 class ContactFlows:
@@ -74,11 +64,3 @@ class ContactFlows:
             flow_through(self._state.problem, links, *(points.temperatures() for points in both)) if both else 0.0
             for links, both in zip(self._links, self._points, strict=True)
         ]
-
-
-def _regions(problem: HeatProblem) -> list[str]:
-    scenario = problem.scenario
-    if not scenario.output.region_heat or problem.parts is None:
-        return []
-    cells = zip(scenario.regions, problem.parts.region_cells, strict=True)
-    return [region.name for region, count in cells if count and {*region.materials} != {VOID}]

@@ -73,7 +73,7 @@ class Probes(TableObserver):
                 else:
                     row.extend(unit.of(each) for each in kelvins)
             else:
-                value = self._statistics[probe.name].of(state.field, state.time)
+                value = self._statistics[probe.name].now()
                 row.append(unit.of(value) if probe.unit is None else value)
         return row
 

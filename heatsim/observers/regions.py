@@ -3,7 +3,6 @@
 Only the box around a region is read, a few planes at a time.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -59,55 +58,6 @@ class RegionCells:
     def of_type(self, table: Any, place: Any) -> Any:
         """The entries of a device array [types] for the cells at an index of the field."""
         return table[0] if self._cells is None else table[self._cells[place] & CELL_TYPE]
-
-
-class Temperatures:
-    """The mean, maximum or minimum temperature."""
-
-    def __init__(self, cells: RegionCells, statistic: str) -> None:
-        self._cells, self._statistic = cells, statistic
-
-    def of(self, field: Field) -> float:
-        """The statistic in K."""
-        xp, parts = field.device.xp, []
-        for place, mask in self._cells.slabs():
-            slab = field.degrees(field.deviation[place], place)
-            if self._statistic == "mean":
-                parts.append(float(xp.where(mask, slab, 0).sum(dtype=np.float64)))
-            elif self._statistic == "max":
-                parts.append(float(xp.where(mask, slab, -np.inf).max()))
-            else:
-                parts.append(float(xp.where(mask, slab, np.inf).min()))
-        if self._statistic == "mean":
-            return field.reference + sum(parts) / self._cells.count
-        return field.reference + (max(parts) if self._statistic == "max" else min(parts))
-
-
-class LiquidFraction:
-    """The liquid part of the volume of materials that melt, from 0 to 1.
-
-    Latent heat is absorbed evenly from solidus to liquidus, so the part is (T − solidus)/(liquidus − solidus) there.
-    """
-
-    def __init__(self, cells: RegionCells, state: RunState) -> None:
-        self._cells = cells
-        materials, xp = _materials_of_types(state), state.field.device.xp
-        reference = state.field.reference
-        solidus = [np.nan if m is None or m.solidus is None else m.solidus - reference for m in materials]
-        liquidus = [np.nan if m is None or m.liquidus is None else m.liquidus - reference for m in materials]
-        self._solidus, self._liquidus = xp.asarray(np.array(solidus)), xp.asarray(np.array(liquidus))
-
-    def of(self, field: Field) -> float:
-        """The part now; NaN if nothing in the region melts."""
-        xp, liquid, volume = field.device.xp, 0.0, 0
-        for place, mask in self._cells.slabs():
-            T = field.degrees(field.deviation[place], place)
-            solidus, liquidus = (self._cells.of_type(table, place) for table in (self._solidus, self._liquidus))
-            melts = mask & xp.isfinite(xp.broadcast_to(solidus, mask.shape))
-            part = xp.clip((T - solidus) / (liquidus - solidus), 0.0, 1.0)
-            liquid += float(xp.where(melts, part, 0.0).sum(dtype=np.float64))
-            volume += int(xp.count_nonzero(melts))
-        return liquid / volume if volume else math.nan
 
 
 class Extent:
@@ -182,7 +132,7 @@ class TimeAbove:
     before: tuple[float, float] | None = None
 
     def at(self, temperature: float, time: float) -> float:
-        """The time in s so far, when the temperature is that of a row at ``time``."""
+        """The time in s so far, when the temperature in K is that of a row at ``time``."""
         excess = temperature - self.threshold
         if self.before is not None:
             since, excess_before = self.before
@@ -201,36 +151,43 @@ class TimeAbove:
 
 
 class RegionStatistic:
-    """The statistic of a region or of the whole body."""
+    """The statistic of a probe."""
 
     def __init__(self, probe: Probe, state: RunState) -> None:
         assert probe.statistic is not None, "a probe of a statistic"
-        cells = RegionCells(probe.region, state)
-        self._of: Temperatures | LiquidFraction | Extent
-        self._time_above: TimeAbove | None = None
-        if probe.statistic == LIQUID_FRACTION:
-            self._of = LiquidFraction(cells, state)
-        elif probe.statistic in EXTENTS:
-            self._of = Extent(cells, EXTENTS.index(probe.statistic), probe.threshold, state)
+        self._state, self._region, self._statistic = state, probe.region, probe.statistic
+        self._extent: Extent | None = None
+        self._above: TimeAbove | None = None
+        if probe.statistic in EXTENTS:
+            self._extent = Extent(
+                RegionCells(probe.region, state), EXTENTS.index(probe.statistic), probe.threshold, state
+            )
         elif probe.statistic == TIME_ABOVE:
             assert probe.threshold is not None, "required there"
-            self._of, self._time_above = Temperatures(cells, "max"), TimeAbove(probe.threshold)
-        else:
-            self._of = Temperatures(cells, probe.statistic)
+            self._above = TimeAbove(probe.threshold)
 
-    def of(self, field: Field, time: float) -> float:
-        """The number of a row at ``time`` in s; a temperature in K."""
-        value = self._of.of(field)
-        return value if self._time_above is None else self._time_above.at(value, time)
+    def now(self) -> float:
+        """The number of a row at the present step; a temperature in K."""
+        state, region = self._state, self._region
+        if self._extent is not None:
+            return self._extent.of(state.field)
+        if self._above is not None:
+            return self._above.at(state.statistics.extremes(region).highest, state.time)
+        if self._statistic == LIQUID_FRACTION:
+            return state.statistics.liquid_fraction(region)
+        if self._statistic == "mean":
+            return state.statistics.mean(region)
+        extremes = state.statistics.extremes(region)
+        return extremes.highest if self._statistic == "max" else extremes.lowest
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""
-        return None if self._time_above is None else self._time_above.save()
+        return None if self._above is None else self._above.save()
 
     def restore(self, saved: list[float] | None) -> None:
         """Set what :meth:`save` gave."""
-        if self._time_above is not None:
-            self._time_above.restore(saved)
+        if self._above is not None:
+            self._above.restore(saved)
 
 
 def _part_above(before: float, after: float) -> float:

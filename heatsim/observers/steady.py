@@ -1,15 +1,11 @@
 """Ends a run when all cells change more slowly than ``time.stop_below``."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.physics.changes import last_change
-
-_CELLS_AT_ONCE = 2**24
 
 
 class Steady(Observer):
@@ -42,16 +38,7 @@ class Steady(Observer):
         if step == state.step:
             return
         since = state.problem.timeline.time(step)
-        slow = largest_difference(state.field.deviation, before) / (state.time - since) < stop_below
+        slow = state.field.largest_change(before) / (state.time - since) < stop_below
         state.stopped = slow and since >= self._last_change
         # A new array: a checkpoint that is being written may hold the old one.
         state.compared = (state.step, state.field.deviation.copy())
-
-
-def largest_difference(one: Any, other: Any) -> float:
-    """The largest magnitude of the difference between two device arrays [z, y, x]."""
-    planes = max(1, _CELLS_AT_ONCE // one[0].size)
-    return max(
-        float(abs(one[first : first + planes] - other[first : first + planes]).max())
-        for first in range(0, len(one), planes)
-    )

@@ -229,6 +229,44 @@ def _along(at: Any, x: Array, y: Array, slopes: Sequence[float] | Array | None =
     return xp.where(at < first, low + before * (at - first), xp.where(at > last, high + after * (at - last), inside))
 
 
+@dataclass(frozen=True, eq=False)
+class TemperatureTables:
+    """T − T_ref of several enthalpy tables by content, as arrays of the host.
+
+    With x = content · ``per_kelvin`` and n = ⌊x⌋, held between ``first`` and ``last``, the temperature is
+    ``values[base + n] + rises[base + n] · (x − n)``.
+
+    Attributes:
+        per_kelvin: steps of each table per kelvin of content.
+        first: the first step of each table.
+        last: the last step of each table.
+        base: where step 0 of each table stands in ``values``.
+        values: T − T_ref in K at the nodes of all tables, without the last one of each.
+        rises: their differences to the next node.
+    """
+
+    per_kelvin: Array
+    first: Array
+    last: Array
+    base: NDArray[np.int64]
+    values: Array
+    rises: Array
+
+    @classmethod
+    def of(cls, enthalpies: Sequence[EnthalpyTable]) -> "TemperatureTables":
+        """The tables of several enthalpy tables; equal ones share their values."""
+        different = list(dict.fromkeys(enthalpies))
+        starts = dict(zip(different, np.cumsum([0, *(one.steps for one in different[:-1])]).tolist(), strict=True))
+        return cls(
+            per_kelvin=np.array([1.0 / enthalpy.step for enthalpy in enthalpies]),
+            first=np.array([float(enthalpy.first) for enthalpy in enthalpies]),
+            last=np.array([float(enthalpy.first + enthalpy.steps - 1) for enthalpy in enthalpies]),
+            base=np.array([starts[enthalpy] - enthalpy.first for enthalpy in enthalpies], dtype=np.int64),
+            values=np.concatenate([enthalpy.temperatures[:-1] for enthalpy in different]),
+            rises=np.concatenate([np.diff(enthalpy.temperatures) for enthalpy in different]),
+        )
+
+
 class Thermometer:
     """Temperatures from contents, cell by cell, with the arrays of a device.
 
@@ -242,15 +280,9 @@ class Thermometer:
     def __init__(self, xp: Any, enthalpies: Sequence[EnthalpyTable], cell_types: Callable[[Any], Any]) -> None:
         self._xp = xp
         self._cell_types = cell_types
-        starts = np.cumsum([0, *(enthalpy.steps for enthalpy in enthalpies[:-1])])
-        self._per_kelvin = xp.asarray(np.array([1.0 / enthalpy.step for enthalpy in enthalpies]))
-        self._first = xp.asarray(np.array([float(enthalpy.first) for enthalpy in enthalpies]))
-        self._last = xp.asarray(np.array([float(enthalpy.first + enthalpy.steps - 1) for enthalpy in enthalpies]))
-        self._base = xp.asarray(
-            np.array([start - enthalpy.first for start, enthalpy in zip(starts, enthalpies, strict=True)])
-        )
-        self._values = xp.asarray(np.concatenate([enthalpy.temperatures[:-1] for enthalpy in enthalpies]))
-        self._slopes = xp.asarray(np.concatenate([np.diff(enthalpy.temperatures) for enthalpy in enthalpies]))
+        tables = TemperatureTables.of(enthalpies)
+        self._per_kelvin, self._first, self._last = map(xp.asarray, (tables.per_kelvin, tables.first, tables.last))
+        self._base, self._values, self._rises = map(xp.asarray, (tables.base, tables.values, tables.rises))
 
     def __call__(self, contents: Any, place: Any) -> Any:
         """T − T_ref in K, float64, from the contents at an index of the field; NaN stays NaN."""
@@ -259,4 +291,4 @@ class Thermometer:
         node = xp.floor(xp.where(xp.isfinite(x), x, 0.0))
         node = xp.minimum(xp.maximum(node, self._first[cell_types]), self._last[cell_types])
         entry = self._base[cell_types] + node.astype(np.int64)
-        return self._values[entry] + self._slopes[entry] * (x - node)
+        return self._values[entry] + self._rises[entry] * (x - node)

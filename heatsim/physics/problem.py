@@ -173,6 +173,12 @@ class HeatProblem:
         one_material = self.materials.uniform and not self.materials.varies
         return one_material and self.boundary.linear and not self.scenario.sources
 
+    @property
+    def condition_numbers(self) -> int:
+        """How many numbers a kernel gets for the conditions of a step, with their tables and held potentials."""
+        held = len(self.boundary.conditions) * len(self.materials.types) if self.materials.varies else 0
+        return 6 * self.boundary.row_count + held
+
     @cached_property
     def step_heat(self) -> StepHeat:
         """What sources in the body give in steps of Euler's method."""

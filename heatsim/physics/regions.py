@@ -103,7 +103,12 @@ def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
 
 def region_mask(name: str, scenario: Scenario, parts: Parts) -> Mask:
     """The conducting cells that a region owns, shape (nz, ny, nx)."""
-    return np.asarray((parts.owner == _number(name, scenario)) & _conducts(parts.material, scenario))
+    return np.asarray((parts.owner == region_number(name, scenario)) & _conducts(parts.material, scenario))
+
+
+def region_number(name: str, scenario: Scenario) -> int:
+    """The number of a region in ``Parts.owner``."""
+    return 1 + [region.name for region in scenario.regions].index(name)
 
 
 def _blocks(shaped: Shaped, grid: Grid) -> Iterator[tuple[Block, Mask]]:
@@ -160,7 +165,7 @@ def _paint_labels(region: Region, index: int, names: list[str], material: Bytes,
 
 
 def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator[tuple[Block, Mask]]:
-    number = _number(source.region, scenario) if source.region is not None else None
+    number = region_number(source.region, scenario) if source.region is not None else None
     for block, mask in _blocks(source, scenario.grid):
         heated = mask & _conducts(parts.material[block], scenario)
         yield block, heated if number is None else heated & (parts.owner[block] == number)
@@ -237,10 +242,6 @@ def _conducts(material: Bytes, scenario: Scenario) -> Mask:
     if not scenario.uses_void:
         return np.ones(material.shape, dtype=bool)
     return np.asarray(material != len(scenario.palette) - 1)
-
-
-def _number(name: str, scenario: Scenario) -> int:
-    return 1 + [region.name for region in scenario.regions].index(name)
 
 
 def _counts(array: Bytes, numbers: int) -> tuple[int, ...]:

@@ -16,9 +16,10 @@ from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
+from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, make_thermometer
+from heatsim.solver.field_statistics import FieldStatistics, set_thermometers
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -149,6 +150,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     field = Field(plan.device, problem.grid, problem.precision, reference)
     ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
     arrays = composite_arrays(problem, field)
-    field.thermometer = make_thermometer(problem, field, arrays.body.cells)
-    statistics = FieldStatistics(problem, field, arrays.body.cells)
+    set_thermometers(problem, field, arrays.body.cells)
+    parts = CellParts.of_problem(problem, arrays.body.cells, plan.device.xp, reference)
+    statistics = FieldStatistics(problem, field, arrays.body.cells, parts)
     return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)

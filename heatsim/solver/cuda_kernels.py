@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import autotune, compilation, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
-from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
+from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
@@ -117,9 +118,15 @@ class CudaKernels:
         return CudaGraphs(self._field.device, self._problem.grid.cell_count)
 
     def _prepare_general(self) -> Prepared:
-        """One step a sweep, or several and a correction where that is possible and, if tuned, faster."""
+        """Many steps a launch on a small grid; else one step a sweep, or several and a correction.
+
+        Several steps are taken where that is possible and, if tuned, faster.
+        """
         problem, field, wanted = self._problem, self._field, self._wanted
         cells = problem.grid.cell_count
+        resident = self._resident()
+        if resident is not None:
+            return Prepared(Choice(Shape(resident.spec), "by rule"), [self._launched(resident)])
         worth_trying = cells >= autotune.LARGE_GRID and autotune.is_worth_trying(cells, wanted.steps)
         *several, single = self._builds(SINGLE_STEP if wanted.tuned and not worth_trying else wanted.spec)
         one, tried = self._launched(single), False
@@ -132,11 +139,23 @@ class CudaKernels:
                 return Prepared(Choice(Shape(build.spec), "tried" if tried else "by rule"), [many, one])
         return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
 
+    def _resident(self) -> compilation.Build | None:
+        """The build of the resident kernel, if it is asked for or this is tuned; None where it does not suit."""
+        problem, wanted = self._problem, self._wanted
+        numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
+        if (
+            not (wanted.tuned or wanted.spec.resident)
+            or compilation.resident_bytes(*numbers) > compilation.RESIDENT_ROOM
+        ):
+            return None
+        (build,) = self._builds(RESIDENT)
+        return build if build.spec.resident else None
+
     def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem
         return compilation.builds(
             *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
-            self._field.device.block_memory(),
+            self._field.device.room(),
             self._wanted.variant,
         )
 

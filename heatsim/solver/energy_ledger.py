@@ -9,7 +9,7 @@ which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.grid import FACES
-from heatsim.kernels.reductions.fused import statistics_of_each
+from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
+from heatsim.kernels.reductions.statistics import Partials
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
+from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Heats, SurfaceSums
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
 # interruption changes no bit.
@@ -28,16 +29,11 @@ STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
 
-FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
-BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
-EXPOSED_SUMS, PART_SUMS = "ledger_exposed", "ledger_parts"
 # All sums, with the shapes that they have where nothing is entered.
 _NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),
     PART_SUMS: (0,),
 }
-
-Array = NDArray[np.float64]
 
 
 def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
@@ -78,9 +74,8 @@ class Ledger:
         self._problem = problem
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
-        self._totals: list[tuple[float, float]] | None = None
+        self._found: list[Partials] | None = None
         self._heats: Heats | None = None
-        self._capacities: dict[int, Array] = {}
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
@@ -93,29 +88,33 @@ class Ledger:
         """Bytes on the device."""
         return self._layout.nbytes * (1 if self._carried is None else 2)
 
-    def heats(self) -> "Heats":
+    def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
         if self._heats is None:
-            self._heats = self._find_heats()
+            if self._found is None:
+                self._found = partials(self._device, self._sections(), self._surfaces.division)
+            self._heats = self._surfaces.heats(self._found)
         return self._heats
 
     @staticmethod
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
-        """Find the sums over faces of several ledgers on one device, on a GPU by the same launches."""
-        device = ledgers[0]._device
-        of_ledgers = [ledger._face_parts() for ledger in ledgers]
-        parts = [part for of_faces in of_ledgers for of_face in of_faces for part in of_face]
-        if device.backend == "cpu":
-            found = iter([(float(part.sum()), float(np.abs(part).sum())) for part in parts])
-        else:
-            statistics = statistics_of_each(device, parts)
-            found = iter([(of_part.total, of_part.absolute_total) for of_part in statistics])
-        for ledger, of_faces in zip(ledgers, of_ledgers, strict=True):
-            sums = [[next(found) for _ in of_face] for of_face in of_faces]
-            ledger._totals = [
-                (sum((total for total, _ in of_face), 0.0), sum((magnitude for _, magnitude in of_face), 0.0))
-                for of_face in sums
-            ]
+        """Find the sums of several ledgers on one device; on a GPU those of undivided ledgers by the same launches."""
+        plain = [ledger for ledger in ledgers if ledger._surfaces.division is WHOLE]
+        if not plain:
+            return
+        sections = [ledger._sections() for ledger in plain]
+        found = iter(partials(plain[0]._device, [one for its in sections for one in its]))
+        for ledger, its in zip(plain, sections, strict=True):
+            ledger._found = [next(found) for _ in its]
+
+    @cached_property
+    def _surfaces(self) -> SurfaceSums:
+        return SurfaceSums(self._problem, self._layout, self._device.xp)
+
+    def _sections(self) -> list[Sections]:
+        """The sections of the sums that were entered, and of those that were carried over."""
+        arrays = [self._values] if self._carried is None else [self._values, self._carried]
+        return [self._surfaces.sections(values) for values in arrays]
 
     def take(self, sources: float = 0.0) -> HeatSums:
         """Return the sums that kernels have entered, with the heat of sources in J, and set them to 0."""
@@ -136,7 +135,7 @@ class Ledger:
 
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
-        self._totals = None
+        self._found = None
         self._heats = None
 
     def carry(self) -> None:
@@ -146,68 +145,6 @@ class Ledger:
         else:
             self._carried += self._values
         self._values.fill(0.0)
-
-    def _find_heats(self) -> "Heats":
-        problem, boundary = self._problem, self._problem.boundary
-        capacities = problem.materials.cell_heat_capacity
-        through, patches = [], dict.fromkeys(range(6, 6 + len(problem.scenario.patches)), 0.0)
-        beams = magnitude = 0.0
-        for face in range(6):
-            per_cell = self._capacities_at(face)
-            if problem.materials.uniform and not boundary.maps[face].size:
-                heat, its_magnitude = (total * float(capacities[0]) for total in self._totals_of_faces()[face])
-            else:
-                heat, its_magnitude = self._heat_of_cells(face, per_cell, patches)
-            through.append(heat)
-            magnitude += its_magnitude
-            if self.beams[face].size:
-                beams += float((self._per_cell(BEAM_SUMS[face]) * per_cell).sum())
-        void = 0.0
-        if self.exposed.size:
-            cells = np.unravel_index(problem.materials.weighted_surfaces.cells, problem.grid.shape)
-            of_cells = self._per_cell(EXPOSED_SUMS) * capacities[problem.materials.types_of(cells)]
-            void = float(of_cells.sum())
-            magnitude += float(np.abs(of_cells).sum())
-        return Heats(tuple(through), tuple(patches.values()), void, beams, magnitude)
-
-    def _heat_of_cells(self, face: int, per_cell: Array, patches: dict[int, float]) -> tuple[float, float]:
-        """Heat in J through a face of several materials or conditions, and Σ |heat of its cells|; adds to patches."""
-        boundary = self._problem.boundary
-        if not self.faces[face].size:
-            return 0.0, 0.0
-        heat = self._per_cell(FACE_SUMS[face]) * per_cell
-        if boundary.maps[face].size:
-            self._add_patches(face, heat, per_cell, patches)
-        return float(heat.sum()), float(np.abs(heat).sum())
-
-    def _add_patches(self, face: int, heat: Array, per_cell: Array, patches: dict[int, float]) -> None:
-        """Add the heat in J through the patches of a face."""
-        boundary = self._problem.boundary
-        for number in np.unique(boundary.maps[face]).tolist():
-            if number in patches:
-                patches[number] += float(heat[boundary.maps[face] == number].sum())
-        parts, cells = boundary.mixed.on_face(face)
-        if len(cells):
-            of_parts = self._per_cell(PART_SUMS)[parts] * np.broadcast_to(per_cell, heat.shape).reshape(-1)[cells]
-            for number in np.unique(boundary.mixed.numbers[parts]).tolist():
-                if boundary.owners[number] in patches:
-                    patches[boundary.owners[number]] += float(of_parts[boundary.mixed.numbers[parts] == number].sum())
-
-    def _capacities_at(self, face: int) -> Array:
-        """The heat capacities in J/K of the cells at a face; one number if all are of one type."""
-        if face not in self._capacities:
-            materials = self._problem.materials
-            capacities = materials.cell_heat_capacity
-            at_face = capacities[:1] if materials.uniform else capacities[materials.types_on_face(face)]
-            self._capacities[face] = at_face
-        return self._capacities[face]
-
-    def _totals_of_faces(self) -> list[tuple[float, float]]:
-        """The sum over each face and that of the magnitudes, in K."""
-        if self._totals is None:
-            Ledger.look_at_all([self])
-        assert self._totals is not None
-        return self._totals
 
     def source_heat(self, step: int) -> float:
         """Heat in J that sources in the body have given until ``step``.
@@ -254,39 +191,6 @@ class Ledger:
                 float(arrays["ledger_sources"][1]),
             )
 
-    def _face_parts(self) -> list[list[Any]]:
-        """For each face the arrays whose sum is the heat through it."""
-        carried = self._carried_sums()
-        return [
-            [part for part in (sums, carried.get(f"ledger_{name}")) if part is not None and part.size]
-            for name, sums in zip(FACES, self.faces, strict=True)
-        ]
-
     def _carried_sums(self) -> dict[str, Any]:
         """The sums that were carried over, by name; empty if none were."""
         return {} if self._carried is None else self._layout.views(self._carried)
-
-    def _per_cell(self, name: str) -> Array:
-        """The sum of each cell since the start, on the host."""
-        entered: Array = self._device.to_host(self._sums[name])
-        carried = self._carried_sums()
-        return entered + self._device.to_host(carried[name]) if name in carried else entered
-
-
-@dataclass(frozen=True)
-class Heats:
-    """Heat in J into a body since the start.
-
-    Attributes:
-        faces: through each face, that of its patches among it, that of beams left out.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        beams: absorbed from beams.
-        magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
-    """
-
-    faces: tuple[float, ...]
-    patches: tuple[float, ...]
-    void: float
-    beams: float
-    magnitude: float

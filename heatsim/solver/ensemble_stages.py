@@ -93,7 +93,7 @@ class EnsembleStages:
     def _launches(self) -> EnsembleLaunches:
         task, shape = self._task, self.choice.shape
         builds = compilation.builds(
-            *(shape.spec, task.precision, task.scheme, task.grid, task.periodic, task.device.block_memory()),
+            *(shape.spec, task.precision, task.scheme, task.grid, task.periodic, task.device.room()),
             variant=LinearArguments.stage_variant,
             members=True,
         )

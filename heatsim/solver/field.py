@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import first_of_each
-from heatsim.kernels.reductions.fused import Statistics, statistics, statistics_of_each
+from heatsim.kernels.reductions.fused import WHOLE, Division, Sections, statistics
 from heatsim.kernels.reductions.gather import gather
+from heatsim.kernels.reductions.statistics import Statistics
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -37,21 +38,22 @@ class Points:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
-        self._places = (x, y, z)
+        self._places = (z, y, x)
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; one gather on the device."""
+        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once."""
         field = self._field
-        if field.thermometer is not None:
-            return field.cells(*self._places)
         if field.device.backend == "cpu":
             self.found = field.deviation.reshape(-1)[self.cells]
         elif self.found is None:
-            (self.found,) = gather(field.device, [(field.deviation, self.cells)])
+            Field.gather_points([field])
         assert self.found is not None
-        return self.found.reshape(self._shape).astype(np.float64) + field.reference
+        values = self.found.reshape(self._shape)
+        if field.point_thermometer is not None:
+            values = field.point_thermometer(values, self._places)
+        return values.astype(np.float64) + field.reference
 
 
 class Field:
@@ -67,6 +69,10 @@ class Field:
         deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
+        point_thermometer: the same for values on the host.
+        groups: the groups of planes in which sums are formed.
+        division: the parts of the cells, whose statistics are found separately.
+        labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
@@ -76,7 +82,12 @@ class Field:
         self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
         self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
         self.thermometer: Thermometer | None = None
-        self._statistics: Statistics | None = None
+        self.point_thermometer: Thermometer | None = None
+        self.groups = grid.groups
+        self.division: Division = WHOLE
+        self.labels: Any = None
+        self._statistics: list[Statistics] | None = None
+        self._joined: Statistics | None = None
         self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
@@ -93,6 +104,11 @@ class Field:
         other.changed()
         return other
 
+    def divide(self, labels: Any, division: Division) -> None:
+        """Divide the cells into parts, whose statistics are found separately from now on; see ``labels``."""
+        self.labels, self.division = labels, division
+        self.changed()
+
     def swap(self) -> None:
         """Exchange the buffers after a sweep; no data are copied."""
         self.deviation, self.spare = self.spare, self.deviation
@@ -100,7 +116,7 @@ class Field:
 
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
-        self._statistics = None
+        self._statistics = self._joined = None
         self._firsts = {}
         for points in self._points:
             points.found = None
@@ -151,17 +167,33 @@ class Field:
         out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
-    def statistics(self, before: Any = None) -> Statistics:
-        """Sums, extremes and number of non-finite values of the buffer, in one pass; stored until the field changes.
+    def statistics_by_part(self, division: Division | None = None) -> list[Statistics]:
+        """Statistics of the buffer for each part of the cells, in one pass; stored until the field changes.
 
         Args:
-            before: a device array like ``deviation``, to find the largest change since then too, in another pass.
+            division: to find more than ``self.division`` says, in a pass of its own.
         """
-        if before is not None:
-            return statistics(self.device, self.deviation, before)
+        if division is not None:
+            return statistics(self.device, [self._sections()], division)[0]
         if self._statistics is None:
-            self._statistics = statistics(self.device, self.deviation)
+            (self._statistics,) = statistics(self.device, [self._sections()], self.division)
         return self._statistics
+
+    def statistics(self) -> Statistics:
+        """Sums, extremes and number of non-finite values of the whole buffer, from one pass; void is included."""
+        if self._joined is None:
+            self._joined = Statistics.joined(self.statistics_by_part())
+        return self._joined
+
+    def largest_change(self, before: Any) -> float:
+        """The largest magnitude in K of the change since the buffer held ``before``, a device array like it."""
+        sections = replace(self._sections(), labels=None, before=before)
+        return statistics(self.device, [sections])[0][0].largest_change
+
+    def _sections(self) -> Sections:
+        """The current values in groups of planes."""
+        nz, ny, nx = self.deviation.shape
+        return Sections(self.deviation, self.groups.starts(nz) * (ny * nx), self.labels)
 
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
@@ -196,22 +228,22 @@ class Field:
     def look_at_all(fields: Sequence["Field"]) -> None:
         """Find statistics and points of several fields, of one precision and device, with the same launches."""
         device = fields[0].device
-        found = statistics_of_each(device, [field.deviation for field in fields])
-        for field, its in zip(fields, found, strict=True):
+        plain = [field for field in fields if field.division is WHOLE]
+        found = statistics(device, [field._sections() for field in plain])
+        for field, its in zip(plain, found, strict=True):
             field._statistics = its
         if device.backend == "cuda":
-            deviations = [field.deviation for field in fields]
-            ends = [its.lowest for its in found] + [its.highest for its in found]
+            deviations, its = [field.deviation for field in fields], [field.statistics() for field in fields]
+            ends = [one.lowest for one in its] + [one.highest for one in its]
             cells = first_of_each(device, deviations + deviations, ends)
             for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
                 field._firsts = {False: lowest, True: highest}
-            wanted = [(field, points) for field in fields for points in field._points]
-            values = gather(device, [(field.deviation, points.cells) for field, points in wanted])
-            for (_, points), its_values in zip(wanted, values, strict=True):
-                points.found = its_values
+            Field.gather_points(fields)
 
-    def cells(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Temperatures in K of the cells at three index arrays of equal shape; one gather on the device."""
-        xp = self.device.xp
-        place = (xp.asarray(z), xp.asarray(y), xp.asarray(x))
-        return self.device.to_host(self.degrees(self.deviation[place], place)).astype(np.float64) + self.reference
+    @staticmethod
+    def gather_points(fields: Sequence["Field"]) -> None:
+        """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
+        wanted = [(field, points) for field in fields for points in field._points]
+        values = gather(fields[0].device, [(field.deviation, points.cells) for field, points in wanted])
+        for (_, points), its_values in zip(wanted, values, strict=True):
+            points.found = its_values

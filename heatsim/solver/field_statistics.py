@@ -1,24 +1,39 @@
-"""Heat, extremes and means of a field, for all bodies.
+"""Heat, extremes and means of a field, of a region or of the whole body.
 
-For one constant material, one fused pass over the field gives all of them. Otherwise each takes a pass over the field
-and the cell types, a few planes at a time.
+One pass over the field gives sums and extremes for each part of the body (:mod:`heatsim.solver.cell_parts`). The
+numbers here follow from these.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import inf, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from heatsim.kernels.reductions.find import Labelled, first_of_each
+from heatsim.kernels.reductions.statistics import Statistics, exact_sum
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.regions import region_number
+from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.field import Extremes, Field
 
-_CELLS_AT_ONCE = 2**22
-# Up to this number of cells their heat capacities are kept: 8 MiB.
-_CELLS_KEPT = 2**20
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What is known of the current values of a field.
+
+    Attributes:
+        by_part: the statistics of the buffer for each part.
+        lowest, highest: T − T_ref in K of each part; inf and −inf for void and parts without a number.
+    """
+
+    by_part: list[Statistics]
+    lowest: list[float]
+    highest: list[float]
 
 
 class FieldStatistics:
@@ -28,138 +43,148 @@ class FieldStatistics:
 
     Args:
         problem: the problem with the materials.
-        field: the field.
+        field: the field; its sums are formed for ``parts`` from now on.
         cells: the type of each cell, one byte per cell, on the field's device; empty if there is one type.
+        parts: the parts of the cells; None for one part for each cell type.
     """
 
-    def __init__(self, problem: HeatProblem, field: Field, cells: Any) -> None:
-        self._materials = problem.materials
-        self._field = field
-        self._cells = cells
-        self._capacities = problem.materials.cell_heat_capacity
-        self._fused = problem.materials.uniform and not problem.materials.varies
+    def __init__(self, problem: HeatProblem, field: Field, cells: Any, parts: CellParts | None = None) -> None:
+        self._problem, self._materials = problem, problem.materials
+        self._field, self._cells = field, cells
+        self._parts = CellParts.of_types(problem.materials, cells) if parts is None else parts
+        field.divide(self._parts.labels, self._parts.division)
+        self._capacities = problem.materials.cell_heat_capacity[self._parts.cell_types].tolist()
+        void = problem.materials.void
+        self._cell_types: list[int] = self._parts.cell_types.tolist()
+        self._conducts = [cell_type != void for cell_type in self._cell_types]
+        self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
+        self._known: _Found | None = None
+        self._regions: dict[str | None, list[int]] = {}
 
-    def heat(self, *, absolute: bool = False) -> float:
-        """Σ ρ·cp·V·(T − T_ref) over all cells in J, in a fixed order; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
-        field = self._field
-        if self._fused:
-            return float(self._capacities[0]) * (field.absolute_total() if absolute else field.total())
-        total = 0.0
-        for planes in _slabs(field.deviation):
-            slab = abs(field.deviation[planes]) if absolute else field.deviation[planes]
-            total += (slab * self._capacities_of(planes)).sum(dtype=np.float64)
-        return float(total)
-
-    def _capacities_of(self, planes: slice) -> Any:
-        """The heat capacities of the cells in some planes in J/K."""
-        if self._field.grid.cell_count <= _CELLS_KEPT and not self._materials.uniform:
-            return self._kept_capacities[planes]
-        return self._field.device.xp.asarray(self._capacities)[self._cell_types(planes)]
-
-    @cached_property
-    def _kept_capacities(self) -> Any:
-        """The heat capacities of all cells."""
-        return self._field.device.xp.asarray(self._capacities)[self._cell_types(slice(None))]
+    def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
+        """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
+        by_part = self._found().by_part
+        return exact_sum(
+            [
+                self._capacities[part] * (by_part[part].absolute_total if absolute else by_part[part].total)
+                for part in self._of_region(region)
+            ]
+        )
 
     def deviations(self) -> Extremes:
         """The lowest and highest T − T_ref in K; includes void cells if no material varies."""
         if self._materials.varies:
-            return self._extremes()
+            return self._extremes(self._of_region(None))
         found = self._field.statistics()
         return Extremes(found.lowest, found.highest)
 
-    def extremes(self) -> Extremes:
-        """Lowest and highest temperature in K, without void."""
-        if self._fused:
-            return self._field.extremes()
-        found = self._extremes()
-        return Extremes(found.lowest + self._field.reference, found.highest + self._field.reference)
+    def extremes(self, region: str | None = None) -> Extremes:
+        """Lowest and highest temperature in K of the body or a region, without void."""
+        found, reference = self._extremes(self._of_region(region)), self._field.reference
+        return Extremes(found.lowest + reference, found.highest + reference)
 
-    def mean(self) -> float:
-        """Mean temperature in K over the volume, without void."""
-        field = self._field
-        if self._fused:
-            return field.total() / field.grid.cell_count + field.reference
-        total, count = 0.0, 0
-        for slab in self._conducting():
-            total += float(slab.sum(dtype=np.float64))
-            count += slab.size
-        return total / count + field.reference
+    def mean(self, region: str | None = None) -> float:
+        """Mean temperature in K over the volume of the body or a region, without void."""
+        parts, by_part = self._of_region(region), self._found().by_part
+        if self._materials.varies:
+            by_part = self._with_degrees()
+        total = exact_sum([by_part[part].degrees if self._materials.varies else by_part[part].total for part in parts])
+        return total / int(self._parts.counts[parts].sum()) + self._field.reference
 
-    def extremes_by_type(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest value in the buffer for each of several cell types; inf and −inf for void."""
-        count = len(self._materials.types)
-        lowest, highest = np.full(count, np.inf), np.full(count, -np.inf)
-        for planes in _slabs(self._field.deviation):
-            for cell_type in range(count):
-                if cell_type != self._materials.void:
-                    low, high = (self._of_type(planes, cell_type, fill) for fill in (np.inf, -np.inf))
-                    lowest[cell_type] = min(lowest[cell_type], float(low.min()))
-                    highest[cell_type] = max(highest[cell_type], float(high.max()))
+    def liquid_fraction(self, region: str | None = None) -> float:
+        """The liquid part of the volume of the materials that melt, from 0 to 1; NaN if no cell can melt.
+
+        Latent heat is absorbed evenly from solidus to liquidus: the part is (T − solidus)/(liquidus − solidus) there.
+        """
+        by_part, palette = self._with_degrees(), dict(self._problem.scenario.palette)
+        materials = [self._materials.palette[cell_type.material].name for cell_type in self._materials.types]
+        melts = [(material := palette[name]) is not None and material.solidus is not None for name in materials]
+        parts = [part for part in self._of_region(region) if melts[self._cell_types[part]]]
+        count = int(self._parts.counts[parts].sum())
+        return exact_sum([by_part[part].liquid for part in parts]) / count if count else nan
+
+    def temperatures_of_types(self) -> tuple[list[float], list[float]]:
+        """The lowest and the highest temperature in K for each cell type; inf and −inf for void."""
+        count, found, reference = len(self._materials.types), self._found(), self._field.reference
+        lowest, highest = [inf] * count, [-inf] * count
+        for cell_type, low, high in zip(self._cell_types, found.lowest, found.highest, strict=True):
+            lowest[cell_type] = min(lowest[cell_type], low + reference)
+            highest[cell_type] = max(highest[cell_type], high + reference)
         return lowest, highest
 
-    def first_cell(self, highest: bool) -> tuple[int, int, int]:
-        """The first cell (x, y, z) of any type with the highest, or else the lowest value in the buffer."""
-        return self._place(self._field.first_cell(highest))
-
-    def first_cell_of(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
+    def first_cell(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
-        sign = -1.0 if highest else 1.0
-        best, number = np.inf, 0
-        for planes in _slabs(self._field.deviation):
-            slab = sign * self._of_type(planes, cell_type, sign * np.inf).reshape(-1)
-            place = int(slab.argmin())
-            if float(slab[place]) < best:
-                best, number = float(slab[place]), planes.start * self._field.deviation[0].size + place
-        return self._place(number)
-
-    def type_of(self, cell: tuple[int, int, int]) -> int:
-        """The type of a cell (x, y, z)."""
-        return 0 if self._materials.uniform else int(self._cells[cell[::-1]] & CELL_TYPE)
-
-    def _place(self, number: int) -> tuple[int, int, int]:
-        """The cell (x, y, z) with an index in the flattened field."""
+        uniform = self._materials.uniform
+        number = self._field.first_cell(highest) if uniform else self._first_of_type(cell_type, highest)
         nx, ny, _ = self._field.grid.cells
         return number % nx, number // nx % ny, number // (nx * ny)
 
-    def _extremes(self) -> Extremes:
-        """The lowest and highest T − T_ref in K, without void."""
-        lowest, highest = np.inf, -np.inf
-        for slab in self._conducting():
-            if slab.size:
-                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return Extremes(lowest, highest)
+    def type_of(self, cell: tuple[int, int, int]) -> int:
+        """The type of a cell (x, y, z)."""
+        return self._materials.type_at(*cell)
 
-    def _conducting(self) -> Iterator[Any]:
-        """T − T_ref in K of all cells except void, a few planes at a time."""
-        for planes in _slabs(self._field.deviation):
-            slab = self._field.degrees(self._field.deviation[planes], planes)
-            if self._materials.void is not None:
-                slab = slab[self._cell_types(planes) != self._materials.void]
-            yield slab
+    def _found(self) -> _Found:
+        """What follows from the field's statistics, stored until the field changes."""
+        by_part = self._field.statistics_by_part()
+        if self._known is None or self._known.by_part is not by_part:
+            parts = list(zip(by_part, self._conducts, strict=True))
+            lowest = [one.lowest if conducts else inf for one, conducts in parts]
+            highest = [one.highest if conducts else -inf for one, conducts in parts]
+            if self._materials.varies:
+                lowest, highest = self._temperatures(lowest), self._temperatures(highest)
+            self._known = _Found(by_part, lowest, highest)
+        return self._known
 
-    def _of_type(self, planes: slice, cell_type: int, fill: float) -> Any:
-        """Some planes with ``fill`` in cells of other types."""
-        slab = self._field.deviation[planes]
-        return self._field.device.xp.where(self._cell_types(planes) == cell_type, slab, slab.dtype.type(fill))
+    def _temperatures(self, contents: list[float]) -> list[float]:
+        """T − T_ref in K from one content for each part; the same where a content is not finite."""
+        values = np.array(contents)
+        found: list[float] = np.where(
+            np.isfinite(values), self._thermometer(values, self._parts.cell_types), values
+        ).tolist()
+        return found
 
-    def _cell_types(self, planes: slice) -> Any:
-        """The types of the cells in some planes; 0 if there is one type."""
-        return 0 if self._materials.uniform else self._cells[planes] & CELL_TYPE
+    def _of_region(self, region: str | None) -> list[int]:
+        """The parts of a region, or of the whole body, without void."""
+        if region not in self._regions:
+            chosen = np.array(self._conducts)
+            if region is not None:
+                chosen &= self._parts.owners == region_number(region, self._problem.scenario)
+            self._regions[region] = np.flatnonzero(chosen).tolist()
+        return self._regions[region]
+
+    def _extremes(self, parts: Sequence[int]) -> Extremes:
+        """The lowest and highest T − T_ref in K of some parts."""
+        found = self._found()
+        lowest = min((found.lowest[part] for part in parts), default=inf)
+        return Extremes(lowest, max((found.highest[part] for part in parts), default=-inf))
+
+    def _with_degrees(self) -> list[Statistics]:
+        """Statistics with sums of temperatures and liquid parts; from a second pass unless observers ask for them."""
+        if self._parts.division.thermometers is not None:
+            return self._found().by_part
+        field = self._field
+        division = self._parts.with_thermometers(self._problem, field.device.xp, field.reference).division
+        return field.statistics_by_part(division)
+
+    def _first_of_type(self, cell_type: int, highest: bool) -> int:
+        """The index in the flattened field of the first cell of a type with its highest or lowest value."""
+        own = [self._found().by_part[part] for part in np.flatnonzero(self._parts.cell_types == cell_type)]
+        value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
+        field = self._field
+        among = Labelled(self._cells, int(CELL_TYPE), cell_type)
+        return first_of_each(field.device, [field.deviation], [value], among)[0]
 
 
-def make_thermometer(problem: HeatProblem, field: Field, cells: Any) -> Thermometer | None:
-    """The thermometer of a field; None if no material varies. Arguments as for :class:`FieldStatistics`."""
+def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:
+    """Give a field its thermometers if a material varies. Arguments as for :class:`FieldStatistics`."""
     materials = problem.materials
-    if not materials.varies:
-        return None
-    return Thermometer(
-        field.device.xp, materials.enthalpies, lambda place: 0 if materials.uniform else cells[place] & CELL_TYPE
-    )
+    if materials.varies:
+        field.thermometer, field.point_thermometer = (
+            Thermometer(xp, materials.enthalpies, partial(_types_at, None if materials.uniform else of_cells))
+            for xp, of_cells in ((field.device.xp, cells), (np, materials.cells))
+        )
 
 
-def _slabs(field: Any) -> Iterator[slice]:
-    """Slices of a few planes of an array [z, y, x], so that temporary arrays stay small."""
-    planes = max(1, _CELLS_AT_ONCE // field[0].size)
-    for first in range(0, len(field), planes):
-        yield slice(first, min(first + planes, len(field)))
+def _types_at(cells: Any, place: Any) -> Any:
+    """The types of the cells at an index of the field; 0 if there is one type."""
+    return 0 if cells is None else cells[place] & CELL_TYPE

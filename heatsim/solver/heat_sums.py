@@ -40,6 +40,10 @@ class SumLayout:
         """The sums of each name, as parts of the array ``values``."""
         return {name: values[self._parts[name]].reshape(shape) for name, shape in self.shapes.items()}
 
+    def place(self, name: str) -> slice:
+        """Where the sums of a name lie in the array."""
+        return self._parts[name]
+
     @cached_property
     def _parts(self) -> dict[str, slice]:
         parts, first = {}, 0

@@ -183,7 +183,8 @@ class GeneralArguments:
     def coefficients(self, dt: float) -> NDArray[Any]:
         """Struct Coefficients for steps of ``dt`` seconds. The arrays that it points to live as long as this object."""
         if dt not in self._coefficients:
-            counts = len(self._problem.sources.beams), self._problem.boundary.row_count
+            problem = self._problem
+            counts = len(problem.sources.beams), problem.boundary.row_count, problem.condition_numbers
             self._coefficients[dt] = self.arrays.coefficients(self.tables(dt), *counts)
         return self._coefficients[dt][0]
 

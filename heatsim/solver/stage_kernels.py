@@ -230,7 +230,7 @@ class CudaStageKernels(StageKernels):
         problem, device = self._problem, self._field.device
         (build,) = compilation.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
-            *(device.block_memory(), self._rates.rate_variant),
+            *(device.room(), self._rates.rate_variant),
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
         return launch.compile_kernel(build), launches

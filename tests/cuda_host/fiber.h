@@ -47,8 +47,9 @@ cuda_host_switch:
 namespace cuda_host {
 
 constexpr unsigned full_block = 1024;
+constexpr unsigned most_threads = 8 * full_block;  // of blocks that run at the same time
 
-// The stacks of a block's threads, committed by the system as they are touched. The page below each stack is closed, so
+// The stacks of threads, committed by the system as they are touched. The page below each stack is closed, so
 // that an overflow stops the process instead of damaging another thread's stack.
 class Stacks {
 public:
@@ -69,10 +70,10 @@ private:
     }
 
     static char* make() {
-        void* all = mmap(nullptr, full_block * stride, PROT_READ | PROT_WRITE,
+        void* all = mmap(nullptr, most_threads * stride, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (all == MAP_FAILED) abort();
-        for (unsigned i = 0; i < full_block; ++i) mprotect(static_cast<char*>(all) + i * stride, page, PROT_NONE);
+        for (unsigned i = 0; i < most_threads; ++i) mprotect(static_cast<char*>(all) + i * stride, page, PROT_NONE);
         return static_cast<char*>(all);
     }
 };

@@ -211,7 +211,8 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
                 do_or_record(lambda: kernel.launch(blocks, block, table, done, number, taken, shared_bytes=shared_mem))
                 return
             T, T_new, grid, coefficients, sweep, ledger = arguments
-            memory = (ctypes.c_uint8 * (build.spec.steps * sweep_dtype.itemsize)).from_address(int(sweep))
+            steps = build.spec.steps * int(grid.view(structs.GRID)["steps"])
+            memory = (ctypes.c_uint8 * (steps * sweep_dtype.itemsize)).from_address(int(sweep))
             sweeps = np.frombuffer(memory, sweep_dtype)
             # A launch takes its values along; arrays stay where they are.
             values = (grid.copy(), coefficients.copy(), ledger.copy())
@@ -220,6 +221,10 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
                     *(blocks, block, T, T_new, values[0], values[1], sweeps, values[2]), shared_bytes=shared_mem
                 )
             )
+
+        def kernel(self, *arguments: Any, shared_mem: int, enable_cooperative_groups: bool) -> None:
+            assert enable_cooperative_groups
+            self(*arguments, shared_mem)
 
     def copy_rows(*arguments: Any) -> None:
         do_or_record(lambda: _copy_rows(*arguments))

@@ -1,7 +1,8 @@
 // Executes a grid of blocks of CUDA threads on one processor core.
 //
 // Blocks run one after another; the threads of a block are fibers that run in turn, each until it has to wait. Warps
-// of 32 threads go on until all their lanes have exited or wait at a barrier of the block. The order of blocks and
+// of 32 threads go on until all their lanes have exited or wait at a barrier of the block. Where a thread waits for
+// another block, by calling load_acquire() in a loop, its block stands aside for the next one. The order of blocks and
 // threads is given: two threads that touch the same memory without a barrier between them meet in opposite order in
 // "forward" and "reverse", so results that differ show a race.
 #pragma once
@@ -29,6 +30,7 @@ constexpr int warpSize = 32;
 namespace cuda_host {
 
 constexpr int poison = 0xFF;  // as float or double: a NaN
+constexpr unsigned most_rounds = 100000;  // of all blocks in turn; each lets some block go on, unless all wait for ever
 
 struct Place {
     const char* what;
@@ -41,7 +43,7 @@ struct Place {
     }
 };
 
-enum class State { ready, at_barrier, at_warp_operation, exited };
+enum class State { ready, at_barrier, at_warp_operation, at_acquire, exited };
 
 struct Thread {
     Fiber fiber;
@@ -54,7 +56,8 @@ struct Thread {
     uint64_t published;     // its value in the warp operation completed last
 };
 
-static Thread threads[full_block];
+static Thread all_threads[most_threads];
+static Thread* threads;  // of the block that runs
 static unsigned thread_count;
 static unsigned current;  // number of the thread that runs
 static Fiber scheduler;
@@ -188,22 +191,56 @@ inline void describe_deadlock() {
     }
 }
 
-// Runs one block from its start to the exit of its last thread; false after an error.
-inline bool run_block(Bytes shared, size_t dynamic_bytes) {
+// A number in memory that other blocks write. Their writes before it are seen, because only one block runs at a time.
+inline unsigned load_acquire(const unsigned* number, Place place = {"load_acquire", __builtin_FILE(), __builtin_LINE()}) {
+    wait(State::at_acquire, place);
+    return *number;
+}
+inline void store_release(unsigned* number, unsigned value) { *number = value; }
+
+// Starts a block. Blocks that run at the same time have different places among `all_threads`.
+inline void start_block(Bytes shared, size_t dynamic_bytes, unsigned first_thread) {
     memset(shared.begin, poison, shared.size);
     memset(dynamic_shared, poison, dynamic_bytes);
+    threads = all_threads + first_thread;
     for (unsigned i = 0; i < thread_count; ++i) {
         threads[i].state = State::ready;
         threads[i].index = {i % blockDim.x, i / blockDim.x % blockDim.y, i / (blockDim.x * blockDim.y)};
-        threads[i].fiber.start(i, run_thread);
+        threads[i].fiber.start(first_thread + i, run_thread);
     }
+}
+
+// Makes the threads in a state ready; false if there are none.
+inline bool lets_go_on(State state, unsigned first, unsigned count) {
+    bool any = false;
+    for (unsigned i = first; i < first + count; ++i) {
+        if (threads[i].state != state) continue;
+        threads[i].state = State::ready;
+        any = true;
+    }
+    return any;
+}
+
+enum class Turn { ended, stands_aside, failed };
+
+// Runs a block until its last thread has exited or a warp waits for another block. Then it stands aside before its next
+// warp has run: so another block sees what it counted too early.
+inline Turn run_block(unsigned& next_warp) {
     const unsigned warps = (thread_count + warpSize - 1) / warpSize;
     for (;;) {
-        for (unsigned i = 0; i < warps; ++i) {
+        for (unsigned i = next_warp; i < warps; ++i) {
             const unsigned first = warpSize * (reverse ? warps - 1 - i : i);
             const unsigned lanes = thread_count - first < warpSize ? thread_count - first : warpSize;
-            if (!run_warp(first, lanes)) return false;
+            if (!run_warp(first, lanes)) return Turn::failed;
+            if (lets_go_on(State::at_acquire, first, lanes)) {
+                next_warp = i + 1;
+                return Turn::stands_aside;
+            }
         }
+        next_warp = 0;
+        bool ready = false;
+        for (unsigned i = 0; i < thread_count; ++i) ready = ready || threads[i].state == State::ready;
+        if (ready) continue;
         // A thread that has exited counts as arrived, as on the hardware since Volta.
         const Thread* waiting = nullptr;
         for (unsigned i = 0; i < thread_count; ++i) {
@@ -212,13 +249,57 @@ inline bool run_block(Bytes shared, size_t dynamic_bytes) {
             if (!waiting) waiting = &thread;
             if (thread.state != State::at_barrier || !(thread.place == waiting->place)) {
                 describe_deadlock();
-                return false;
+                return Turn::failed;
             }
         }
-        if (!waiting) return true;
-        for (unsigned i = 0; i < thread_count; ++i)
-            if (threads[i].state == State::at_barrier) threads[i].state = State::ready;
+        if (!waiting) return Turn::ended;
+        lets_go_on(State::at_barrier, 0, thread_count);
     }
+}
+
+// A block that has started, and its shared memory while it stands aside.
+struct Block {
+    bool started, ended;
+    unsigned next_warp;
+    char* shared;
+};
+
+// Runs all blocks, each until it ends or stands aside, again and again.
+inline void run_blocks(uint64_t count, Bytes shared, size_t dynamic_bytes) {
+    const bool together = count * thread_count <= most_threads;
+    Block* const blocks = static_cast<Block*>(calloc(count, sizeof(Block)));
+    uint64_t left = count;
+    for (unsigned round = 0; left && !error[0]; ++round) {
+        if (round == most_rounds) snprintf(error, sizeof error, "blocks wait for each other for ever");
+        for (uint64_t i = 0; i < count && !error[0]; ++i) {
+            const uint64_t number = reverse ? count - 1 - i : i;
+            Block& block = blocks[number];
+            if (block.ended) continue;
+            blockIdx = {unsigned(number % gridDim.x), unsigned(number / gridDim.x % gridDim.y),
+                        unsigned(number / gridDim.x / gridDim.y)};
+            if (!block.started) {
+                start_block(shared, dynamic_bytes, together ? unsigned(number) * thread_count : 0);
+                block.started = true;
+            } else {
+                threads = all_threads + number * thread_count;
+                memcpy(shared.begin, block.shared, shared.size);
+                memcpy(dynamic_shared, block.shared + shared.size, dynamic_bytes);
+            }
+            const Turn turn = run_block(block.next_warp);
+            if (turn == Turn::stands_aside && !together) {
+                snprintf(error, sizeof error, "blocks that wait for each other may have %u threads in all", most_threads);
+            } else if (turn == Turn::stands_aside) {
+                if (!block.shared) block.shared = static_cast<char*>(malloc(shared.size + dynamic_bytes));
+                memcpy(block.shared, shared.begin, shared.size);
+                memcpy(block.shared + shared.size, dynamic_shared, dynamic_bytes);
+            } else if (turn == Turn::ended) {
+                block.ended = true;
+                --left;
+            }
+        }
+    }
+    for (uint64_t i = 0; i < count; ++i) free(blocks[i].shared);
+    free(blocks);
 }
 
 // Runs a grid; returns null, or what went wrong.
@@ -243,11 +324,7 @@ inline const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_
     dynamic_shared = static_cast<char*>(aligned_alloc(128, padded + 128));
     memset(dynamic_shared, poison, padded + 128);
     const Bytes shared = static_shared();
-    for (uint64_t i = 0; i < blocks; ++i) {
-        const uint64_t number = reverse ? blocks - 1 - i : i;
-        blockIdx = {unsigned(number % grid.x), unsigned(number / grid.x % grid.y), unsigned(number / grid.x / grid.y)};
-        if (!run_block(shared, shared_bytes)) break;
-    }
+    run_blocks(blocks, shared, shared_bytes);
     for (size_t i = shared_bytes; i < padded + 128 && !error[0]; ++i)
         if (dynamic_shared[i] != char(poison))
             snprintf(error, sizeof error, "written behind the %zu bytes of dynamic shared memory", shared_bytes);

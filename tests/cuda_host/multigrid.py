@@ -6,6 +6,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from cuda_host.machine import HostKernel, compile_kernel
 from cuda_host.strict import plainly
@@ -68,7 +69,8 @@ class HostQueue:
         kernel = _kernel(name, defined)
 
         def launch(blocks: tuple[int], threads: tuple[int], arguments: Sequence[Any]) -> None:
-            work = partial(kernel.launch, (*blocks, 1, 1), (*threads, 1, 1), *map(plainly, arguments))
+            given = [_as_items(plainly(one), *kind) for one, kind in zip(arguments, kernel.parameters, strict=True)]
+            work = partial(kernel.launch, (*blocks, 1, 1), (*threads, 1, 1), *given)
             if self._recorded is None:
                 work()
             else:
@@ -87,3 +89,9 @@ class HostQueue:
 
 def _kernel(name: str, defined: Mapping[str, str | int]) -> HostKernel:
     return compile_kernel(cuda_sweeps.SOURCE, [f"-D{macro}={value}" for macro, value in defined.items()], name)
+
+
+def _as_items(argument: Any, is_pointer: bool, size: int) -> Any:
+    """Bytes as what a pointer to items of ``size`` bytes points to."""
+    is_bytes = is_pointer and isinstance(argument, np.ndarray) and argument.dtype == np.uint8
+    return argument.view(np.dtype((np.void, size))) if is_bytes else argument

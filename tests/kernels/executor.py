@@ -100,6 +100,8 @@ class Result:
 
 
 BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
+ROOM = device.Room(BLOCK_MEMORY, 132)
+MOST_THREADS = 8192  # of blocks that the host machine runs at the same time
 GUARD = 1 << 12  # bytes on either side of every array
 
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
@@ -138,20 +140,34 @@ def sweeps_on_cuda(
     steps: Steps,
     precision: str,
     scheme: Scheme,
-    block_memory: int = BLOCK_MEMORY,
+    room: device.Room = ROOM,
     processors: int = 3,
-) -> Iterator[tuple[int, compilation.Build, list[launch.Launch]]]:
-    """The sweeps that the kernel makes of some steps: the first step of each, the build and its launches.
+) -> Iterator[tuple[int, int, compilation.Build, list[launch.Launch]]]:
+    """The sweeps that the kernel makes of some steps: the first step and the number, the build and its launches.
 
     A sweep of several steps leaves the rest, and the grids that it does not suit, to a kernel of one. Few processors,
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, block_memory, steps.variant):
+    for build in compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
-        while len(steps.f) - done >= build.spec.steps:
-            yield done, build, launches
-            done += build.spec.steps
+        count = steps_a_launch(build, launches, len(steps.f))
+        while len(steps.f) - done >= count:
+            yield done, count, build, launches
+            done += count
+
+
+def steps_a_launch(build: compilation.Build, launches: Sequence[launch.Launch], steps: int) -> int:
+    """Steps of a sweep; all ``steps`` for a resident kernel, if the host machine can run its blocks together."""
+    together = build.spec.resident and launches[0].blocks[0] * build.spec.block[0] <= MOST_THREADS
+    return steps if together else build.spec.steps
+
+
+def of_steps(grid: NDArray[Any], steps: int) -> NDArray[Any]:
+    """struct Grid for a launch of a resident kernel that does ``steps`` steps."""
+    grid = grid.copy()
+    grid["steps"] = steps
+    return grid
 
 
 def grid_on_host(part: launch.Launch) -> NDArray[Any]:
@@ -172,7 +188,7 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
     pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
     coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
     sweeps = steps.sweeps(precision)
-    for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme):
+    for first, count, build, launches in sweeps_on_cuda(spec, steps, precision, scheme):
         kernel = host_kernel(build)
         before = T.array.copy()
         T_new.array[...] = np.nan
@@ -184,15 +200,17 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
                     build.spec.block,
                     T.array,
                     T_new.array,
-                    grid_on_host(part),
+                    of_steps(grid_on_host(part), count if build.spec.resident else 1),
                     coefficients,
                     sweeps[first:],
                 ),
                 np.array((pointers,), structs.LEDGER),
                 shared_bytes=build.shared_bytes,
             )
-        np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
-        T, T_new = T_new, T
+        if count == build.spec.steps:
+            np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
+        if count == build.spec.steps or count % 2:
+            T, T_new = T_new, T
     for zone in (T, T_new, *ledger):
         zone.assert_guards_untouched()
     return Result(T.array, tuple(face.array for face in ledger))
@@ -219,12 +237,12 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
     sweeps = steps.sweeps(precision)
     table = cupy.asarray(sweeps.view(np.uint8))
-    block_memory = device.choose("cuda").block_memory()
-    for first, build, launches in sweeps_on_cuda(spec, steps, precision, scheme, block_memory):
+    room = device.choose("cuda").room()
+    for first, count, build, launches in sweeps_on_cuda(spec, steps, precision, scheme, room):
         T_new[...] = cupy.nan
         sweep = table.data.ptr + first * sweeps.itemsize
         run = cuda_graphs.Sweeps(launch.compile_kernel(build), launches, coefficients, pointers)
-        T, T_new = run.queue(1, T, T_new, sweep)
+        T, T_new = run.queue(count // build.spec.steps, T, T_new, sweep)
     for memory in memories:
         assert bool((memory[:GUARD] == 0xFF).all()), "written before an array"
         assert bool((memory[-GUARD:] == 0xFF).all()), "written behind an array"

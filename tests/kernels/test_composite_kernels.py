@@ -16,7 +16,7 @@ from composite_executor import (
     on_host,
 )
 from cuda_host.machine import compile_kernels
-from executor import BLOCK_MEMORY, CPU, CUDA, source_of
+from executor import CPU, CUDA, ROOM, source_of
 from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
 
@@ -290,7 +290,7 @@ def compile_all() -> None:
         for spec, (precision, scheme) in CHOSEN
         if spec in CUDA
         for build in dict.fromkeys(
-            build for case in cases_of(spec) for build in builds(spec, case, precision, scheme, BLOCK_MEMORY)
+            build for case in cases_of(spec) for build in builds(spec, case, precision, scheme, ROOM)
         )
     )
 
@@ -395,7 +395,7 @@ def test_layers_and_laws_are_the_same_in_every_kernel(spec: KernelSpec, execute:
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     case, streamed = body((4, 70, 5), (False, False, False), 60), CUDA[5]
-    (build,) = builds(streamed, case, "float32", "increments", BLOCK_MEMORY)
+    (build,) = builds(streamed, case, "float32", "increments", ROOM)
     first = on_host(CUDA[0], case, "float32", "increments")
     on_host(streamed, case, "float32", "increments").assert_same_bits(first)
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 7)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from composite_executor import CompositeSteps, Executor, builds, corrected, entries, on_gpu, on_host
 from cuda_host.machine import HostKernel, KernelError, Order, compile_kernel
-from executor import BLOCK_MEMORY, CUDA, grid_on_host, source_of
+from executor import BLOCK_MEMORY, CUDA, ROOM, grid_on_host, source_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -165,7 +165,7 @@ def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
 @pytest.mark.parametrize("variant", [("float32", "stochastic"), ("float64", "increments")], ids="-".join)
 def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
     for case in cases():
-        assert builds(PIPELINE, case, *variant, BLOCK_MEMORY)[0].pipeline is not None
+        assert builds(PIPELINE, case, *variant, ROOM)[0].pipeline is not None
         execute(PIPELINE, case, *variant).assert_same_bits(on_host(NAIVE, case, *variant))
 
 
@@ -228,14 +228,14 @@ def one_sweep(
 ) -> tuple[NDArray[Any], ...]:
     """The field and the ledger after a sweep in float32; by single steps of 06 if ``second_kernel`` is None."""
     arrays = case.arrays_on(device.choose("cpu"), "float32")
-    counts = len(case.rows.beams), case.rows.conditions.shape[1]
-    coefficients, keep = arrays.coefficients(make_tables(case.materials, case.c, case.dt, "float32"), *counts)
+    tables = make_tables(case.materials, case.c, case.dt, "float32")
+    coefficients, keep = arrays.coefficients(tables, *case.counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.general_sweep_dtype("float32"))
     sums = case.empty_sums()
     ledger = ledger_struct(entries(sums))
     T, T_new = case.T.copy(), np.full_like(case.T, np.nan)
-    several, single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)
+    several, single = builds(PIPELINE, case, "float32", "increments", ROOM)
     if second_kernel is None:
         one = streamed or compile_kernel(*source_of(single))
         for step in range(several.spec.steps):
@@ -267,7 +267,7 @@ def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number:
         source = source[: barrier.start()] + source[barrier.end() :]
     mutant = tmp_path / Path(correction.CORRECTION.source).name
     mutant.write_text(source, encoding="utf-8")
-    several = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[0]
+    several = builds(PIPELINE, case, "float32", "increments", ROOM)[0]
     macros = [
         option for option in correction.correction_build(several, BLOCK_MEMORY).options if option.startswith("-D")
     ]
@@ -287,7 +287,7 @@ def test_the_mender_has_no_races_and_no_barrier_that_it_could_do_without(number:
 @pytest.mark.parametrize("number", [0, 1], ids=["before anything is listed", "before the list is read"])
 def test_deferred_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> None:
     case = cases()[0]
-    single = builds(PIPELINE, case, "float32", "increments", BLOCK_MEMORY)[1]
+    single = builds(PIPELINE, case, "float32", "increments", ROOM)[1]
     text = (compilation.FOLDER / "composite/deferred_cells.cuh").read_text(encoding="utf-8")
     barriers = list(BARRIER.finditer(text))
     assert len(barriers) == 2

@@ -10,8 +10,9 @@ from cuda_host.multigrid import sweeps_on_host
 from numpy.typing import NDArray
 
 from heatsim import device
+from heatsim.grid import PlaneGroups
 from heatsim.kernels.cuda_graphs import record
-from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps, SumOver
 from heatsim.kernels.multigrid.operator import Factors, Operator, empty_like
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.solver.steady import solve
@@ -105,6 +106,25 @@ def test_a_solution_by_these_sweeps_is_that_of_the_cpu_s(where: tuple[Any, Level
         assert progress.correction < 1e-7
         solutions.append(equations.x if isinstance(equations.x, np.ndarray) else equations.x.get())
     np.testing.assert_allclose(*solutions, rtol=0.0, atol=2e-6)
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 8])
+def test_pieces_leave_the_parts_of_the_whole(where: tuple[Any, CudaSweeps], pieces: int) -> None:
+    """A level that is cut between groups of planes: one block unites the parts of all pieces in their order."""
+    xp, sweeps = where
+    shape = (37, 5, 6)
+    rng = np.random.default_rng(11)
+    r, z = (rng.normal(size=shape).astype("float32") for _ in range(2))
+
+    def parts(first: int, end: int) -> bytes:
+        over = SumOver.of(xp, shape, end - first)
+        sweeps.leave_inner(xp.asarray(r[first:end].copy()), xp.asarray(z[first:end].copy()), over)
+        return over.parts.tobytes()
+
+    starts = PlaneGroups.of(shape).starts(shape[0])
+    cuts = [int(starts[len(starts[:-1]) * piece // pieces]) for piece in range(pieces)]
+    found = [parts(first, end) for first, end in zip(cuts, [*cuts[1:], shape[0]], strict=True)]
+    assert b"".join(found) == parts(0, shape[0])
 
 
 def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Factors) -> None:

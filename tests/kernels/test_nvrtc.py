@@ -195,6 +195,13 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for compared in (False, True)
         for aligned in (False, True)
     ]
+    thermometers = fused.Division(9, thermometers=fused.Thermometers(None, None, None))
+    jobs += [
+        (fused.SOURCE, fused.macros(precision, False, False, division, label))
+        for precision in REAL
+        for division in (fused.Division(9), thermometers)
+        for label in ("uint8", "uint16")
+    ]
     jobs += [(find.SOURCE, {"REAL": real, "THREADS": find.THREADS, "CHUNK": find.CHUNK}) for real in REAL.values()]
     jobs += [(gather.SOURCE, {"REAL": real}) for real in REAL.values()]
     jobs += [(step_error.SOURCE, step_error.macros(precision, pairs)) for precision in REAL for pairs in (False, True)]
@@ -343,7 +350,7 @@ def test_spills_are_seen_in_the_log() -> None:
 
 
 def test_an_error_of_the_compiler_names_file_and_line_as_the_author_wrote_them() -> None:
-    spec = LADDER[-1]
+    spec = next(spec for spec in LADDER if spec.boxed)
     line = "    commit_copies();\n"
     broken = compilation.source(spec.source).replace(line, "    missing();\n")
     number = (compilation.FOLDER / spec.source).read_text().splitlines(keepends=True).index(line) + 1

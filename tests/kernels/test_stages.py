@@ -70,7 +70,7 @@ def compile_all() -> None:
             for case in cases()
             for spec in CUDA
             for variant in variants_of(spec)
-            for _, build, _ in sweeps_on_cuda(spec, case, *variant)
+            for _, _, build, _ in sweeps_on_cuda(spec, case, *variant)
         )
     )
 

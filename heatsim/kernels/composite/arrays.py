@@ -113,8 +113,17 @@ class CompositeArrays:
             open_faces=tuple(open_faces),
         )
 
-    def coefficients(self, tables: LinkTables, beams: int, conditions: int) -> tuple[NDArray[Any], tuple[Any, ...]]:
-        """Struct Coefficients as a 0-d array, and the device arrays that it points to."""
+    def coefficients(
+        self, tables: LinkTables, beams: int, conditions: int, numbers: int
+    ) -> tuple[NDArray[Any], tuple[Any, ...]]:
+        """Struct Coefficients as a 0-d array, and the device arrays that it points to.
+
+        Args:
+            tables: what depends on the length of the steps.
+            beams: number of beams.
+            conditions: number of rows of conditions of a step, with their tables.
+            numbers: how many numbers they and the held potentials are.
+        """
         xp, body = self.device.xp, self.body
         arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
         enthalpies = body.enthalpies
@@ -130,6 +139,7 @@ class CompositeArrays:
         materials["reference"] = body.reference
         materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
         materials["void_type"], materials["exposed"] = body.void, bool(len(body.void_conditions))
+        materials["numbers"] = numbers
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if enthalpies.vary:
             of_type = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))

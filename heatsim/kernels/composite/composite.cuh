@@ -262,7 +262,7 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTy
                                                   bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
 #pragma unroll 1
-    for (unsigned int faces = touched_faces(grid, x, y, z); faces; faces &= faces - 1) {
+    for (unsigned int faces = touched_faces(grid, x, y, z) & cell_types.open; faces; faces &= faces - 1) {
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
@@ -368,35 +368,69 @@ __device__ __forceinline__ Real degrees(const CellTypes&, int, Real T, Real& con
     return T;
 }
 
+// How a cell of a body with constant materials is linked to its neighbours.
+struct Links {
+    Coefficients own;    // c1 ... c6
+    unsigned int sides;  // bit n is set if the neighbour in direction n is void and the surface lets heat through
+};
+
+// The links of a cell. `beside`: the types of its neighbours, in the order x-, x+ ... z+.
+__device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& c, size_t cell, int cell_type,
+                                          const int (&beside)[6], bool interior)
+{
+    Links found = {inner_coefficients(c, cell_type), 0};
+#if MATERIALS
+    if (!interior) {
+        const CellTypes& cell_types = c.cell_types;
+        const Real* const links = cell_types.links + cell_type * cell_types.count;
+        const int axis = cell_types.count * cell_types.count;
+        found.own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
+                     links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+        weigh(found.own, weights_of(cell_types, cell));
+#pragma unroll
+        for (int n = 0; n < 6; ++n) found.sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
+        if (!cell_types.exposed || cell_type == cell_types.void_type) found.sides = 0;
+    }
+#endif
+    return found;
+}
+
+// The new value of a cell from its links and its neighbours' values.
+__device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                              int x, int y, int z, size_t cell, int cell_type, const Links& links,
+                                              Real T, const Real (&values)[6], bool owned = true)
+{
+    const CellTypes& cell_types = c.cell_types;
+    Real sum = source_heat(cell_types, sweep, cell_type) +
+               neighbour_sum(links.own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
+    if (links.sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, links.sides, T, sum, owned);
+    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
+    return finish(sweep, x, y, z, start_of(sweep, cell, T), sum);
+}
+
 // update() for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
                                                const Ledger& ledger, int x, int y, int z, bool at_face,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
     const CellTypes& cell_types = c.cell_types;
-    const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
+    const size_t cell = cell_index(grid, x, y, z);
+    const unsigned int byte = byte_of(cell_types, cell);
     const int cell_type = byte & ~INTERIOR;
-    Coefficients own = inner_coefficients(c, cell_type);
-    unsigned int sides = 0;
+    int beside[6] = {};
 #if MATERIALS
     if (!(byte & INTERIOR)) {
-        const Real* const links = cell_types.links + cell_type * cell_types.count;
-        const int axis = cell_types.count * cell_types.count;
-        const int beside[6] = {type_at(grid, cell_types, x - 1, y, z), type_at(grid, cell_types, x + 1, y, z),
-                               type_at(grid, cell_types, x, y - 1, z), type_at(grid, cell_types, x, y + 1, z),
-                               type_at(grid, cell_types, x, y, z - 1), type_at(grid, cell_types, x, y, z + 1)};
-        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
-               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
-        weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
-#pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
-        if (!cell_types.exposed || cell_type == cell_types.void_type) sides = 0;
+        beside[0] = type_at(grid, cell_types, x - 1, y, z);
+        beside[1] = type_at(grid, cell_types, x + 1, y, z);
+        beside[2] = type_at(grid, cell_types, x, y - 1, z);
+        beside[3] = type_at(grid, cell_types, x, y + 1, z);
+        beside[4] = type_at(grid, cell_types, x, y, z - 1);
+        beside[5] = type_at(grid, cell_types, x, y, z + 1);
     }
 #endif
-    Real sum = source_heat(cell_types, sweep, cell_type) + neighbour_sum(own, T, west, east, south, north, below, above);
-    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum);
-    if (at_face) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum);
-    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
+    const Links links = links_of(grid, c, cell, cell_type, beside, byte & INTERIOR);
+    const Real values[6] = {west, east, south, north, below, above};
+    return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values);
 }
 
 // The same; the neighbours' types and values are arguments, in the order x-, x+ ... z+.
@@ -404,26 +438,9 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                                              int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)
 {
-    const CellTypes& cell_types = c.cell_types;
-    unsigned int sides = 0;
-    Coefficients own = inner_coefficients(c, cell_type);
-#if MATERIALS
-    if (!interior) {
-        const Real* const links = cell_types.links + cell_type * cell_types.count;
-        const int axis = cell_types.count * cell_types.count;
-        own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
-               links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
-        weigh(own, weights_of(cell_types, cell_index(grid, x, y, z)));
-#pragma unroll
-        for (int n = 0; n < 6; ++n) sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
-        if (!cell_types.exposed || cell_type == cell_types.void_type) sides = 0;
-    }
-#endif
-    Real sum = source_heat(cell_types, sweep, cell_type) +
-               neighbour_sum(own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
-    if (sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, sum, owned);
-    if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
-    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
+    const size_t cell = cell_index(grid, x, y, z);
+    const Links links = links_of(grid, c, cell, cell_type, beside, interior);
+    return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values, owned);
 }
 
 // The same; the values are loaded from the field. All loads start together, because their latency is what takes time.

@@ -92,6 +92,7 @@ struct CellTypes {
     int void_type;                    // -1 if there is none
     int exposed;                      // whether surfaces towards void let heat through
     int open;                         // one bit for each face of the box: set if it lets heat through
+    int numbers;                      // how many Sweep::conditions points to, tables and held potentials too
 #if MATERIALS == 2
     EnthalpyTables enthalpies;
 #endif

@@ -1,13 +1,16 @@
 """Sweeps over a level on a GPU: the functions of multigrid.cu."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heatsim.device import Device
+from heatsim.grid import PlaneGroups
 from heatsim.kernels import compilation
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
@@ -15,10 +18,10 @@ from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars
 
 SOURCE = Path(__file__).parent / "multigrid.cu"
 THREADS = 256  # of a block
-BLOCKS = 1024  # of a sum
+BLOCKS = 1024  # of a sum, at least
 WARP = 32
 _PRECISION = {4: "float32", 8: "float64"}  # by bytes
-_FOUND = 3  # numbers that a block leaves, and axes
+_FOUND = 24  # bytes of struct Found of sums.cuh
 
 # Gives a function of the source, for macros.
 Compile = Callable[[str, Mapping[str, str | int]], Any]
@@ -28,7 +31,7 @@ Record = Callable[[Callable[[], object]], Any]
 
 def macros(precision: str) -> dict[str, str | int]:
     """What multigrid.cu wants defined, for links of a precision."""
-    return {"LINK": REAL[precision], "THREADS": THREADS, "BLOCKS": BLOCKS}
+    return {"LINK": REAL[precision], "THREADS": THREADS}
 
 
 def source() -> str:
@@ -68,7 +71,7 @@ class CudaSweeps:
         """
         self._compile = cache(lambda name, precision: compile_function(name, macros(precision)))
         self._device, self._record = device, record
-        self._parts: Any = device.xp.empty(_FOUND * BLOCKS, dtype=np.float64)
+        self._sums: dict[tuple[int, int, int], SumOver] = {}
 
     def scalars(self) -> Any:
         """See :class:`LevelSweeps`."""
@@ -131,16 +134,18 @@ class CudaSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        scalars = self.scalars()
-        self._launch("sum_of_links", len(A.links) * BLOCKS * THREADS, A, self._parts)
-        self._call("total_of_links", "float32", len(A.links) * THREADS, self._parts, scalars)
+        scalars, over = self.scalars(), self._sum_over(A.shape)
+        for axis, links in enumerate(A.links):
+            self._call("sum_of_links", _PRECISION[links.dtype.itemsize], over.threads, links, *over.arguments)
+            self._total("total_of_links", over, scalars, np.uint32(axis))
         x, y, z = (total / A.size for total in self.read(scalars).links)
         return x, y, z
 
     def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
-        self._launch("apply", BLOCKS * THREADS, A, T, out, self._parts)
-        self._call("total_of_apply", "float32", THREADS, self._parts, scalars)
+        over = self._sum_over(A.shape)
+        self._launch("apply", over.threads, A, T, out, *over.arguments)
+        self._total("total_of_apply", over, scalars)
 
     def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -152,16 +157,31 @@ class CudaSweeps:
 
     def inner(self, r: Any, z: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
-        self._call("inner", "float32", BLOCKS * THREADS, r, z, np.uint32(r.size), self._parts)
-        self._call("total_of_inner", "float32", THREADS, self._parts, scalars)
+        over = self._sum_over(r.shape)
+        self.leave_inner(r, z, over)
+        self._total("total_of_inner", over, scalars)
+
+    def leave_inner(self, r: Any, z: Any, over: "SumOver") -> None:
+        """Leave the parts of r·z and max |z|."""
+        self._call("inner", "float32", over.threads, r, z, *over.arguments)
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """See :class:`LevelSweeps`."""
-        scalars = self.scalars()
-        self._launch("extremes", BLOCKS * THREADS, A, x, self._parts)
-        self._call("total_of_extremes", "float32", THREADS, self._parts, scalars)
+        scalars, over = self.scalars(), self._sum_over(A.shape)
+        self._launch("extremes", over.threads, A, x, *over.arguments)
+        self._total("total_of_extremes", over, scalars)
         found = self.read(scalars)
         return found.lowest, found.largest
+
+    def _sum_over(self, shape: tuple[int, int, int]) -> "SumOver":
+        """How sums over the cells of a level are formed. It is kept: graphs use its parts again."""
+        if shape not in self._sums:
+            self._sums[shape] = SumOver.of(self._device.xp, shape, shape[0])
+        return self._sums[shape]
+
+    def _total(self, name: str, over: "SumOver", scalars: Any, *arguments: Any) -> None:
+        """A function that unites the parts of a sum."""
+        self._call(name, "float32", THREADS, over.parts, np.uint32(over.blocks), scalars, *arguments)
 
     def _launch(self, name: str, threads: int, A: Operator, *arguments: Any) -> None:
         """A function that looks at the operator."""
@@ -170,3 +190,47 @@ class CudaSweeps:
 
     def _call(self, name: str, precision: str, threads: int, *arguments: Any) -> None:
         self._compile(name, precision)((-(-threads // THREADS),), (THREADS,), arguments)
+
+
+@dataclass(frozen=True, eq=False)
+class SumOver:
+    """A sum over the cells of a level, or over those of some groups of its planes.
+
+    Attributes:
+        cells: their number.
+        of_group: cells of a group; the last one may have fewer.
+        blocks_of_group: blocks that share a group.
+        blocks: of all groups.
+        parts: struct Found of each block on the device, as bytes.
+    """
+
+    cells: int
+    of_group: int
+    blocks_of_group: int
+    blocks: int
+    parts: Any
+
+    @classmethod
+    def of(cls, xp: Any, shape: tuple[int, int, int], planes: int) -> "SumOver":
+        """Lay out a sum.
+
+        Args:
+            xp: the library of the device's arrays.
+            shape: of the whole level.
+            planes: how many of its planes are summed here; they begin where a group begins.
+        """
+        nz, ny, nx = shape
+        size = PlaneGroups.of(shape).size
+        share = min(ceil(BLOCKS / ceil(nz / size)), ceil(size * ny * nx / THREADS))
+        blocks = share * ceil(planes / size)
+        return cls(planes * ny * nx, size * ny * nx, share, blocks, xp.empty(_FOUND * blocks, dtype=np.uint8))
+
+    @property
+    def threads(self) -> int:
+        """Threads of all blocks."""
+        return self.blocks * THREADS
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The last arguments of the kernels that leave parts."""
+        return (*map(np.uint32, (self.cells, self.of_group, self.blocks_of_group)), self.parts)

@@ -2,12 +2,12 @@
 //
 // The operator has seven points on every level: a link to the cell before along each axis, and the ground. Neighbours beyond
 // an end are those of the other end, whose link is 0 where the axis does not wrap. A thread updates a cell, or, where sums are
-// wanted, several cells; sums are made in float64 in an order that depends on the number of cells alone.
+// wanted, several cells; sums are formed in float64 in an order that depends on the grid alone.
 // Bytes of a smoothing step: 4 * sizeof(Link) + 12 a cell; operations: about 35. Expected: the bandwidth of the memory.
 //
 // The quotients of conjugate gradients stay on the device, among the scalars, so a whole step is queued without waiting.
 //
-// Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS, BLOCKS (of a sum).
+// Macros: LINK (float or double: links, ground and right-hand side of the finest level), THREADS.
 
 typedef LINK Link;
 
@@ -211,11 +211,11 @@ direct(float* __restrict__ p, const float* __restrict__ z, const double* __restr
 #include "multigrid/sums.cuh"
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, double* __restrict__ parts)
+apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, GROUP_PARAMETERS, Found* __restrict__ parts)
 {
     const Level level = LEVEL;
     Found found = NOTHING;
-    for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS) {
+    FOR_EACH_CELL {
         const float lost = (float)-gain_of(level, T, place_of(level, i));
         out[i] = lost;
         found.sum += (double)T[i] * lost;
@@ -224,10 +224,10 @@ apply(LEVEL_PARAMETERS, const float* __restrict__ T, float* __restrict__ out, do
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned int count, double* __restrict__ parts)
+inner(const float* __restrict__ r, const float* __restrict__ z, GROUP_PARAMETERS, Found* __restrict__ parts)
 {
     Found found = NOTHING;
-    for (unsigned int i = thread_number(); i < count; i += BLOCKS * THREADS) {
+    FOR_EACH_CELL {
         found.sum += (double)r[i] * z[i];
         found.largest = max(found.largest, (double)fabsf(z[i]));
     }
@@ -236,38 +236,36 @@ inner(const float* __restrict__ r, const float* __restrict__ z, const unsigned i
 
 // The lowest and the highest of x; cells without any conductance are left out.
 extern "C" __global__ void __launch_bounds__(THREADS)
-extremes(LEVEL_PARAMETERS, const double* __restrict__ x, double* __restrict__ parts)
+extremes(LEVEL_PARAMETERS, const double* __restrict__ x, GROUP_PARAMETERS, Found* __restrict__ parts)
 {
     const Level level = LEVEL;
     Found found = NOTHING;
-    for (unsigned int i = thread_number(); i < nx * ny * nz; i += BLOCKS * THREADS)
+    FOR_EACH_CELL {
         if (diagonal_of(level, place_of(level, i)) > 0) unite(found, {0.0, x[i], x[i]});
+    }
     leave(found, parts);
 }
 
-// BLOCKS blocks for each axis.
+// The links along one axis.
 extern "C" __global__ void __launch_bounds__(THREADS)
-sum_of_links(LEVEL_PARAMETERS, double* __restrict__ parts)
+sum_of_links(const Link* __restrict__ links, GROUP_PARAMETERS, Found* __restrict__ parts)
 {
-    const unsigned int axis = blockIdx.x / BLOCKS, first = thread_number() - axis * BLOCKS * THREADS;
-    const Link* __restrict__ links = axis == 0 ? link_x : axis == 1 ? link_y : link_z;
     Found found = NOTHING;
-    for (unsigned int i = first; i < nx * ny * nz; i += BLOCKS * THREADS) found.sum += links[i];
-    found = of_block(found);
-    if (threadIdx.x == 0) parts[blockIdx.x] = found.sum;
+    FOR_EACH_CELL found.sum += links[i];
+    leave(found, parts);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-total_of_apply(const double* __restrict__ parts, double* __restrict__ scalars)
+total_of_apply(const Found* __restrict__ parts, const unsigned int count, double* __restrict__ scalars)
 {
-    const Found found = total(parts);
+    const Found found = total(parts, count);
     if (threadIdx.x == 0) scalars[ENERGY] = found.sum;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-total_of_inner(const double* __restrict__ parts, double* __restrict__ scalars)
+total_of_inner(const Found* __restrict__ parts, const unsigned int count, double* __restrict__ scalars)
 {
-    const Found found = total(parts);
+    const Found found = total(parts, count);
     if (threadIdx.x > 0) return;
     scalars[RZ_BEFORE] = scalars[RZ];
     scalars[RZ] = found.sum;
@@ -275,20 +273,17 @@ total_of_inner(const double* __restrict__ parts, double* __restrict__ scalars)
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-total_of_extremes(const double* __restrict__ parts, double* __restrict__ scalars)
+total_of_extremes(const Found* __restrict__ parts, const unsigned int count, double* __restrict__ scalars)
 {
-    const Found found = total(parts);
+    const Found found = total(parts, count);
     if (threadIdx.x > 0) return;
     scalars[LARGEST] = found.largest;
     scalars[LOWEST] = found.lowest;
 }
 
-// One block for each axis.
 extern "C" __global__ void __launch_bounds__(THREADS)
-total_of_links(const double* __restrict__ parts, double* __restrict__ scalars)
+total_of_links(const Found* __restrict__ parts, const unsigned int count, double* __restrict__ scalars, const unsigned int axis)
 {
-    Found found = NOTHING;
-    for (unsigned int block = threadIdx.x; block < BLOCKS; block += THREADS) found.sum += parts[blockIdx.x * BLOCKS + block];
-    found = of_block(found);
-    if (threadIdx.x == 0) scalars[LINKS + blockIdx.x] = found.sum;
+    const Found found = total(parts, count);
+    if (threadIdx.x == 0) scalars[LINKS + axis] = found.sum;
 }

@@ -1,5 +1,8 @@
-// sums: sums and extremes over all cells, in two launches. Each of BLOCKS blocks leaves what it has found; one block unites that.
-// Included by multigrid.cu.
+// sums: sums and extremes over all cells, in two launches. Included by multigrid.cu.
+//
+// A sum is formed in groups of planes of the whole grid (heatsim/grid.py), each by a number of blocks that follows from that grid.
+// Each block leaves what it has found; one block unites that, in their order. So the result has the same bits if each of several
+// GPUs leaves the parts of its own groups and all parts are united.
 
 // What a thread, a warp, a block, and then all of them have found.
 struct Found {
@@ -28,22 +31,27 @@ __device__ __forceinline__ Found of_block(Found found)
     return found;
 }
 
-__device__ __forceinline__ void leave(Found found, double* __restrict__ parts)
+__device__ __forceinline__ void leave(Found found, Found* __restrict__ parts)
 {
     found = of_block(found);
-    if (threadIdx.x > 0) return;
-    parts[blockIdx.x] = found.sum;
-    parts[BLOCKS + blockIdx.x] = found.largest;
-    parts[2 * BLOCKS + blockIdx.x] = found.lowest;
+    if (threadIdx.x == 0) parts[blockIdx.x] = found;
 }
 
 #define NOTHING {0.0, -1.7976931348623157e308, 1.7976931348623157e308}
 
-// One block unites the parts of BLOCKS blocks.
-__device__ __forceinline__ Found total(const double* __restrict__ parts)
+// The cells of a group and the blocks that share them.
+#define GROUP_PARAMETERS const unsigned int count, const unsigned int of_group, const unsigned int blocks
+
+// Goes through the cells i of this thread, of `count`, of which each `blocks` blocks share `of_group`.
+#define FOR_EACH_CELL                                                                                        \
+    const unsigned int group_ = blockIdx.x / blocks;                                                         \
+    const unsigned int end_ = group_ < (count - 1) / of_group ? (group_ + 1) * of_group : count;             \
+    for (unsigned int i = group_ * of_group + blockIdx.x % blocks * THREADS + threadIdx.x; i < end_; i += blocks * THREADS)
+
+// One block unites the parts of all blocks.
+__device__ __forceinline__ Found total(const Found* __restrict__ parts, const unsigned int count)
 {
     Found found = NOTHING;
-    for (unsigned int block = threadIdx.x; block < BLOCKS; block += THREADS)
-        unite(found, {parts[block], parts[BLOCKS + block], parts[2 * BLOCKS + block]});
+    for (unsigned int block = threadIdx.x; block < count; block += THREADS) unite(found, parts[block]);
     return of_block(found);
 }

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.oracle import share_rows
 from heatsim.kernels.multigrid.operator import Factors, Operator
+from heatsim.kernels.reductions.statistics import exact_sum
 
 SCALARS = 8
 RZ, RZ_BEFORE, ENERGY, LARGEST = range(4)
@@ -141,7 +142,7 @@ class CpuSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        x, y, z = (float(link.sum(dtype=np.float64)) / A.size for link in A.links)
+        x, y, z = (_total(link.sum(axis=(1, 2), dtype=np.float64)) / A.size for link in A.links)
         return x, y, z
 
     def scalars(self) -> Any:
@@ -164,7 +165,7 @@ class CpuSweeps:
         """See :class:`LevelSweeps`."""
         sums = np.empty(_rows(T))
         self._share(A, self._compiled.apply, self._level(A), _run(T), _run(out), sums)
-        scalars[ENERGY] = sums.sum()
+        scalars[ENERGY] = _total(_of_planes(sums, T))
 
     def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -184,7 +185,7 @@ class CpuSweeps:
         work = partial(self._compiled.inner, _run(r), _run(z), r.shape[2], sums, largest)
         share_rows(work, _rows(r), r.size)
         scalars[RZ_BEFORE] = scalars[RZ]
-        scalars[RZ], scalars[LARGEST] = sums.sum(), largest.max()
+        scalars[RZ], scalars[LARGEST] = _total(_of_planes(sums, r)), largest.max()
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """See :class:`LevelSweeps`."""
@@ -203,6 +204,16 @@ class CpuSweeps:
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
         share_rows(partial(work, *arguments), _rows(A.ground), A.size)
+
+
+def _of_planes(sums: NDArray[np.float64], array: Any) -> NDArray[np.float64]:
+    """The sum of each plane of an array [z, y, x] from those of its rows."""
+    return np.asarray(sums.reshape(array.shape[:2]).sum(axis=1))
+
+
+def _total(sums: NDArray[np.float64]) -> float:
+    """The sum over all planes from those of each, in any order; see :class:`heatsim.grid.PlaneGroups`."""
+    return exact_sum(sums.tolist())
 
 
 def _run(array: Any) -> Any:

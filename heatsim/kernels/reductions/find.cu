@@ -13,8 +13,10 @@ typedef REAL Real;
 
 struct Wanted {
     const Real* field;
+    const unsigned char* labels;  // null: any cell will do
     unsigned long long count;
     double value;
+    unsigned int mask, label;  // the label of the cell, where there are labels
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -28,7 +30,8 @@ find(const Wanted* __restrict__ fields, const unsigned int chunks, unsigned long
     // 1. The first of each thread.
     unsigned long long mine = NONE;
     for (unsigned long long i = chunk + threadIdx.x; i < end && mine == NONE; i += THREADS)
-        if ((double)wanted.field[i] == wanted.value) mine = i;
+        if ((double)wanted.field[i] == wanted.value && (!wanted.labels || (wanted.labels[i] & wanted.mask) == wanted.label))
+            mine = i;
 
     // 2. The first of the block.
 #pragma unroll

@@ -1,6 +1,7 @@
 """The first cell with a given value of each of many fields: on a GPU with one launch."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
@@ -15,27 +16,54 @@ THREADS = 256
 CHUNK = 1 << 15  # cells of a block
 
 # struct Wanted of find.cu.
-WANTED = np.dtype([("field", np.uint64), ("count", np.uint64), ("value", np.float64)], align=True)
+WANTED = np.dtype(
+    [
+        *((name, np.uint64) for name in ("field", "labels", "count")),
+        ("value", np.float64),
+        *((name, np.uint32) for name in ("mask", "label")),
+    ],
+    align=True,
+)
 
 
-def first_of_each(device: Device, fields: Sequence[Any], values: Sequence[float]) -> list[int]:
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The cells that may be found: those whose label has a given number.
+
+    Attributes:
+        labels: bytes of all cells on the device.
+        mask: the bits of a label that count.
+        label: their value.
+    """
+
+    labels: Any
+    mask: int
+    label: int
+
+
+def first_of_each(
+    device: Device, fields: Sequence[Any], values: Sequence[float], among: Labelled | None = None
+) -> list[int]:
     """The index of the first cell of each flattened field that equals its value.
 
     Args:
         device: of the fields.
         fields: contiguous arrays of one precision.
         values: for each field a number that one of its cells has.
+        among: the cells that count; None for all.
 
     Raises:
         ValueError: on the CPU, no cell has it.
     """
     if device.backend == "cpu":
-        return [_on_cpu(field.reshape(-1), value) for field, value in zip(fields, values, strict=True)]
+        return [_on_cpu(field.reshape(-1), value, among) for field, value in zip(fields, values, strict=True)]
     precision = str(fields[0].dtype)
     table = np.zeros(len(fields), WANTED)
     table["field"] = [field.data.ptr for field in fields]
     table["count"] = [field.size for field in fields]
     table["value"] = values
+    if among is not None:
+        table["labels"], table["mask"], table["label"] = among.labels.data.ptr, among.mask, among.label
     chunks = ceil(int(table["count"].max()) / CHUNK)
     on_device = device.xp.asarray(table.view(np.uint8))
     first = device.xp.empty(len(fields) * chunks, dtype=np.uint64)
@@ -45,9 +73,12 @@ def first_of_each(device: Device, fields: Sequence[Any], values: Sequence[float]
     return found
 
 
-def _on_cpu(field: NDArray[Any], value: float) -> int:
+def _on_cpu(field: NDArray[Any], value: float, among: Labelled | None) -> int:
+    labels = None if among is None else among.labels.reshape(-1)
     for first in range(0, field.size, CHUNK):
         equal = field[first : first + CHUNK] == value
+        if among is not None and labels is not None:
+            equal &= labels[first : first + CHUNK] & np.uint8(among.mask) == among.label
         place = int(equal.argmax())
         if equal[place]:
             return first + place

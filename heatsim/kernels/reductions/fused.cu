@@ -1,8 +1,11 @@
-// fused: all statistics of a field that heatsim needs, in one pass: sum, sum of magnitudes, lowest and highest value, number
-// of values that are not finite and, with COMPARED, the largest difference from a second field.
+// fused: all statistics that heatsim needs of a field, or of the sums of a ledger, in one pass: sum, sum of magnitudes, lowest
+// and highest value, number of values that are not finite and, with COMPARED, the largest difference from a second array.
 //
-// A block sums a chunk of CHUNK values, a constant for every device, and writes one struct Statistics; a second launch
-// combines those. So the order of each sum is fixed: the same field gives the same bits on every device.
+// Arrays come in sections, such as groups of planes of a field. A block looks at a chunk of a section, whose length is a constant
+// for every device, and writes one struct Statistics for each part; a second launch combines the chunks of each section, if there
+// are several. The host adds the sections. So the order of each sum is fixed: the same values give the same bits on every device.
+//
+// Without labels, each section is one part:
 //
 //        chunk    |  round 0                          |  round 1   ...
 //                 |  load 0  |  load 1  | ... LOADS   |
@@ -14,38 +17,59 @@
 // minimum, maximum, test for finiteness. Expected: the read bandwidth if float64 runs at half or a quarter of the speed of
 // float32 (data-centre GPUs). At 1/64 of it the additions limit float32 fields, and no shorter sum would be exact.
 //
-// Macros: REAL, THREADS, FOLDERS (threads of the second launch), ROUNDS, COMPARED, and ALIGNED: whether arrays start at a
-// multiple of 16 bytes. If not, values are loaded one by one, in the same order.
+// With labels, a warp holds LABELLED * WARP consecutive values and their labels in registers. It goes through the parts that
+// it has: most have one or two. Traffic: sizeof(Real) and a label per value. With THERMOMETERS it also adds temperatures and
+// liquid parts, from the same tables as the host (heatsim/physics/enthalpy.py).
+//
+// Macros: REAL, THREADS, ROUNDS, COMPARED, ALIGNED: whether sections start at multiples of 16 bytes (if not, values are loaded one
+// by one, in the same order), LABELLED: 0 without labels, LABEL: their type, WINDOW: parts that a block looks for, THERMOMETERS.
 
 typedef REAL Real;
+typedef LABEL Label;
 
 #define WARP 32
+#define WARPS (THREADS / WARP)
 #define ALL_LANES 0xFFFFFFFFu
 #define LOADS 4
 #define VECTOR (16 / (int)sizeof(Real))
 #define ROUND (THREADS * VECTOR * LOADS)
+#if LABELLED
+#define CHUNK (THREADS * LABELLED)
+#else
 #define CHUNK (ROUND * ROUNDS)
+#endif
 
 struct __align__(16) Vector {
     Real at[VECTOR];
 };
 
+struct Section {
+    const Real* values;
+    const Real* before;   // with COMPARED
+    const Label* labels;  // with LABELLED
+    unsigned long long count;
+};
+
+// The thermometer of a part; see Thermometer in heatsim/physics/enthalpy.py. `melting` is liquidus - solidus, 0 without latent heat.
+struct Part {
+    double per_kelvin, first, last, base, solidus, melting;
+};
+
 struct Statistics {
-    double total, magnitude, lowest, highest, change;
-    unsigned long long not_finite;
+    double total, magnitude, lowest, highest, change, not_finite, degrees, liquid;
 };
 
 // The statistics of no values.
 __device__ __forceinline__ Statistics nothing()
 {
     const double infinity = __int_as_float(0x7F800000);
-    return {0.0, 0.0, infinity, -infinity, 0.0, 0};
+    return {0.0, 0.0, infinity, -infinity, 0.0, 0.0, 0.0, 0.0};
 }
 
 __device__ __forceinline__ Statistics joined(const Statistics& a, const Statistics& b)
 {
-    return {a.total + b.total,         a.magnitude + b.magnitude,     min(a.lowest, b.lowest),
-            max(a.highest, b.highest), max(a.change, b.change),       a.not_finite + b.not_finite};
+    return {a.total + b.total,         a.magnitude + b.magnitude,     min(a.lowest, b.lowest),     max(a.highest, b.highest),
+            max(a.change, b.change),   a.not_finite + b.not_finite,   a.degrees + b.degrees,       a.liquid + b.liquid};
 }
 
 // The statistics of lane + delta. The last lanes get unused values.
@@ -53,25 +77,28 @@ __device__ __forceinline__ Statistics from_lane_above(const Statistics& mine, un
 {
     return {__shfl_down_sync(ALL_LANES, mine.total, delta),   __shfl_down_sync(ALL_LANES, mine.magnitude, delta),
             __shfl_down_sync(ALL_LANES, mine.lowest, delta),  __shfl_down_sync(ALL_LANES, mine.highest, delta),
-            __shfl_down_sync(ALL_LANES, mine.change, delta),  __shfl_down_sync(ALL_LANES, mine.not_finite, delta)};
+#if COMPARED
+            __shfl_down_sync(ALL_LANES, mine.change, delta),
+#else
+            0.0,
+#endif
+            __shfl_down_sync(ALL_LANES, mine.not_finite, delta),
+#if THERMOMETERS
+            __shfl_down_sync(ALL_LANES, mine.degrees, delta), __shfl_down_sync(ALL_LANES, mine.liquid, delta)};
+#else
+            0.0, 0.0};
+#endif
 }
 
-// Combines the statistics of all threads; thread 0 has the result.
-template <int threads>
-__device__ __forceinline__ Statistics joined_in_block(Statistics mine)
+// Combines the statistics of a warp; lane 0 has the result.
+__device__ __forceinline__ Statistics joined_in_warp(Statistics mine)
 {
-    __shared__ Statistics of_warp[threads / WARP];
-    const unsigned int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
 #pragma unroll
     for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) mine = joined(mine, from_lane_above(mine, delta));
-    if (lane == 0) of_warp[warp] = mine;
-    __syncthreads();
-    if (warp > 0) return mine;
-    mine = lane < threads / WARP ? of_warp[lane] : nothing();
-#pragma unroll
-    for (unsigned int delta = threads / WARP / 2; delta > 0; delta /= 2) mine = joined(mine, from_lane_above(mine, delta));
     return mine;
 }
+
+#if !LABELLED
 
 // A thread's accumulators for one load of a round.
 struct Sums {
@@ -105,15 +132,18 @@ __device__ __forceinline__ Vector load(const Real* values)
 #endif
 }
 
-// The statistics of the chunk that begins at index `chunk` of `count` values.
-__device__ __forceinline__ void look_at(const Real* __restrict__ values, const Real* __restrict__ before,
-                                        const unsigned long long count, const unsigned long long chunk,
-                                        Statistics* __restrict__ partial)
+// The statistics of the chunk that begins at index `chunk` of a section.
+__device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, Statistics* __restrict__ partial)
 {
+    const Real* __restrict__ const values = section.values;
+#if COMPARED
+    const Real* __restrict__ const before = section.before;
+#endif
+
     // 1. The thread's share of the chunk: whole rounds.
     const Real infinity = __int_as_float(0x7F800000);
     Sums sums = {{}, {}, infinity, -infinity, 0, 0};
-    const unsigned long long end = chunk + CHUNK < count ? chunk + CHUNK : count;
+    const unsigned long long end = chunk + CHUNK < section.count ? chunk + CHUNK : section.count;
     unsigned long long start = chunk;
     for (; start + ROUND <= end; start += ROUND) {
         Vector vector[LOADS], other[LOADS];
@@ -133,72 +163,168 @@ __device__ __forceinline__ void look_at(const Real* __restrict__ values, const R
             for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
     }
 
-    // 2. The remainder at the end of the field, value by value.
-    for (unsigned long long i = start + threadIdx.x; i < end; i += THREADS) {
+    // 2. The remainder at the end of the section: whole vectors, and less than one.
+    if (start < end) {
+        Vector vector[LOADS], other[LOADS];
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k) {
+            const unsigned long long i = start + (k * THREADS + threadIdx.x) * VECTOR;
+            if (i + VECTOR > end) continue;
+            vector[k] = load(values + i);
 #if COMPARED
-        add(sums, 0, values[i], before[i]);
+            other[k] = load(before + i);
 #else
-        add(sums, 0, values[i], values[i]);
+            other[k] = vector[k];
+#endif
+        }
+#pragma unroll
+        for (int k = 0; k < LOADS; ++k) {
+            if (start + (k * THREADS + threadIdx.x) * VECTOR + VECTOR > end) continue;
+#pragma unroll
+            for (int i = 0; i < VECTOR; ++i) add(sums, k, vector[k].at[i], other[k].at[i]);
+        }
+        const unsigned long long i = start + (end - start) / VECTOR * VECTOR + threadIdx.x;
+#if COMPARED
+        if (i < end) add(sums, 0, values[i], before[i]);
+#else
+        if (i < end) add(sums, 0, values[i], values[i]);
 #endif
     }
 
     // 3. Combine the threads of the block.
-    double total = 0.0, magnitude = 0.0;
+    Statistics mine = nothing();
 #pragma unroll
     for (int k = 0; k < LOADS; ++k) {
-        total += sums.total[k];
-        magnitude += sums.magnitude[k];
+        mine.total += sums.total[k];
+        mine.magnitude += sums.magnitude[k];
     }
-    const Statistics mine = {total, magnitude, sums.lowest, sums.highest, sums.change, sums.not_finite};
-    const Statistics all = joined_in_block<THREADS>(mine);
-    if (threadIdx.x == 0) *partial = all;
+    mine.lowest = sums.lowest;
+    mine.highest = sums.highest;
+    mine.change = sums.change;
+    mine.not_finite = sums.not_finite;
+    mine = joined_in_warp(mine);
+    __shared__ Statistics of_warp[WARPS];
+    const unsigned int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    if (lane == 0) of_warp[warp] = mine;
+    __syncthreads();
+    if (warp > 0) return;
+    mine = joined_in_warp(lane < WARPS ? of_warp[lane] : nothing());
+    if (lane == 0) *partial = mine;
 }
 
+#else  // LABELLED
+
+// Values of a part are added to this. `value` is a content where the part has a thermometer.
+#if THERMOMETERS
+__device__ __forceinline__ void add_degrees(Statistics& sums, const Part& part, const double* __restrict__ temperatures,
+                                            const double* __restrict__ rises, double content)
+{
+    const double steps = content * part.per_kelvin;
+    const double node = steps - steps == 0 ? min(max(floor(steps), part.first), part.last) : part.first;
+    const int entry = (int)(part.base + node);
+    const double T = temperatures[entry] + rises[entry] * (steps - node);
+    sums.degrees += T;
+    if (part.melting > 0) sums.liquid += min(max((T - part.solidus) / part.melting, 0.0), 1.0);
+}
+#endif
+
+// The statistics of each part of the window in the chunk that begins at index `chunk` of a section.
+__device__ __forceinline__ void look_at(const Section& section, const unsigned long long chunk, const unsigned int parts,
+                                        const unsigned int mask,
+#if THERMOMETERS
+                                        const Part* __restrict__ thermometers, const double* __restrict__ temperatures,
+                                        const double* __restrict__ rises,
+#endif
+                                        Statistics* __restrict__ partial)
+{
+    __shared__ Statistics of_warp[WARPS][WINDOW];
+    const unsigned int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const int window = blockIdx.y * WINDOW;
+    for (unsigned int part = lane; part < WINDOW; part += WARP) of_warp[warp][part] = nothing();
+    __syncwarp();
+
+    // 1. The values of the warp, and which parts they have.
+    const unsigned long long first = chunk + warp * (WARP * LABELLED) + lane;
+    Real value[LABELLED];
+    int label[LABELLED];  // counted from the first part of the window
+    unsigned long long present = 0;
+#pragma unroll
+    for (int k = 0; k < LABELLED; ++k) {
+        const unsigned long long i = first + k * WARP;
+        const bool inside = i < section.count;
+        value[k] = inside ? section.values[i] : Real(0);
+        label[k] = inside ? (section.labels ? (int)(section.labels[i] & mask) : 0) - window : -1;
+        if (label[k] >= 0 && label[k] < WINDOW) present |= 1ull << label[k];
+    }
+#pragma unroll
+    for (unsigned int delta = WARP / 2; delta > 0; delta /= 2) present |= __shfl_xor_sync(ALL_LANES, present, delta);
+
+    // 2. Part by part.
+    for (int part = 0; present >> part; ++part) {
+        if (!(present >> part & 1)) continue;
+#if THERMOMETERS
+        const Part thermometer = thermometers[window + part];
+#endif
+        Statistics mine = nothing();
+#pragma unroll
+        for (int k = 0; k < LABELLED; ++k) {
+            if (label[k] != part) continue;
+            const double exact = value[k];
+            mine.total += exact;
+            mine.magnitude += fabs(exact);
+            mine.lowest = min(mine.lowest, exact);  // of a number and NaN the number
+            mine.highest = max(mine.highest, exact);
+            mine.not_finite += !(exact - exact == 0);
+#if THERMOMETERS
+            add_degrees(mine, thermometer, temperatures, rises, exact);
+#endif
+        }
+        mine = joined_in_warp(mine);
+        if (lane == 0) of_warp[warp][part] = mine;
+        if (part == WINDOW - 1) break;  // a shift by all bits is not defined
+    }
+
+    // 3. Combine the warps, one after the other.
+    __syncthreads();
+    for (unsigned int part = threadIdx.x; part < WINDOW && window + part < parts; part += THREADS) {
+        Statistics all = of_warp[0][part];
+        for (int other = 1; other < WARPS; ++other) all = joined(all, of_warp[other][part]);
+        partial[window + part] = all;
+    }
+}
+
+#endif
+
+// `chunks` blocks for each section, where `chunks` is that of the longest; blocks along y for windows of parts.
 extern "C" __global__ void __launch_bounds__(THREADS)
-look(const Real* __restrict__ values, const Real* __restrict__ before, const unsigned long long count,
+look(const Section* __restrict__ sections, const unsigned int chunks, const unsigned int parts, const unsigned int mask,
+#if THERMOMETERS
+     const Part* __restrict__ thermometers, const double* __restrict__ temperatures, const double* __restrict__ rises,
+#endif
      Statistics* __restrict__ partial)
 {
-    look_at(values, before, count, (unsigned long long)blockIdx.x * CHUNK, partial + blockIdx.x);
-}
-
-// The same for many arrays at once: `chunks` blocks for each array, where `chunks` is that of the longest.
-struct Values {
-    const Real* values;
-    unsigned long long count;
-};
-
-#if !COMPARED
-extern "C" __global__ void __launch_bounds__(THREADS, 1)
-look_each(const Values* __restrict__ arrays, const unsigned int chunks, Statistics* __restrict__ partial)
-{
-    const Values array = arrays[blockIdx.x / chunks];
+    const Section section = sections[blockIdx.x / chunks];
     const unsigned long long chunk = (unsigned long long)(blockIdx.x % chunks) * CHUNK;
-    if (chunk < array.count) look_at(array.values, array.values, array.count, chunk, partial + blockIdx.x);
-}
+    if (chunk > 0 && chunk >= section.count) return;
+#if !LABELLED
+    look_at(section, chunk, partial + blockIdx.x);
+#elif THERMOMETERS
+    look_at(section, chunk, parts, mask, thermometers, temperatures, rises, partial + (size_t)blockIdx.x * parts);
+#else
+    look_at(section, chunk, parts, mask, partial + (size_t)blockIdx.x * parts);
 #endif
+}
 
-// Combines the statistics of the chunks, in one block.
-__device__ __forceinline__ void fold_all(const Statistics* __restrict__ partial, const unsigned long long count,
-                                         Statistics* __restrict__ result)
+// Combines the chunks of a section; one warp for each part.
+extern "C" __global__ void __launch_bounds__(WARP, 1)
+fold(const Section* __restrict__ sections, const unsigned int chunks, const Statistics* __restrict__ partial,
+     Statistics* __restrict__ results)
 {
+    const unsigned int section = blockIdx.x, part = blockIdx.y, parts = gridDim.y;
+    const unsigned long long used = (sections[section].count + CHUNK - 1) / CHUNK, count = used ? used : 1;
     Statistics mine = nothing();
-    for (unsigned long long i = threadIdx.x; i < count; i += FOLDERS) mine = joined(mine, partial[i]);
-    const Statistics all = joined_in_block<FOLDERS>(mine);
-    if (threadIdx.x == 0) *result = all;
+    for (unsigned long long chunk = threadIdx.x; chunk < count; chunk += WARP)
+        mine = joined(mine, partial[(section * (unsigned long long)chunks + chunk) * parts + part]);
+    mine = joined_in_warp(mine);
+    if (threadIdx.x == 0) results[(unsigned long long)section * parts + part] = mine;
 }
-
-extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
-fold(const Statistics* __restrict__ partial, const unsigned long long count, Statistics* __restrict__ result)
-{
-    fold_all(partial, count, result);
-}
-
-#if !COMPARED
-extern "C" __global__ void __launch_bounds__(FOLDERS, 1)
-fold_each(const Values* __restrict__ arrays, const unsigned int chunks, const Statistics* __restrict__ partial,
-          Statistics* __restrict__ results)
-{
-    const unsigned long long count = (arrays[blockIdx.x].count + CHUNK - 1) / CHUNK;
-    fold_all(partial + (size_t)blockIdx.x * chunks, count, results + blockIdx.x);
-}
-#endif

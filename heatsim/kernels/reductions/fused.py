@@ -1,13 +1,17 @@
-"""All statistics of a field that heatsim needs, in one pass, on a GPU or on the CPU.
+"""All statistics of arrays that heatsim needs, in one pass, on a GPU or on the CPU.
 
-Sums are computed in float64, in an order that depends only on the number of values. So the same field gives the same
-bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders: their sums agree to
-rounding.
+Arrays are cut into sections: a field between the groups of planes of :class:`heatsim.grid.PlaneGroups`, the sums of a
+ledger at the same planes. Labels may divide the values into parts, such as the cell types of a body. The pass gives
+STATISTICS for each part of each section; :func:`heatsim.kernels.reductions.statistics.combined` combines them.
+
+Sums are formed in float64, in an order that depends only on the length of the section and on its labels. So the same
+values give the same bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders:
+their sums agree to rounding.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from math import ceil, inf
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -15,177 +19,208 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import compiled
+from heatsim.kernels.cpu.oracle import share_rows
+from heatsim.kernels.reductions.statistics import NUMBERS, STATISTICS, Partials, Statistics, combined
 
 SOURCE = "fused.cu"
 THREADS = 256  # of a block
-FOLDERS = 512  # threads of the one block that combines the chunks
+WARP = 32  # threads of the block that combines the chunks of a section
 LOADS = 4  # loads of 16 bytes per round
 ROUNDS = 8
+LABELLED = 16  # values of a thread, where there are labels
 _CHUNK_BYTES = THREADS * 16 * LOADS * ROUNDS
-_CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
+_WINDOW = 64  # parts of a block; those beyond have blocks of their own
 
-# struct Statistics of fused.cu.
-STATISTICS = np.dtype(
-    [
-        *((name, np.float64) for name in ("total", "magnitude", "lowest", "highest", "change")),
-        ("not_finite", np.uint64),
-    ],
-    align=True,
-)
+_LIGHTER = 16  # times less work is a cell here than in a step: threads pay for more cells
 
-# struct Values of fused.cu.
-VALUES = np.dtype([("values", np.uint64), ("count", np.uint64)], align=True)
+# struct Section of fused.cu.
+SECTION = np.dtype([(name, np.uint64) for name in ("values", "before", "labels", "count")])
+# struct Part of fused.cu.
+PART = np.dtype([(name, np.float64) for name in ("per_kelvin", "first", "last", "base", "solidus", "melting")])
+_TYPES = {"uint8": "unsigned char", "uint16": "unsigned short"}
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """Statistics of an array of values.
+@dataclass(frozen=True, eq=False)
+class Thermometers:
+    """Tables that give temperatures from contents (heatsim/physics/enthalpy.py), on the device of the values.
 
     Attributes:
-        total: the sum; not finite if any value is not finite.
-        absolute_total: the sum of the magnitudes.
-        lowest, highest: the extremes, without NaN; inf and −inf if all values are NaN.
-        not_finite: the number of values that are NaN or infinite.
-        largest_change: the largest magnitude of the difference from a second array, without NaN; None if there is no
-            second array.
+        parts: the table of each part and its solidus and melting range in K, as numbers of PART.
+        temperatures: T − T_ref in K at the nodes of all tables, without the last one of each.
+        rises: their differences to the next node.
     """
 
-    total: float
-    absolute_total: float
-    lowest: float
-    highest: float
-    not_finite: int
-    largest_change: float | None = None
+    parts: Any
+    temperatures: Any
+    rises: Any
 
 
-def statistics(device: Device, values: Any, before: Any = None) -> Statistics:
-    """One pass over a contiguous float32 or float64 array on its device.
+@dataclass(frozen=True, eq=False)
+class Division:
+    """How labels divide values into parts.
 
-    Args:
-        device: the array's device.
-        values: the array.
-        before: a second array of the same shape and precision, for ``largest_change``.
+    Attributes:
+        parts: their number.
+        mask: the bits of a label that are the number of its part.
+        thermometers: for sums of temperatures and of liquid parts; None where they are not asked for.
+    """
+
+    parts: int = 1
+    mask: int = 0xFFFF
+    thermometers: Thermometers | None = None
+
+
+WHOLE = Division()
+
+
+@dataclass(frozen=True, eq=False)
+class Sections:
+    """An array in sections.
+
+    Attributes:
+        values: a contiguous float32 or float64 array on its device.
+        bounds: the index of the first value of each section, and the end of the last one; ascending.
+        labels: an unsigned array of the same length on the device; None if all values belong to part 0.
+        before: an array like ``values``, for the largest change of the first part; None where it is not asked for.
+    """
+
+    values: Any
+    bounds: NDArray[np.int64]
+    labels: Any = None
+    before: Any = None
+
+    @property
+    def count(self) -> int:
+        """Number of sections."""
+        return len(self.bounds) - 1
+
+
+def statistics(device: Device, arrays: Sequence[Sections], division: Division = WHOLE) -> list[list[Statistics]]:
+    """The statistics of each part of several arrays of one precision; on a GPU all are found together."""
+    return [combined(found) for found in partials(device, arrays, division)]
+
+
+def partials(device: Device, arrays: Sequence[Sections], division: Division = WHOLE) -> list[Partials]:
+    """STATISTICS of each section and part of several arrays of one precision, on the host, shape (sections, parts).
+
+    Labels are of one type. Either all arrays have ``before``, or none has.
     """
     if device.backend == "cpu":
-        return _on_cpu(values.reshape(-1), None if before is None else before.reshape(-1))
-    result = Pass.of(device.xp, values, before).queue()
-    return _read(device.to_host(result).view(STATISTICS)[0], before is not None)
+        return [_on_cpu(array, division) for array in arrays]
+    if not any(array.count for array in arrays):
+        return [np.zeros((0, division.parts), STATISTICS) for _ in arrays]
+    found = device.to_host(Pass.of(device.xp, arrays, division).queue()).view(STATISTICS).reshape(-1, division.parts)
+    return np.split(found, np.cumsum([array.count for array in arrays])[:-1])
 
 
-def statistics_of_each(device: Device, arrays: Sequence[Any]) -> list[Statistics]:
-    """Statistics of several arrays of one precision: on a GPU by two launches for all, to the same bits."""
-    if device.backend == "cpu":
-        return [_on_cpu(values.reshape(-1), None) for values in arrays]
-    if not arrays:
-        return []
-    xp, precision = device.xp, str(arrays[0].dtype)
-    table = np.zeros(len(arrays), VALUES)
-    table["values"] = [values.data.ptr for values in arrays]
-    table["count"] = [values.size for values in arrays]
-    most = max(1, chunks(int(table["count"].max()), precision))
-    defined = macros(precision, False, bool(np.all(table["values"] % 16 == 0)))
-    on_device = xp.asarray(table.view(np.uint8))
-    partial = xp.empty(len(arrays) * most * STATISTICS.itemsize, dtype=np.uint8)
-    results = xp.empty(len(arrays) * STATISTICS.itemsize, dtype=np.uint8)
-    look = compiled.function(SOURCE, "look_each", defined)
-    look((len(arrays) * most,), (THREADS,), (on_device, np.uint32(most), partial))
-    fold = compiled.function(SOURCE, "fold_each", defined)
-    fold((len(arrays),), (FOLDERS,), (on_device, np.uint32(most), partial, results))
-    return [_read(found, False) for found in device.to_host(results).view(STATISTICS)]
-
-
-def _read(found: Any, compared: bool) -> Statistics:
-    """Convert struct Statistics."""
-    return Statistics(
-        total=float(found["total"]),
-        absolute_total=float(found["magnitude"]),
-        lowest=float(found["lowest"]),
-        highest=float(found["highest"]),
-        not_finite=int(found["not_finite"]),
-        largest_change=float(found["change"]) if compared else None,
-    )
-
-
-def macros(precision: str, compared: bool, aligned: bool) -> dict[str, str | int]:
-    """The macros of fused.cu."""
+def macros(
+    precision: str, compared: bool, aligned: bool, division: Division = WHOLE, label: str | None = None
+) -> dict[str, str | int]:
+    """The macros of fused.cu; ``label``: the type of the labels, None if there are none."""
     return {
         "REAL": compiled.REAL[precision],
         "THREADS": THREADS,
-        "FOLDERS": FOLDERS,
         "ROUNDS": ROUNDS,
         "COMPARED": int(compared),
         "ALIGNED": int(aligned),
+        "LABEL": _TYPES[label] if label else "unsigned char",
+        "LABELLED": LABELLED if label else 0,
+        "WINDOW": _WINDOW,
+        "THERMOMETERS": int(division.thermometers is not None),
     }
 
 
-def chunks(count: int, precision: str) -> int:
-    """Blocks of the first launch for ``count`` values: one per chunk."""
-    return ceil(count / (_CHUNK_BYTES // np.dtype(precision).itemsize))
+def chunk_length(precision: str, labelled: bool = False) -> int:
+    """Values of a section that a block looks at."""
+    return THREADS * LABELLED if labelled else _CHUNK_BYTES // np.dtype(precision).itemsize
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pass:
-    """The two launches on device arrays.
+    """The launches on device arrays.
 
     Attributes:
-        look, fold: the kernels.
-        values, before: the arrays; ``before`` may be None.
-        partial, result: buffers for struct Statistics of every chunk and of the whole array, as bytes.
+        look, fold: the kernels; ``fold`` combines the chunks of a section, if there are several.
+        arrays, division: what is looked at.
+        table: struct Section of all sections, as bytes.
+        chunks: blocks of each section.
     """
 
     look: Any
     fold: Any
-    values: Any
-    before: Any
-    partial: Any
-    result: Any
+    arrays: Sequence[Sections]
+    division: Division
+    table: Any
+    chunks: int
+    xp: Any
 
     @classmethod
-    def of(cls, xp: Any, values: Any, before: Any = None) -> "Pass":
-        """Compile the kernels and allocate their buffers."""
-        precision = str(values.dtype)
-        aligned = all(array.data.ptr % 16 == 0 for array in (values, before) if array is not None)
-        defined = macros(precision, before is not None, aligned)
+    def of(cls, xp: Any, arrays: Sequence[Sections], division: Division = WHOLE) -> "Pass":
+        """Compile the kernels and upload the table of the sections."""
+        first = arrays[0]
+        precision = str(first.values.dtype)
+        label = next((str(array.labels.dtype) for array in arrays if array.labels is not None), None)
+        if division.thermometers is not None and label is None:
+            label = "uint8"
+        size = np.dtype(precision).itemsize
+        table = np.concatenate([_table(array, size) for array in arrays])
+        aligned = not (np.any(table["values"] % 16) or np.any(table["before"] % 16))
+        defined = macros(precision, first.before is not None, aligned, division, label)
+        longest = int(table["count"].max(initial=0))
         return cls(
             compiled.function(SOURCE, "look", defined),
             compiled.function(SOURCE, "fold", defined),
-            values,
-            before,
-            xp.empty(chunks(values.size, precision) * STATISTICS.itemsize, dtype=np.uint8),
-            xp.empty(STATISTICS.itemsize, dtype=np.uint8),
+            arrays,
+            division,
+            xp.asarray(table.view(np.uint8)),
+            max(1, ceil(longest / chunk_length(precision, label is not None))),
+            xp,
         )
 
     def queue(self) -> Any:
-        """Launch; return the device array that will hold the result."""
-        count = int(self.values.size)
-        blocks = self.partial.size // STATISTICS.itemsize
-        other = self.values if self.before is None else self.before
-        self.look((blocks,), (THREADS,), (self.values, other, np.uint64(count), self.partial))
-        self.fold((1,), (FOLDERS,), (self.partial, np.uint64(blocks), self.result))
-        return self.result
+        """Launch; return the device array that will hold STATISTICS of each section and part, as bytes."""
+        sections, parts = self.table.size // SECTION.itemsize, self.division.parts
+        tables = self.division.thermometers
+        thermometers = () if tables is None else (tables.parts, tables.temperatures, tables.rises)
+        numbers = (np.uint32(self.chunks), np.uint32(parts), np.uint32(self.division.mask))
+        windows = ceil(parts / _WINDOW)
+        partial = self.xp.empty(sections * self.chunks * parts * STATISTICS.itemsize, dtype=np.uint8)
+        self.look((sections * self.chunks, windows), (THREADS,), (self.table, *numbers, *thermometers, partial))
+        if self.chunks == 1:
+            return partial
+        result = self.xp.empty(sections * parts * STATISTICS.itemsize, dtype=np.uint8)
+        self.fold((sections, parts), (WARP,), (self.table, np.uint32(self.chunks), partial, result))
+        return result
 
 
-def _on_cpu(values: NDArray[Any], before: NDArray[Any] | None) -> Statistics:
-    """Statistics chunk by chunk, so that each value is read from memory once."""
-    totals, magnitudes = [], []
-    lowest, highest, change, not_finite = inf, -inf, 0.0, 0
-    room = np.empty(min(_CPU_CHUNK, values.size))
-    with np.errstate(invalid="ignore", over="ignore"):
-        for first in range(0, values.size, _CPU_CHUNK):
-            chunk = values[first : first + _CPU_CHUNK]
-            exact = room[: chunk.size]
-            exact[...] = chunk
-            totals.append(float(exact.sum()))
-            np.abs(exact, out=exact)
-            magnitudes.append(float(exact.sum()))
-            if not np.isfinite(magnitudes[-1]):
-                not_finite += chunk.size - int(np.count_nonzero(np.isfinite(chunk)))
-            # fmin and fmax ignore NaN.
-            low, high = float(np.fmin.reduce(chunk)), float(np.fmax.reduce(chunk))
-            lowest, highest = min(lowest, low), max(highest, high)
-            if before is not None:
-                np.subtract(chunk, before[first : first + _CPU_CHUNK], out=exact)
-                difference = float(np.fmax.reduce(np.abs(exact, out=exact)))
-                change = max(change, difference)
-        found = Statistics(float(np.sum(totals)), float(np.sum(magnitudes)), lowest, highest, not_finite)
-    return found if before is None else replace(found, largest_change=change)
+def _table(array: Sections, size: int) -> NDArray[Any]:
+    """The sections of an array for fused.cu; its values have ``size`` bytes."""
+    table, starts = np.zeros(array.count, SECTION), array.bounds[:-1].astype(np.uint64)
+    table["values"] = starts * np.uint64(size) + np.uint64(array.values.data.ptr)
+    table["count"] = np.diff(array.bounds)
+    if array.before is not None:
+        table["before"] = starts * np.uint64(size) + np.uint64(array.before.data.ptr)
+    if array.labels is not None:
+        table["labels"] = starts * np.uint64(array.labels.dtype.itemsize) + np.uint64(array.labels.data.ptr)
+    return table
+
+
+def _on_cpu(array: Sections, division: Division) -> Partials:
+    from heatsim.kernels.reductions import cpu_fused
+
+    values, parts, tables = array.values.reshape(-1), division.parts, division.thermometers
+    labels = np.empty(0, np.uint8) if array.labels is None else array.labels.reshape(-1)
+    mask = labels.dtype.type(division.mask & np.iinfo(labels.dtype).max)
+    found = np.empty((array.count, parts, NUMBERS))
+
+    def work(first: int, end: int) -> None:
+        room, seen = np.empty((parts, 4, cpu_fused.LANES)), np.empty(parts, np.uint8)
+        cpu_fused.look(values, labels, mask, array.bounds, room, seen, found, first, end)
+        if tables is not None:
+            of_part = tables.parts.reshape(-1, 6), tables.temperatures, tables.rises
+            cpu_fused.add_degrees(values, labels, mask, array.bounds, *of_part, found, first, end)
+        if array.before is not None:
+            cpu_fused.find_changes(values, array.before.reshape(-1), array.bounds, found, first, end)
+
+    share_rows(work, array.count, values.size // _LIGHTER)
+    return found.view(STATISTICS)[..., 0]

@@ -17,7 +17,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.solver.energy_ledger import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Ledger
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
@@ -26,6 +26,7 @@ from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import make_sweeps
+from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100

@@ -52,6 +52,8 @@ class FieldEnds:
         # Zeros: a combination reads all buffers, those with weight 0 too.
         self._first = FieldEnd(field.deviation.copy(), xp.zeros_like(field.deviation), shown, shown)
         self._last = FieldEnd(field.spare, xp.zeros_like(field.deviation), shown, shown)
+        self._at_end = field.of(self._last.T)
+        self._statistics_at_end = FieldStatistics(problem, self._at_end, cells)
         self._restore()
 
     @property
@@ -84,7 +86,9 @@ class FieldEnds:
         if not found.finite:
             return Measure(nan, nan, nan)
         if self._problem.materials.varies:  # the field holds enthalpies
-            extremes = FieldStatistics(self._problem, self._field.of(self._last.T), self._cells).extremes()
+            self._at_end.deviation = self._last.T  # stages may have exchanged buffers
+            self._at_end.changed()
+            extremes = self._statistics_at_end.extremes()
             return Measure(found.norm, extremes.lowest, extremes.highest)
         reference = self._field.reference
         return Measure(found.norm, found.lowest + reference, found.highest + reference)

@@ -1,0 +1,208 @@
+// 09 resident: one launch does many steps. Every thread keeps its cells, and blocks wait for their neighbours.
+//
+//        step n     compute | count | wait for the blocks that own neighbours |
+//        step n+1                                                             compute | count | ...
+//
+// A step of a small grid takes a few microseconds, most of them for the launch and for loads that wait for each other. Here a
+// block owns the same consecutive cells for all steps of the launch. What a cell needs besides temperatures is loaded once and
+// stays in registers. The conditions of the next step are copied to shared memory while the block waits. Temperatures of
+// neighbours come from L2. Expected: the time of two exchanges between multiprocessors through L2, about 2 us.
+//
+// Each block counts its steps. A block starts a step when all blocks that own its neighbours have counted the step
+// before. Then they have also read what this step overwrites, so two buffers are enough. There is no barrier of the whole grid.
+// All blocks must run at the same time: there is at most one for each multiprocessor, and the launch is cooperative.
+
+#include "vector.cuh"
+
+#define THREADS BLOCK_X
+#define OWNED (THREADS * VECTOR)  // cells of a block
+#define LAUNCH_BOUNDS __launch_bounds__(THREADS, 1)
+
+// What a block wrote before it stored a number with a release is seen by all blocks that load the number with an acquire.
+__device__ __forceinline__ unsigned int load_acquire(const unsigned int* number)
+{
+#if defined(__CUDA_ARCH__)
+    unsigned int value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(number) : "memory");
+    return value;
+#else
+    return cuda_host::load_acquire(number);
+#endif
+}
+
+__device__ __forceinline__ void store_release(unsigned int* number, unsigned int value)
+{
+#if defined(__CUDA_ARCH__)
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(number), "r"(value) : "memory");
+#else
+    cuda_host::store_release(number, value);
+#endif
+}
+
+// The blocks that own neighbours of a block's cells: first ... last. Numbers outside 0 ... blocks - 1 wrap.
+struct Neighbours {
+    int first, last;
+};
+
+__device__ __forceinline__ Neighbours neighbours_of(const Grid& grid, int begin, int cells, int blocks)
+{
+    const int plane = grid.nx * grid.ny, low = begin - plane, high = begin + OWNED - 1 + plane;
+    if (!(grid.periodic & 4)) return {max(low, 0) / OWNED, min(high, cells - 1) / OWNED};
+    if (high - low >= cells) return {0, blocks - 1};
+    return {low < 0 ? (low + cells) / OWNED - blocks : low / OWNED, high < cells ? high / OWNED : (high - cells) / OWNED + blocks};
+}
+
+// Waits until these blocks have done `steps` steps; for one warp.
+__device__ __forceinline__ void wait_for(const Neighbours& neighbours, const unsigned int* counts, unsigned int steps, int blocks)
+{
+    for (int n = neighbours.first + (int)threadIdx.x; n <= neighbours.last; n += WARP) {
+        const int block = n < 0 ? n + blocks : n < blocks ? n : n - blocks;
+        while ((int)(load_acquire(counts + block) - steps) < 0) {}  // counts may wrap
+    }
+}
+
+// What a thread keeps of its vector of cells.
+struct Kept {
+    int x, y, z;
+    int west, east, south, north, below, above;  // where the neighbours are, relative to the first cell
+#if FACES
+    int type;
+#if MATERIALS == 2
+    int beside[6];
+#else
+    Links links;
+#endif
+#else
+    bool at_face;
+#endif
+};
+
+__device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c, int cell)
+{
+    const int row = grid.nx, plane = row * grid.ny;
+    Kept own;
+    own.x = cell % row;
+    own.y = cell / row % grid.ny;
+    own.z = cell / plane;
+    own.west = neighbour_x(grid, own.x - 1) - own.x;
+    own.east = neighbour_x(grid, own.x + VECTOR) - own.x;
+    own.south = (neighbour_y(grid, own.y - 1) - own.y) * row;
+    own.north = (neighbour_y(grid, own.y + 1) - own.y) * row;
+    own.below = (neighbour_z(grid, own.z - 1) - own.z) * plane;
+    own.above = (neighbour_z(grid, own.z + 1) - own.z) * plane;
+#if FACES
+    const unsigned int byte = byte_of(c.cell_types, cell);
+    own.type = byte & ~INTERIOR;
+    const int to[6] = {own.west, own.east, own.south, own.north, own.below, own.above};
+    int beside[6];
+#pragma unroll
+    for (int n = 0; n < 6; ++n) beside[n] = byte & INTERIOR ? own.type : byte_of(c.cell_types, cell + to[n]) & ~INTERIOR;
+#if MATERIALS == 2
+#pragma unroll
+    for (int n = 0; n < 6; ++n) own.beside[n] = beside[n];
+#else
+    own.links = links_of(grid, c, cell, own.type, beside, byte & INTERIOR);
+#endif
+#else
+    own.at_face = own.x == 0 || own.x + VECTOR == row || own.y == 0 || own.y == grid.ny - 1 || own.z == 0 || own.z == grid.nz - 1;
+#endif
+    return own;
+}
+
+// The new values of a vector of cells. `T`: their values, `field`: where the first of them is in the field.
+__device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+                                         int cell, const Kept& own, const Cells& T, const Real* field)
+{
+    const Real west = field[own.west], east = field[own.east];
+    const Cells south = load(field + own.south), north = load(field + own.north);
+    const Cells below = load(field + own.below), above = load(field + own.above);
+#if FACES
+    const Real values[6] = {west, east, south.at[0], north.at[0], below.at[0], above.at[0]};
+#if MATERIALS == 2
+    return {update_among(grid, c, sweep, ledger, own.x, own.y, own.z, own.type, own.beside, T.at[0], values)};
+#else
+    return {update_linked(grid, c, sweep, ledger, own.x, own.y, own.z, cell, own.type, own.links, T.at[0], values)};
+#endif
+#else
+    const Coefficients& of_this = of_step(c, sweep);
+    return update(grid, of_this, sweep, ledger, own.x, own.y, own.z, own.at_face, T, west, east, south, north, below, above);
+#endif
+}
+
+// What changes from step to step, in shared memory: of this step and of the next.
+struct Steps {
+    Sweep* sweeps;  // two
+#if FACES
+    Real* numbers;  // of each: conditions, then heat of the types
+    int conditions, types;
+#endif
+};
+
+// Copies the data of a step; for `count` threads, of which this is number `thread`.
+__device__ __forceinline__ void copy_step(const Steps& to, int place, const Sweep* from, int thread, int count)
+{
+#if FACES
+    const Real* const conditions = reinterpret_cast<const Real*>(from->conditions);
+    Real* const copied = to.numbers + place * (to.conditions + to.types);
+    for (int i = thread; i < to.conditions; i += count) copied[i] = conditions[i];
+    for (int i = thread; i < to.types; i += count) copied[to.conditions + i] = from->heat[i];
+#endif
+    if (thread == 0) {
+        Sweep& sweep = to.sweeps[place];
+        sweep = *from;
+#if FACES
+        sweep.conditions = reinterpret_cast<const Condition*>(copied);
+        sweep.heat = copied + to.conditions;
+#endif
+    }
+}
+
+extern "C" __global__ void LAUNCH_BOUNDS
+advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
+{
+    __shared__ Sweep sweeps[2];
+    const int thread = threadIdx.x, blocks = gridDim.x, cells = grid.nx * grid.ny * grid.nz;
+    const int begin = blockIdx.x * OWNED, cell = begin + thread * VECTOR;
+    const bool inside = cell < cells;
+    const Neighbours neighbours = neighbours_of(grid, begin, cells, blocks);
+    unsigned int* const counts = reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments));
+    const unsigned int done = counts[blockIdx.x];
+
+    // 1. Keep what does not change.
+    Steps steps;
+    steps.sweeps = sweeps;
+    Coefficients kept = c;
+#if FACES
+    steps.conditions = c.cell_types.numbers;
+    steps.types = c.cell_types.count;
+    extern __shared__ __align__(16) unsigned char shared[];
+    HalfCell* const halves = reinterpret_cast<HalfCell*>(shared);
+    for (int i = thread; i < 3 * steps.types; i += THREADS) halves[i] = c.cell_types.halves[i];
+    kept.cell_types.halves = halves;
+    steps.numbers = reinterpret_cast<Real*>(halves + 3 * steps.types);
+#endif
+    copy_step(steps, 0, sweep, thread, THREADS);
+    const Kept own = kept_of(grid, c, inside ? cell : 0);
+    Cells value = load(T + (inside ? cell : 0));
+    __syncthreads();
+
+    for (int step = 0; step < grid.steps; ++step) {
+        // 2. Do a step.
+        const int now = step & 1;
+        if (inside) {
+            value = step_of(grid, kept, &sweeps[now], ledger, cell, own, value, T + cell);
+            store(T_new + cell, value);
+        }
+        Real* const next = T;
+        T = T_new;
+        T_new = next;
+        __syncthreads();
+
+        // 3. Count it. The first warp waits for the neighbours; the others copy the data of the next step.
+        if (thread == 0) store_release(counts + blockIdx.x, done + step + 1);
+        if (step + 1 == grid.steps) break;
+        if (thread < WARP) wait_for(neighbours, counts, done + step + 1, blocks);
+        else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
+        __syncthreads();
+    }
+}

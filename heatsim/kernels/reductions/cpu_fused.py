@@ -1,0 +1,159 @@
+"""The CPU kernel of :mod:`heatsim.kernels.reductions.fused`.
+
+Values of a part are added in LANES sums: the n-th value of a run of equal labels goes to sum n mod LANES. So loops are
+vectors on every processor, and the order does not depend on how wide these are.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from heatsim.kernels.reductions.statistics import (
+    CHANGE,
+    DEGREES,
+    HIGHEST,
+    LIQUID,
+    LOWEST,
+    MAGNITUDE,
+    NOT_FINITE,
+    NUMBERS,
+)
+from heatsim.numba_cache import kept
+
+LANES = 16
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+inlined: Any = njit(forceinline=True, **_OPTIONS)
+
+# Columns of ``tables``: struct Part of fused.cu.
+PER_KELVIN, FIRST, LAST, BASE, SOLIDUS, MELTING = range(6)
+
+
+@inlined
+def _add(value: Any, room: Any, part: Any, lane: Any) -> None:
+    """Add a value to a lane of its part."""
+    exact = np.float64(value)
+    room[part, 0, lane] += exact
+    room[part, 1, lane] += abs(exact)
+    lowest, highest = room[part, 2, lane], room[part, 3, lane]
+    room[part, 2, lane] = exact if exact < lowest else lowest  # of a number and NaN the number
+    room[part, 3, lane] = exact if exact > highest else highest
+
+
+@inlined
+def _fold(room: Any, seen: Any, part: Any, found: Any) -> None:
+    """Combine the lanes of a part, if it has values."""
+    for column in range(NUMBERS):
+        found[column] = 0.0
+    found[LOWEST], found[HIGHEST] = np.inf, -np.inf
+    if seen:
+        for column in range(2):
+            half = LANES // 2
+            while half:
+                for lane in range(half):
+                    room[part, column, lane] += room[part, column, lane + half]
+                half //= 2
+            found[column] = room[part, column, 0]
+        for lane in range(LANES):
+            found[LOWEST] = min(found[LOWEST], room[part, 2, lane])
+            found[HIGHEST] = max(found[HIGHEST], room[part, 3, lane])
+
+
+@kept(**_OPTIONS)
+def look(
+    values: Any, labels: Any, mask: Any, bounds: Any, room: Any, seen: Any, found: Any, first: int, end: int
+) -> None:
+    """Look at sections ``first`` … ``end`` − 1.
+
+    Args:
+        values: a 1-d array.
+        labels: numbers whose bits ``mask`` are the part of each value; empty if there is one part.
+        mask: see there; of the type of the labels.
+        bounds: the first value of each section, and the end of the last one.
+        room: float64, shape (parts, 4, LANES).
+        seen: room, one byte for each part.
+        found: gets STATISTICS as numbers, shape (sections, parts, NUMBERS).
+        first: the first section.
+        end: one after the last section.
+    """
+    one = np.uint64(1)
+    for section in range(first, end):
+        seen[:] = 0
+        start, stop = np.uint64(bounds[section]), np.uint64(bounds[section + 1])
+        while start < stop:
+            part, run_end = np.uint64(0), stop
+            if labels.size:
+                label = labels[start] & mask
+                part, run_end = np.uint64(label), start + one
+                while run_end < stop and labels[run_end] & mask == label:
+                    run_end += one
+            if not seen[part]:
+                seen[part] = 1
+                for lane in range(LANES):
+                    room[part, 0, lane] = room[part, 1, lane] = 0.0
+                    room[part, 2, lane], room[part, 3, lane] = np.inf, -np.inf
+            while start + LANES <= run_end:
+                for lane in range(np.uint64(LANES)):
+                    _add(values[start + lane], room, part, lane)
+                start += np.uint64(LANES)
+            for lane in range(run_end - start):
+                _add(values[start + lane], room, part, lane)
+            start = run_end
+        for number in range(found.shape[1]):
+            _fold(room, seen[number], number, found[section, number])
+            if not np.isfinite(found[section, number, MAGNITUDE]):
+                for i in range(np.uint64(bounds[section]), stop):
+                    if (labels.size == 0 or labels[i] & mask == number) and not np.isfinite(values[i]):
+                        found[section, number, NOT_FINITE] += 1.0
+
+
+@kept(**_OPTIONS)
+def add_degrees(
+    values: Any,
+    labels: Any,
+    mask: Any,
+    bounds: Any,
+    tables: Any,
+    temperatures: Any,
+    rises: Any,
+    found: Any,
+    first: int,
+    end: int,
+) -> None:
+    """Add temperatures and liquid parts of the contents in some sections; the arguments are those of :func:`look`.
+
+    Args:
+        values: see there.
+        labels: see there.
+        mask: see there.
+        bounds: see there.
+        tables: the thermometer of each part, shape (parts, 6).
+        temperatures: T − T_ref in K at the nodes of all thermometers.
+        rises: their differences to the next node.
+        found: see there.
+        first: see there.
+        end: see there.
+    """
+    for section in range(first, end):
+        for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):
+            part = np.uint64(labels[i] & mask) if labels.size else np.uint64(0)
+            steps = np.float64(values[i]) * tables[part, PER_KELVIN]
+            lowest = tables[part, FIRST]
+            node = min(max(np.floor(steps), lowest), tables[part, LAST]) if np.isfinite(steps) else lowest
+            entry = np.int64(tables[part, BASE] + node)
+            T = temperatures[entry] + rises[entry] * (steps - node)
+            found[section, part, DEGREES] += T
+            if tables[part, MELTING] > 0.0:
+                liquid = (T - tables[part, SOLIDUS]) / tables[part, MELTING]
+                found[section, part, LIQUID] += min(max(liquid, 0.0), 1.0)
+
+
+@kept(**_OPTIONS)
+def find_changes(values: Any, before: Any, bounds: Any, found: Any, first: int, end: int) -> None:
+    """Find the largest magnitude of the differences in some sections, without NaN; for their first part."""
+    for section in range(first, end):
+        largest = 0.0
+        for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):
+            change = np.float64(abs(values[i] - before[i]))
+            largest = change if change > largest else largest
+        found[section, 0, CHANGE] = largest

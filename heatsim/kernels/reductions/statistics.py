@@ -1,0 +1,98 @@
+"""Statistics of values: those of sections, and the statistics of all sections combined.
+
+A section is summed in a fixed order. The sums of all sections are added exactly, by :func:`math.fsum`. So the result
+does not depend on how the sections are spread over processes, as long as all of them are combined.
+"""
+
+from collections.abc import Sequence
+from math import fsum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+# struct Statistics of fused.cu: what is found in one part of one section.
+STATISTICS = np.dtype(
+    [
+        (name, np.float64)
+        for name in ("total", "magnitude", "lowest", "highest", "change", "not_finite", "degrees", "liquid")
+    ]
+)
+
+NUMBERS = 8  # in STATISTICS
+TOTAL, MAGNITUDE, LOWEST, HIGHEST, CHANGE, NOT_FINITE, DEGREES, LIQUID = range(NUMBERS)
+
+# STATISTICS of sections, shape (sections, parts).
+Partials = NDArray[Any]
+
+
+class Statistics(NamedTuple):
+    """Statistics of values.
+
+    Attributes:
+        total: the sum; not finite if any value is not finite.
+        absolute_total: the sum of the magnitudes.
+        lowest, highest: the extremes, without NaN; inf and −inf if there is no number.
+        not_finite: the number of values that are NaN or infinite.
+        largest_change: the largest magnitude of the difference from a second array, without NaN; 0 if there is no
+            second array.
+        degrees: the sum of T − T_ref in K, if it was asked for.
+        liquid: the sum of the liquid parts of the cells, if it was asked for.
+    """
+
+    total: float
+    absolute_total: float
+    lowest: float
+    highest: float
+    not_finite: int
+    largest_change: float = 0.0
+    degrees: float = 0.0
+    liquid: float = 0.0
+
+    @classmethod
+    def joined(cls, some: "Sequence[Statistics]") -> "Statistics":
+        """The statistics of the values of several."""
+        if len(some) == 1:
+            return some[0]
+        return cls(
+            total=exact_sum([each.total for each in some]),
+            absolute_total=exact_sum([each.absolute_total for each in some]),
+            lowest=min((each.lowest for each in some), default=np.inf),
+            highest=max((each.highest for each in some), default=-np.inf),
+            not_finite=sum(each.not_finite for each in some),
+            largest_change=max((each.largest_change for each in some), default=0.0),
+            degrees=exact_sum([each.degrees for each in some]),
+            liquid=exact_sum([each.liquid for each in some]),
+        )
+
+
+def combined(partials: Partials) -> list[Statistics]:
+    """The statistics of each part, from those of all sections, in any order.
+
+    Args:
+        partials: STATISTICS, shape (sections, parts); of several processes one after the other.
+    """
+    sections, parts = partials.shape
+    if not sections:
+        return [Statistics.joined([])] * parts
+    columns = np.ascontiguousarray(partials).view(np.float64).reshape(sections, parts, NUMBERS)
+    least, most = columns.min(axis=0), columns.max(axis=0)
+    lowest, highest, change = least[:, LOWEST].tolist(), most[:, HIGHEST].tolist(), most[:, CHANGE].tolist()
+    used = ((least != 0.0) | (most != 0.0)).any(axis=0).tolist()
+    total, magnitude, not_finite, degrees, liquid = (
+        list(map(exact_sum, columns[..., column].T.tolist())) if used[column] else [0.0] * parts
+        for column in (TOTAL, MAGNITUDE, NOT_FINITE, DEGREES, LIQUID)
+    )
+    return [
+        Statistics(total[n], magnitude[n], lowest[n], highest[n], int(not_finite[n]), change[n], degrees[n], liquid[n])
+        for n in range(parts)
+    ]
+
+
+def exact_sum(numbers: Sequence[float]) -> float:
+    """The sum, rounded once; not finite if a number is not."""
+    try:
+        return fsum(numbers)
+    except (OverflowError, ValueError):  # beyond float64, or infinities of both signs
+        with np.errstate(invalid="ignore", over="ignore"):
+            return float(np.sum(numbers))

@@ -25,6 +25,7 @@ from heatsim.temperature_units import KELVIN, TemperatureUnit
 _Floats = NDArray[np.float64]
 
 _MOST_CURVES = 60
+_MOST_DIFFERENT = 28  # curves that colours and dashes can tell apart
 _MOST_PROBES = 200  # rows of the table
 
 
@@ -223,4 +224,7 @@ def _over_time(
     shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
     left = len(curves) - len(shown)
     more = f" ({left} more in the table)" if left else ""
+    if styles is None and len(shown) <= _MOST_DIFFERENT:
+        # As in the pictures.
+        styles = {name: line_style(number) for number, name in enumerate(shown)}
     return Chart(title + more, f"Time ({unit.symbol})", label, shown, band, styles or {})

@@ -118,7 +118,7 @@ def test_probes_look_as_in_the_pictures_and_many_runs_by_their_order(tmp_path: P
     assert [curve["colour"] for curve in json.loads(numbers)["curves"]] == [line_style(n)["color"] for n in range(9)]
     assert f'stroke="{line_style(8)["color"]}" stroke-dasharray' in text
     x = np.array([0.0, 1.0])
-    many = charts.draw(Chart("runs", "Time (s)", "T (K)", {name: (x, x) for name in names}))
+    many = charts.draw(Chart("runs", "Time (s)", "T (K)", dict.fromkeys(names, (x, x))))
     assert 'stroke="hsl(240 75% 42%)"' in many
     assert "stroke-dasharray" not in many
 

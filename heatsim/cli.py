@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError, UnusedCliTokensError
@@ -16,6 +17,7 @@ from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError, at_command_line
+from heatsim.parallel import environment
 from heatsim.version import version
 
 app = App(
@@ -33,34 +35,64 @@ for command in (run, resume, plan, study, render, export, kernels, materials, sc
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong input, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if environment.size() > 1 and _runs(words):
+        with at_command_line():
+            return _main_of_rank(words)
     with usable_streams(), at_command_line():
-        return _main(words)
+        code, text = _main(words)
+        if text:
+            tell(text)
+        return code
 
 
-def _main(words: Sequence[str]) -> int:
+def _runs(words: Sequence[str]) -> bool:
+    """Whether a command line is that of a run, which several ranks may do together."""
+    return words[0] in ("run", "resume") or not (words[0].startswith("-") or words[0] in _commands())
+
+
+def _main_of_rank(words: Sequence[str]) -> int:
+    """Run the command line on one of several ranks. All have the same exit code; rank 0 prints."""
+    with usable_streams(silent=not environment.is_first()):
+        from heatsim.parallel import job
+
+        try:
+            team = job.join()
+        except HeatsimError as error:
+            print(f"heatsim: {error}", file=sys.stderr)
+            return error.exit_code
+        try:
+            code, text = _main(words)
+        except Exception:
+            code, text = 1, traceback.format_exc()
+        code, text = team.end(code, text)
+        if text:
+            tell(text)
+            sys.stderr.flush()
+        team.leave(code)
+        return code
+
+
+def _main(words: Sequence[str]) -> tuple[int, str]:
+    """Run the command. Returns its exit code and the message of an error."""
     try:
         with no_traceback():
             if words and not words[0].startswith("-") and words[0] not in _commands():
                 _check_is_file(words[0])
             code = int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)
             sys.stdout.flush()
-            return code
+            return code, ""
     except HeatsimError as error:
-        tell(f"heatsim: {error}")
-        return error.exit_code
+        return error.exit_code, f"heatsim: {error}"
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        tell(f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.')
-        return 2
+        return 2, f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.'
     except CycloptsError as error:
-        tell(f"heatsim: {error}\nTry `heatsim --help`.")
-        return 2
+        return 2, f"heatsim: {error}\nTry `heatsim --help`."
     except (KeyboardInterrupt, SystemExit) as error:
         # cyclopts turns Ctrl-C into SystemExit(130).
         if isinstance(error, SystemExit) and error.code != 130:
             raise
-        print("heatsim: interrupted", file=sys.stderr)
-        return 130
+        return 130, "heatsim: interrupted"
 
 
 def _commands() -> list[str]:

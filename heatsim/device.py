@@ -48,6 +48,14 @@ class Device:
             return free + self.xp.get_default_memory_pool().free_bytes()  # type: ignore[no-any-return]
         return host_memory()
 
+    def number(self) -> str:
+        """What tells the GPU from others in the machine; empty for the CPU."""
+        if self.backend == "cpu":
+            return ""
+        runtime = self.xp.cuda.runtime
+        found: str = runtime.deviceGetPCIBusId(runtime.getDevice())
+        return found
+
     def multiprocessors(self) -> int:
         """Number of multiprocessors of a GPU."""
         count: int = self.xp.cuda.Device().attributes["MultiProcessorCount"]
@@ -104,6 +112,26 @@ def choose(requested: str) -> Device:
         if requested == "auto":
             return _cpu()
         raise
+
+
+def choose_gpu(number: int) -> None:
+    """Take the GPU of this number, counted from 0 and modulo their count, as the one of this process, if there is any.
+
+    Works for the thread that calls it.
+    """
+    try:
+        device = choose("auto")
+    except DeviceError:
+        return
+    if device.backend == "cuda":
+        device.xp.cuda.Device(number % count_gpus()).use()
+        _cuda.cache_clear()  # its name may differ
+
+
+def count_gpus() -> int:
+    """The number of GPUs that this process may use; 0 without a working one."""
+    device = choose("auto")
+    return int(device.xp.cuda.runtime.getDeviceCount()) if device.backend == "cuda" else 0
 
 
 def host_memory() -> int:

@@ -9,6 +9,7 @@ HeatsimError
 ├── RunError               the run failed: exit code 1
 │   ├── NotFiniteError     NaN or infinity in the field
 │   ├── NotConvergedError  a steady state that was not found
+│   ├── RanksError         a process of a run over several of them failed
 │   └── StorageError       a file could not be written or read back
 └── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
 """
@@ -106,6 +107,9 @@ class ScenarioError(InputError):
             text = f"{path}: {len(self.mistakes)} mistakes{lines}" + (f"\n  … and {left} more" if left > 0 else "")
         super().__init__(text)
 
+    def __reduce__(self) -> tuple[type["ScenarioError"], tuple[Path, tuple[Mistake, ...]]]:
+        return type(self), (self.path, self.mistakes)
+
 
 class FolderError(InputError):
     """An output folder that cannot be used, resumed or read."""
@@ -129,6 +133,10 @@ class NotFiniteError(RunError):
 
 class NotConvergedError(RunError):
     """Iterations did not come to a steady state."""
+
+
+class RanksError(RunError):
+    """A process of a run over several processes died, hangs or cannot be reached."""
 
 
 class StorageError(RunError):

@@ -1,7 +1,7 @@
 """The uniform box grid: its shape and the positions of its cells."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
@@ -107,3 +107,21 @@ class Grid:
         # (2i + 1)/(2n) is rounded once, so the centres of a symmetric box stay symmetric.
         fractions = (2.0 * np.arange(n) + 1.0) / (2.0 * n)
         return np.asarray(self.origin[axis] + self.size[axis] * fractions, dtype=np.float64)
+
+    def planes(self, first: int, count: int) -> "Grid":
+        """A grid of ``count`` planes of this one, from plane ``first`` on, with its spacing to the bit."""
+        (nx, ny, _), (x, y, _), (*corner, z) = self.cells, self.size, self.origin
+        dz = self.spacing[2]
+        return _Planes((nx, ny, count), (x, y, count * dz), (corner[0], corner[1], z + first * dz), whole=self)
+
+
+@dataclass(frozen=True)
+class _Planes(Grid):
+    """Some planes of a grid."""
+
+    whole: Grid = field(kw_only=True)
+
+    @property
+    def spacing(self) -> tuple[float, float, float]:
+        """That of the whole grid, which size / cells gives up to rounding only."""
+        return self.whole.spacing

@@ -16,7 +16,7 @@ import heatsim
 from heatsim.run import time_loop
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, field_writer, folder, run_tables, writer
+from heatsim.storage import checkpoint, field_counter, folder, run_tables, writer
 from heatsim.storage.field_reader import FieldReader
 
 # 16 steps, rows at every 2nd, fields at every 4th; all types of faces, a periodic axis, all axes different.
@@ -149,7 +149,7 @@ def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
 def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write fields and checkpoints in the thread that steps, so that the order is always the same."""
     monkeypatch.setattr(writer, "ThreadPoolExecutor", _AtOnce)
-    monkeypatch.setattr(field_writer, "ThreadPoolExecutor", _AtOnce)
+    monkeypatch.setattr(field_counter, "ThreadPoolExecutor", _AtOnce)
 
 
 def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:

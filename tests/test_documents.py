@@ -31,10 +31,10 @@ EXAMPLES = SCENARIOS / "README.md"
 CODE, KERNEL, MEASUREMENTS = PACKAGE / "README.md", PACKAGE / "kernels/README.md", PACKAGE / "kernels/MEASUREMENTS.md"
 PHYSICS, RESULTS, STUDIES = PACKAGE / "physics/README.md", PACKAGE / "storage/README.md", PACKAGE / "study/README.md"
 VERIFICATION, REDUCTIONS = PACKAGE / "verification/README.md", PACKAGE / "kernels/reductions/README.md"
-PRIMERS = PACKAGE / "kernels/primers/README.md"
+PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/README.md"
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
-    PAGE,
+    *(PAGE, RANKS),
 )
 # The page on kernels has a row and a paragraph for each rung of the ladder.
 RUNGS = sum(spec.backend == "cuda" for spec in KERNELS)

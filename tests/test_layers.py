@@ -22,6 +22,7 @@ LAYERS = (
     "temperature_units",
     "device",
     "numba_cache",
+    "parallel",
     "storage",
     "scenario",
     "physics",
@@ -41,13 +42,14 @@ LAYERS = (
 )
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
-    "storage": {"errors", "grid", "temperature_units"},
+    "storage": {"errors", "grid", "temperature_units", "parallel"},
     "render": {"errors", "grid", "scenario", "storage", "temperature_units"},
+    "parallel": {"errors", "grid", "device"},
     "report": {"errors", "version", "grid", "storage", "temperature_units", "render"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),
-    *("pyarrow", "pandas", "xarray", "distributed", "dask"),
+    *("pyarrow", "pandas", "xarray", "distributed", "dask", "mpi4py"),
 )
 # Modules that a function imports when it needs them: compiled kernels, and an artist of Matplotlib.
 MAY_BE_HEAVY = {

@@ -1,15 +1,19 @@
 """The picture of a scenario before it runs: what is in it, and that nothing is run or written beside it."""
 
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
 import runs
+from matplotlib.figure import Figure
 from PIL import Image
 
 from heatsim.cli import main
 from heatsim.commands.geometry import geometry_of
 from heatsim.render import geometry, part_sections, solids
+from heatsim.render.labels import Labels
+from heatsim.render.parts import sign_of
 from heatsim.render.scales import material_colour
 from heatsim.scenario import load
 
@@ -82,13 +86,19 @@ def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
     (contact,) = described.contacts
     np.testing.assert_array_equal(contact.one, chip)
     np.testing.assert_array_equal(contact.other, ~chip)
-    patch, layer = described.rectangles
+    (patch,), (layer,) = described.patches, described.layers
     assert (patch.normal, patch.low, patch.high) == (0, (0.04, 0.0, 0.002), (0.04, 0.015, 0.008))
     assert patch.text == "patch heater on x_max: flux 10000 W/m²"
     assert (layer.normal, layer.low, layer.high) == (2, (0.0, 0.0, 0.006), (0.04, 0.03, 0.006))
-    assert layer.text == "layer 1: silicon, 35 µm"
+    assert (layer.material, layer.text) == ("silicon", "layer 1 (silicon, 35 µm, z = 6 mm)")
+    assert described.regions == ["chip (silicon)"]
+    np.testing.assert_array_equal(described.owners == 1, chip)
     (beam,) = described.beams
     np.testing.assert_array_equal(beam.points, [[0.005, 0.005, 0.01], [0.035, 0.005, 0.01]])
+    assert (beam.text, beam.normal) == ("beam laser: 3 W, radius 1 mm, 10 mm/s", 2)
+    np.testing.assert_allclose(np.linalg.norm(beam.spot - beam.points[0], axis=1), 1e-3)
+    np.testing.assert_allclose(beam.crossings(0, 0.02), [[0.02, 0.005, 0.01]])
+    assert beam.crossings(1, 0.01).shape == (0, 3)
     assert [probe.text for probe in described.probes] == ["centre", "across"]
     assert described.remarks == [
         "x_min, x_max, y_min, y_max, z_max: insulated.",
@@ -112,11 +122,41 @@ def test_sections_have_the_colours_of_materials_sources_and_contacts(tmp_path: P
         assert (found == wanted).all(axis=1).sum() > 200, colour
 
 
-def test_conditions_of_surfaces_are_named(tmp_path: Path) -> None:
+def test_surfaces_have_their_cells_and_conditions(tmp_path: Path) -> None:
     air = '[[regions]]\nname = "a"\nmaterial = "void"\nbox = { min = [0.01, 0.02, 0.006], max = [0.02, 0.03, 0.01] }\n'
     surface = '[[surfaces]]\nof = "chip"\ntype = "convection"\ncoefficient = 7.0\nambient = 300.0\nemissivity = 0.9\n'
     described = geometry_of(load(runs.write(tmp_path, PARTS + air + surface)))
-    assert "chip towards void: convection 7 W/(m² K) to 300 K, emissivity 0.9." in described.remarks
+    (shown,) = described.surfaces
+    assert shown.text == "surface of chip: convection 7 W/(m² K) to 300 K, emissivity 0.9"
+    assert (shown.one.sum(), shown.other.sum()) == (8, 8)
+
+
+def test_letters_of_regions_lie_inside_them_and_labels_apart() -> None:
+    figure = Figure(figsize=(4.0, 3.0), dpi=254)
+    axes = figure.add_axes((0.1, 0.1, 0.8, 0.8), xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    labels = Labels(axes)
+    for number in range(6):
+        labels.add_point((0.5, 0.5 + 1e-3 * number), str(number))
+    labels.add_area(np.array([[0.5, 0.5], [0.52, 0.5], [0.9, 0.9]]), "A")
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert [text.get_text() for text in axes.texts] == [*"012345", "A"]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert axes.texts[-1].get_position() == pytest.approx((0.9, 0.9))
+    inside = axes.get_window_extent()
+    assert all(box.x0 >= inside.x0 and box.x1 <= inside.x1 and box.y1 <= inside.y1 for box in boxes)
+
+
+def test_regions_are_lettered() -> None:
+    assert [sign_of(number) for number in (0, 25, 26, 27, 51, 52, 701, 702)] == [
+        "A",
+        "Z",
+        "AA",
+        "AB",
+        "AZ",
+        "BA",
+        "ZZ",
+        "AAA",
+    ]
 
 
 @pytest.mark.parametrize("cells", ["[8, 6, 1]", "[8, 1, 1]"])
@@ -138,3 +178,14 @@ def test_plan_draws_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert ".bmp is not a format of pictures; use .png, .pdf, .svg" in capsys.readouterr().err
     assert main(["plan", str(scenario), "--picture", str(tmp_path / "nowhere" / "parts.png")]) == 1
     assert "could not be written" in capsys.readouterr().err
+
+
+def test_a_material_around_all_others_is_translucent() -> None:
+    labels = np.zeros((4, 4, 4), dtype=np.uint8)
+    labels[1:3, 1:3, 1:3] = 1
+    assert solids.surrounding(labels, [0, 1]) == 0
+    labels[:, :, 3] = 2
+    labels[0] = 3
+    # No box holds all others.
+    assert solids.surrounding(labels, [1, 2, 3]) is None
+    assert solids.surrounding(labels, [1]) is None

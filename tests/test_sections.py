@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from numpy.typing import NDArray
 from run_folders import write_run
 
@@ -11,16 +14,20 @@ from heatsim.cli import main
 from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render.axes import fitting_ticks
-from heatsim.render.figure import LARGE, NORMAL, text_width, title_of
+from heatsim.render.choice import PictureChoice
+from heatsim.render.curves import draw_numbers
+from heatsim.render.field_pictures import bands_of
+from heatsim.render.fields import Fields
+from heatsim.render.figure import LARGE, NORMAL, new_figure, text_width, title_of
 from heatsim.render.layers import ShownLayer, layers_on
 from heatsim.render.levels import choose_levels
 from heatsim.render.outlines import material_entries
-from heatsim.render.scales import TemperatureScale
+from heatsim.render.scales import TemperatureScale, material_colour
 from heatsim.render.sections import find_equal, read_sections
 from heatsim.render.zoom import find_part, part_around, read_box
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
-from heatsim.storage.run_settings import LayerPlace
+from heatsim.storage.run_settings import LayerPlace, read_settings
 from heatsim.temperature_units import CELSIUS
 
 CUBE = Grid((20, 20, 20), (0.1, 0.1, 0.1))
@@ -211,8 +218,6 @@ def test_texts_of_ticks_do_not_overlap(low: float, high: float) -> None:
 
 
 def test_long_titles_fit_in_two_lines(tmp_path: Path) -> None:
-    from heatsim.render.figure import new_figure
-
     for name in ("Gehäuse", "Wärmebrücke " * 20, "W" * 200):
         with new_figure(tmp_path / "title.png", title_of(name, "t = 12.5 min"), 900, 400) as figure:
             (text,) = figure.texts
@@ -227,13 +232,54 @@ def test_a_run_of_layers_shows_them(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", CUBE, times=[0.0], probes=())
     text = '[[layers]]\nmaterial = "copper"\nthickness = 1e-5\nplane = { axis = "z", at = 0.05 }\n'
     (folder / "scenario.toml").write_text(f'title = "t"\n{text}')
-    from heatsim.render.choice import PictureChoice
-    from heatsim.render.fields import Fields
-    from heatsim.storage.run_settings import read_settings
-
     with FieldReader(folder / "fields.vtkhdf") as reader:
         fields = Fields(reader, read_settings(folder), PictureChoice())
         assert [entry.text for entry in fields.legend] == ["material", "copper (layers)"]
         sections = read_sections(reader, 0, {2: 0.05}, fields.layers)
         counts = [len(fields.layer_lines(axis, section)) for axis, section in enumerate(sections)]
     assert counts == [1, 1, 1]
+
+
+def test_sections_show_the_parts_and_not_the_void_between_them(tmp_path: Path) -> None:
+    # Two balls beside the middle, each of one temperature along y and z.
+    labels = np.full(CUBE.shape, 2, dtype=np.uint8)
+    labels[5:9, 5:9, 2:6] = 0
+    labels[12:16, 12:16, 14:18] = 1
+    field = np.broadcast_to(np.linspace(300.0, 400.0, 20), CUBE.shape)
+    with FieldReader(write(tmp_path / "fields.vtkhdf", CUBE, field, labels)) as reader:
+        for section in read_sections(reader, 0):
+            assert np.isfinite(section.values).any()
+
+
+def test_a_difference_from_a_negative_temperature_has_one_sign() -> None:
+    scale = TemperatureScale.spanning(263.15, 263.150001, np.float64, CELSIUS)
+    assert scale.label == "Temperature + 10 °C (nK)"
+    assert TemperatureScale.spanning(283.15, 283.150001, np.float64, CELSIUS).label == "Temperature − 10 °C (nK)"
+
+
+@pytest.mark.parametrize("count", [3, 20, 90])
+def test_the_legend_of_curves_stays_on_the_page(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    figures = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: figures.append(figure))
+    times = np.linspace(0.0, 1.0, 5)
+    curves = {f"thermocouple {number} on the outer wall": times for number in range(count)}
+    draw_numbers(tmp_path / "curves.png", "Curves", times, curves, "Probes")
+    (figure,) = figures
+    FigureCanvasAgg(figure).draw()
+    width, height = figure.get_size_inches() * figure.dpi
+    found = [text for text in figure.findobj(Text) if "thermocouple" in text.get_text()]
+    assert len(found) == min(count, 60)
+    for box in (text.get_window_extent() for text in found):
+        assert 0.0 <= box.x0 < box.x1 <= width
+        assert 0.0 <= box.y0 < box.y1 <= height
+
+
+def test_the_materials_of_a_line_are_bands_behind_its_profile(tmp_path: Path) -> None:
+    grid = Grid((10, 1, 1), (0.1, 1.0, 1.0), (0.5, 0.0, 0.0))
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 2, 0, 0], dtype=np.uint8).reshape(grid.shape)
+    folder = write_run(tmp_path / "run", grid, times=[0.0], probes=())
+    write(folder / "fields.vtkhdf", grid, np.full(grid.shape, 300.0), labels)
+    with FieldReader(folder / "fields.vtkhdf") as reader:
+        bands = bands_of(Fields(reader, read_settings(folder), PictureChoice()), 0, 1e-3)
+    assert [(round(start), round(end)) for start, end, _ in bands] == [(500, 530), (530, 570), (580, 600)]
+    assert [colour for *_, colour in bands] == [material_colour(number) for number in (0, 1, 0)]

@@ -23,7 +23,7 @@ from heatsim.storage.field_writer import FieldWriter
 def test_the_files_have_the_same_bytes_as_when_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     overrides = ["output.heat_flux=true", "output.checkpoint_wall=1e-9", "time.stop_below=0.01"]
     beside = runs.run(tmp_path, *overrides, output=tmp_path / "beside")
-    monkeypatch.setattr(Plan, "room_for_copy", False)
+    monkeypatch.setattr(Plan, "room_for_copy", lambda plan: False)
     waiting = runs.run(tmp_path, *overrides, output=tmp_path / "waiting")
     assert runs.results(beside) == runs.results(waiting)
     for name in (folder.FIELDS, folder.PROBES, folder.ENERGY):
@@ -125,7 +125,7 @@ def test_a_checkpoint_counts_no_field_that_is_not_on_the_disk_yet(
 
 def test_the_last_checkpoint_is_written_beside_the_last_field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, filled = runs.run(tmp_path), threading.Event()
-    append, fill = FieldWriter.append, checkpoint._fill
+    append, fill = FieldWriter.append, checkpoint.fill
 
     def append_late(writer: FieldWriter, *arguments: Any) -> None:
         if len(writer) == len(runs.FIELD_TIMES) - 1:
@@ -138,7 +138,7 @@ def test_the_last_checkpoint_is_written_beside_the_last_field(tmp_path: Path, mo
         return found
 
     monkeypatch.setattr(FieldWriter, "append", append_late)
-    monkeypatch.setattr(checkpoint, "_fill", fill_and_tell)
+    monkeypatch.setattr(checkpoint, "fill", fill_and_tell)
     beside = runs.run(tmp_path, output=tmp_path / "beside")
     assert runs.results(beside) == runs.results(whole)
 

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
-from heatsim.render.parts import Geometry, Path3D, Rectangle3D, ShownContact, ShownSource
+from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
 from heatsim.run.in_words import condition_in_words
 from heatsim.scenario import Face, Scenario, face_axes
+from heatsim.scenario.materials import VOID
 
 _Mask = NDArray[np.bool_]
 
@@ -28,11 +29,15 @@ def geometry_of(scenario: Scenario) -> Geometry:
         scenario.grid,
         [name for name, _ in scenario.palette],
         labels,
+        [f"{region.name} ({', '.join(region.materials)})" for region in scenario.regions],
+        np.zeros(shape, dtype=np.uint8) if parts is None else parts.owner,
         list(_sources(scenario, parts)),
         list(_contacts(scenario, labels, parts)),
-        [*_patches(scenario), *_layers(scenario)],
+        list(_surfaces(scenario, labels, parts)),
+        list(_patches(scenario)),
+        list(_layers(scenario)),
         list(_beams(scenario)),
-        [Path3D(probe.name, np.array(probe.points)) for probe in scenario.probes if probe.points],
+        [ShownProbe(probe.name, np.array(probe.points)) for probe in scenario.probes if probe.points],
         list(_remarks(scenario)),
     )
 
@@ -48,11 +53,18 @@ def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
         )
 
 
-def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownContact]:
+def _contacts(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownBorder]:
     for contact in scenario.contacts:
         one, other = (_cells_of(name, scenario, labels, parts) for name in contact.between)
         text = f"contact {' – '.join(contact.between)}: {contact.resistance:g} m² K/W"
-        yield ShownContact(text, one, other)
+        yield ShownBorder(text, one, other)
+
+
+def _surfaces(scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> Iterator[ShownBorder]:
+    names, unit = [name for name, _ in scenario.palette], scenario.output.temperature_unit
+    for surface in scenario.surfaces if VOID in names else ():
+        text = f"surface of {surface.of}: {condition_in_words(surface.condition, unit, scenario.time.end)}"
+        yield ShownBorder(text, _cells_of(surface.of, scenario, labels, parts), labels == names.index(VOID))
 
 
 def _cells_of(name: str, scenario: Scenario, labels: NDArray[np.uint8], parts: Parts | None) -> _Mask:
@@ -81,8 +93,10 @@ def _layers(scenario: Scenario) -> Iterator[Rectangle3D]:
         low[layer.plane.across] = high[layer.plane.across] = layer.plane.at
         for axis, start, end in zip(layer.plane.along, *layer.plane.corners(scenario.grid), strict=True):
             low[axis], high[axis] = start, end
-        text = f"{layer.name}: {layer.material}, {1e6 * layer.thickness:g} µm"
-        yield Rectangle3D(text, layer.plane.across, (low[0], low[1], low[2]), (high[0], high[1], high[2]))
+        plane = f"{layer.plane.axis} = {1e3 * layer.plane.at:g} mm"
+        text = f"{layer.name} ({layer.material}, {1e6 * layer.thickness:g} µm, {plane})"
+        corners = (low[0], low[1], low[2]), (high[0], high[1], high[2])
+        yield Rectangle3D(text, layer.plane.across, *corners, layer.material)
 
 
 def _place(scenario: Scenario, face: str) -> float:
@@ -91,20 +105,16 @@ def _place(scenario: Scenario, face: str) -> float:
     return scenario.grid.origin[axis] + upper * scenario.grid.size[axis]
 
 
-def _beams(scenario: Scenario) -> Iterator[Path3D]:
+def _beams(scenario: Scenario) -> Iterator[ShownBeam]:
     for source in scenario.sources:
         beam = source.beam
         if beam is None:
             continue
         points = np.full((len(beam.path), 3), _place(scenario, beam.face))
         points[:, list(face_axes(beam.face))] = beam.path
-        if len(points) == 1:
-            # A spot that does not move, as a cross.
-            u, v = face_axes(beam.face)
-            points = np.repeat(points, 5, axis=0)
-            points[[0, 1], u] += (-beam.radius, beam.radius)
-            points[[3, 4], v] += (-beam.radius, beam.radius)
-        yield Path3D(f"beam {source.name}: {beam.power:g} W, radius {1e3 * beam.radius:g} mm", points)
+        motion = "does not move" if beam.speed is None or len(points) == 1 else f"{1e3 * beam.speed:g} mm/s"
+        text = f"beam {source.name}: {beam.power:g} W, radius {1e3 * beam.radius:g} mm, {motion}"
+        yield ShownBeam(text, points, FACES.index(beam.face) // 2, beam.radius)
 
 
 def _remarks(scenario: Scenario) -> Iterator[str]:
@@ -114,7 +124,6 @@ def _remarks(scenario: Scenario) -> Iterator[str]:
     found: list[tuple[str, Face]] = [(face, scenario.boundaries.face(face)) for face in FACES]
     if scenario.uses_void:
         found.append(("void", scenario.boundaries.void))
-    found += [(f"{surface.of} towards void", surface.condition) for surface in scenario.surfaces]
     for name, condition in found:
         conditions.setdefault(condition_in_words(condition, unit, end), []).append(name)
     for text, faces in conditions.items():

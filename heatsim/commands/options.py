@@ -14,6 +14,10 @@ Overrides = Annotated[
 Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Replace the scenario's solver.device.")]
 Kernel = Annotated[str | None, Parameter(help="Replace solver.kernel; `heatsim kernels` lists all kernels.")]
 Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
+Ranks = Annotated[
+    str | None,
+    Parameter(help="Divide the grid among N processes with MPI; `all`: one for each GPU.", show_default=False),
+]
 Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]
 Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details of the numerics.", negative="")]

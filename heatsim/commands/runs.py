@@ -14,12 +14,14 @@ from heatsim.commands.options import (
     Overrides,
     Precision,
     Quiet,
+    Ranks,
     Scenario,
     Verbose,
     all_overrides,
 )
 from heatsim.commands.terminal import show_lines, show_table, warn
-from heatsim.errors import HeatsimError
+from heatsim.errors import HeatsimError, InputError, RanksError
+from heatsim.parallel import environment
 
 if TYPE_CHECKING:
     from heatsim.run.simulation import Simulation
@@ -43,26 +45,48 @@ def run(
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
+    ranks: Ranks = None,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
+    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.scenario import load
 
-    read = load(scenario, all_overrides(overrides, device, kernel, precision))
+    changes = all_overrides(overrides, device, kernel, precision)
+    read = load(scenario, changes)
     target = output or Path("outputs") / scenario.stem
+    count = ranks_to_start(ranks, read)
+    if count > 1:
+        arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
+        flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
+        return start_ranks(count, [*arguments, *flags], target)
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, read, target)
+        from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
-        return _run(Simulation.from_model(read, target, overwrite=overwrite), draw, quiet, verbose)
+        simulation = Simulation.from_model(read, target, overwrite=overwrite, team=job.join())
+        return _run(simulation, draw, quiet, verbose)
 
 
-def resume(folder: Folder, /, *, quiet: Quiet = False, verbose: Verbose = False) -> int:
+def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
+    from heatsim.commands.ranks import ranks_to_start, start_ranks
+    from heatsim.parallel import job
     from heatsim.run.simulation import Simulation
 
-    simulation = Simulation.resume(folder)
+    if ranks is not None:
+        from heatsim.scenario import load
+        from heatsim.storage.folder import SCENARIO, require_run
+
+        count = ranks_to_start(ranks, load(require_run(folder) / SCENARIO))
+        if count > 1:
+            flags = {"--quiet": quiet, "--verbose": verbose}
+            return start_ranks(
+                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder
+            )
+    simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:
             print(f"{folder}: the run is complete; nothing to resume")
@@ -84,6 +108,9 @@ def plan(
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
+    ranks: Annotated[
+        int | None, Parameter(help="Also show memory, messages and efficiency of N ranks.", show_default=False)
+    ] = None,
 ) -> int:
     """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
 
@@ -94,8 +121,10 @@ def plan(
     target = output or Path("outputs") / scenario.stem
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
+        if ranks is not None:
+            raise InputError(f"{scenario}: has a table [study]; --ranks plans single runs, leave it out")
         return _plan_study(scenario, changes, target, picture)
-    return _plan_run(scenario, changes, target, picture)
+    return _plan_run(scenario, changes, target, picture, ranks)
 
 
 def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
@@ -111,10 +140,11 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     return 0
 
 
-def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
+def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
+    from heatsim.run.plan_ranks import describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
@@ -122,19 +152,27 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     read = load(scenario, changes)
     for hint in read.hints:
         warn(hint)
-    check_room(read)
+    if ranks is not None and ranks < 1:
+        raise InputError(f"--ranks = {ranks}: a number of ranks from 1 on is expected")
+    several = ranks is not None and ranks > 1
+    if not several:
+        check_room(read)
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    show_lines(describe(planned, None if read.steady else measure_steps(planned.problem)))
-    planned.check_capacity(target)
+    seconds = {} if read.steady else measure_steps(planned.problem)
+    show_lines(describe(planned, seconds or None))
+    if ranks is not None and several:
+        of_ranks = plan_of_ranks(planned.problem, ranks)
+        show_lines(describe_ranks(of_ranks, seconds.get(planned.problem.scenario.time.method)))
+    else:
+        planned.check_capacity(target)
     return 0
 
 
 def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
     """Draw what a scenario describes. Where OpenGL does not work, draw its sections and warn."""
     from heatsim.commands.geometry import geometry_of
-    from heatsim.errors import InputError
     from heatsim.render import geometry
     from heatsim.render.opengl import finish_trial, start_trial
 
@@ -157,7 +195,7 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
     """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
-    if not scenario.output.figures:
+    if not scenario.output.figures or not environment.is_first():
         return lambda: None
     if scenario.grid.cell_count > _PREPARED:
         from heatsim.render import render
@@ -175,7 +213,10 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
     for warning in simulation.warnings:
         warn(warning)
     shown = len(simulation.warnings)
-    simulation.run(progress=not quiet)
+    simulation.run(progress=not quiet and environment.is_first())
+    _end_together(simulation)
+    if not environment.is_first():
+        return 0
     for warning in simulation.warnings[shown:]:
         warn(warning)
     if simulation.plan.problem.scenario.output.figures:
@@ -183,6 +224,15 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
     if not quiet:
         show_table(summarise(simulation.folder, verbose))
     return 0
+
+
+def _end_together(simulation: "Simulation") -> None:
+    """Wait until all ranks have done their part of a run. Then rank 0 goes on alone."""
+    team = simulation.state.team
+    code, text = team.end(0, "")
+    if code:
+        raise RanksError(text)
+    team.leave(0)
 
 
 def _show(folder: Path, draw: Callable[[], object]) -> None:

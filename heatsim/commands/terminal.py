@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 
 from heatsim.errors import InputError, RunError
@@ -20,8 +20,10 @@ _WITHIN_AMOUNTS = re.compile(r"(?<=\d) (?=[^\W\d])|(?<=[m²g]) (?=K\b)| (?=×)|(
 
 
 @contextmanager
-def usable_streams() -> Iterator[None]:
+def usable_streams(silent: bool = False) -> Iterator[None]:
     """Provide a usable stdout and stderr inside the context, also if the program was started without them.
+
+    If ``silent``, what is printed goes nowhere.
 
     Text that cannot be written to stderr is dropped. An error on stdout names stdout. Characters that a terminal does
     not have, such as ×, become question marks.
@@ -30,9 +32,15 @@ def usable_streams() -> Iterator[None]:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    stdout: Any = _NamedStdout(sys.stdout)
-    stderr: Any = _LenientStderr(sys.stderr)
-    with redirect_stdout(stdout), redirect_stderr(stderr):
+    with ExitStack() as stack:
+        if silent:
+            nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            stdout: Any = nowhere
+            stderr: Any = nowhere
+        else:
+            stdout, stderr = _NamedStdout(sys.stdout), _LenientStderr(sys.stderr)
+        stack.enter_context(redirect_stdout(stdout))
+        stack.enter_context(redirect_stderr(stderr))
         yield
 
 

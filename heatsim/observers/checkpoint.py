@@ -11,11 +11,13 @@ from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.solver.field_copy import Download, FieldCopy, slabs
 from heatsim.storage import checkpoint, folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 
 
 class Checkpoints(Observer):
     """Writes checkpoint.h5, in which every other observer says how far its files have come.
+
+    If several ranks do a run, each writes its planes; rank 0 writes the rest, and its clock counts.
 
     Args:
         observers: the others.
@@ -37,10 +39,12 @@ class Checkpoints(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """The clock starts."""
         self._written_at = time.monotonic()
+        self._team = state.team.branch()
 
     def poll(self, state: RunState) -> None:
         """Write one if the last is older than checkpoint_wall."""
-        if time.monotonic() - self._written_at >= state.problem.scenario.output.checkpoint_wall:
+        waited = time.monotonic() - self._written_at
+        if state.team.broadcast(waited >= state.problem.scenario.output.checkpoint_wall):
             self.write(state)
 
     def finish(self, state: RunState) -> None:
@@ -80,22 +84,23 @@ class Checkpoints(Observer):
             values["compared_step"], compared = state.compared
 
         def write(field_copy: FieldCopy, wait_for_the_rest: Callable[[], None]) -> None:
-            large = {"deviation": Pieces(field_copy.shape, field_copy.precision, field_copy.deviations)}
+            shape, dtype, first = state.field.grid.shape, field_copy.precision, field_copy.slab.first
+            large = {"deviation": Pieces(shape, dtype, field_copy.deviations, first)}
             if compared is not None:
-                large["compared"] = Pieces(field_copy.shape, field_copy.precision, lambda: slabs(download, compared))
+                large["compared"] = Pieces(shape, dtype, lambda: slabs(download, compared), first)
 
             def before() -> None:
                 wait_for_the_rest()
                 self._flush(state.folder)
 
-            checkpoint.write(state.folder, saved, large, before, files)
+            checkpoint.write(state.folder, saved, large, before, files, self._team)
 
         state.write_beside(point.field, write)
         self._written_at = time.monotonic()
         return values
 
     def records(self) -> dict[str, NDArray[Any]]:
-        """What the checkpoint says about the files, once all that was handed to the writer is done."""
+        """What the checkpoint says about the files, once all that was handed to the writer is done; of rank 0."""
         return {name: pieces.whole() for name, pieces in self._records().items()}
 
     def _records(self) -> dict[str, Pieces]:
@@ -104,4 +109,5 @@ class Checkpoints(Observer):
     def _flush(self, at: Path) -> None:
         for observer in self._observers:
             observer.flush()
-        folder.require_files(at, self._files)
+        if self._team.first:
+            folder.require_files(at, self._files)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 
 Value = int | float | str | bool
 # The data of a checkpoint: values, and arrays that describe the files of the run.

@@ -25,33 +25,36 @@ class RegionCells:
     """The conducting cells of a region on the field's device; of the whole body without a region.
 
     Attributes:
-        count: their number.
+        count: their number in the whole grid.
+        box: the planes of the box around the whole region, counted from this rank's first own plane.
+        block: the box as far as it lies in own planes; all of it in a run on one rank.
     """
 
     def __init__(self, region: str | None, state: RunState) -> None:
-        problem = state.problem
-        mask = _mask(region, state)
+        slab, mask = state.field.slab, _mask(region, state)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
-        self.block = tuple(slice(int(span[0]), int(span[-1]) + 1) for span in spans)
+        z, y, x = (slice(int(span[0]), int(span[-1]) + 1) for span in spans)
         self.count = int(np.count_nonzero(mask))
-        self._mask: Any = state.field.device.xp.asarray(mask[self.block])
-        self._cells: Any = None if problem.materials.uniform else state.arrays.body.cells
-        self._planes = max(1, _CELLS_AT_ONCE // self._mask[0].size)
+        self.box = slice(z.start - slab.first, z.stop - slab.first)
+        low, high = (min(max(end, 0), slab.count) for end in (self.box.start, self.box.stop))
+        self.block = slice(low, high), y, x
+        self._mask: Any = state.field.device.xp.asarray(mask[slab.first : slab.last][self.block])
+        self._cells: Any = None if state.problem.materials.uniform else state.arrays.body.cells[slab.own]
+        self._planes = max(1, _CELLS_AT_ONCE // ((y.stop - y.start) * (x.stop - x.start)))
 
     def slabs(self) -> Iterator[tuple[Any, Any]]:
-        """The box around the region a few planes at a time: the index of the slab in the field, and the mask there."""
+        """The own planes of the box a few at a time: the index of the slab in the field, and the mask there."""
         z, y, x = self.block
         for first in range(z.start, z.stop, self._planes):
             planes = slice(first, min(first + self._planes, z.stop))
             yield (planes, y, x), self.mask_of(planes)
 
     def with_neighbours(self, planes: slice) -> slice:
-        """Some planes of the box, with the plane below and the plane above where the box has them."""
-        z = self.block[0]
-        return slice(max(planes.start - 1, z.start), min(planes.stop + 1, z.stop))
+        """Some planes of the box, with the plane below and the plane above where the box has them, own ones or not."""
+        return slice(max(planes.start - 1, self.box.start), min(planes.stop + 1, self.box.stop))
 
     def mask_of(self, planes: slice) -> Any:
-        """The mask of some planes of the box."""
+        """The mask of some own planes of the box."""
         start = self.block[0].start
         return self._mask[planes.start - start : planes.stop - start]
 
@@ -79,29 +82,55 @@ class Extent:
     def of(self, field: Field) -> float:
         """The length in m; 0 if no centre of a cell is hotter."""
         grid, along = field.grid, 2 - self._axis
-        low, high = np.inf, -np.inf
-        for (own, y, x), _ in self._cells.slabs():
-            planes = self._cells.with_neighbours(own)
-            ends = self._ends(field, (planes, y, x), own, along)
+        low, high, beside = np.inf, -np.inf, self._beside(field)
+        for place, _ in self._cells.slabs():
+            ends = self._ends(field, place, beside, along)
             low, high = min(low, ends[0]), max(high, ends[1])
+        low, high = field.team.lowest(low), field.team.highest(high)
         return max(high - low, 0.0) * grid.spacing[self._axis] if high > low else 0.0
 
-    def _ends(self, field: Field, place: Any, own: slice, along: int) -> tuple[float, float]:
-        """The lowest and highest coordinate, in cells, of what is hot in the planes ``own``.
+    def _beside(self, field: Field) -> tuple[Any, Any]:
+        """The excess temperatures in the planes below and above the own planes, within the box; None without a cut."""
+        if field.slab.alone:
+            return None, None
+        (z, y, x), xp, edges = self._cells.block, field.device.xp, []
+        for plane in (0, field.slab.count - 1):
+            own = slice(plane, plane + 1)
+            if z.start <= plane < z.stop:
+                edges.append(field.device.to_host(self._excess(field, (own, y, x))))
+            else:
+                edges.append(np.full((1, y.stop - y.start, x.stop - x.start), np.nan))
+        below, above = field.halo.swap(*edges)
+        return None if below is None else xp.asarray(below), None if above is None else xp.asarray(above)
 
-        They are inf and −inf if nothing is hot. ``place`` has the planes beside ``own`` too.
+    def _excess(self, field: Field, place: Any) -> Any:
+        """T − limit in K at an index of the field, in own planes of the box; NaN outside the region."""
+        T = field.degrees(field.own[place], place)
+        return field.device.xp.where(
+            self._cells.mask_of(place[0]), T - self._cells.of_type(self._limits, place), np.nan
+        )
+
+    def _ends(self, field: Field, own: Any, beside: tuple[Any, Any], along: int) -> tuple[float, float]:
+        """The lowest and highest coordinate, in cells, of what is hot in the own planes of an index of the field.
+
+        They are inf and −inf if nothing is hot. ``beside``: from :meth:`_beside`.
         """
-        xp, mask = field.device.xp, self._cells.mask_of(place[0])
-        T = field.degrees(field.deviation[place], place)
-        excess = xp.where(mask, T - self._cells.of_type(self._limits, place), np.nan)
+        xp, count, (planes, y, x) = field.device.xp, field.slab.count, own
+        around = self._cells.with_neighbours(planes)
+        inner = slice(max(around.start, 0), min(around.stop, count))
+        excess = self._excess(field, (inner, y, x))
+        if inner != around:
+            outer = ([beside[0]] if around.start < 0 else [], [beside[1]] if around.stop > count else [])
+            excess = xp.concatenate([*outer[0], excess, *outer[1]])
         hot = excess >= 0.0
-        hot[: own.start - place[0].start] = False
-        hot[own.stop - place[0].start :] = False
+        hot[: planes.start - around.start] = False
+        hot[planes.stop - around.start :] = False
         excess, hot = xp.moveaxis(excess, along, 0), xp.moveaxis(hot, along, 0)
         if not bool(hot.any()):
             return np.inf, -np.inf
+        start = around.start + field.slab.first if along == 0 else own[along].start
         n = len(excess)
-        centres = xp.arange(n).reshape(-1, 1, 1) + (place[along].start + 0.5)
+        centres = xp.arange(n).reshape(-1, 1, 1) + (start + 0.5)
         beyond = {}
         for side in (-1, 1):
             # How far the hot part of each hot cell reaches beyond its centre, in cells.

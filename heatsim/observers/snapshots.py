@@ -1,6 +1,6 @@
 """Writes the whole field to fields.vtkhdf."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
@@ -13,7 +13,7 @@ from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.field_writer import FieldWriter
 
 _CELLS_AT_ONCE = 2**20
@@ -41,32 +41,34 @@ class Snapshots(Observer):
     def check(self, state: RunState, saved: Values) -> None:
         """Compare the checksums of the fields of the checkpoint with the file."""
         path, field = state.folder / folder.FIELDS, state.field
-        FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved))
+        FieldWriter.check(path, field.grid, field.precision, int(saved["snapshots"]), _record(saved), state.team)
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the file with space for all fields of the run, or remove the fields after the checkpoint."""
         self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
-        materials = state.problem.materials
+        materials, team, slab = state.problem.materials, state.team.branch(), field.slab
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
             names = () if materials.uniform else materials.material_names
-            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names)
+            self._writer = FieldWriter.create(path, field.grid, field.precision, expected, vectors, names, team, slab)
         else:
+            known = (self._count, expected, _record(saved))
             self._writer = FieldWriter.reopen(
-                path, field.grid, field.precision, self._count, expected, _record(saved), checked=True
+                path, field.grid, field.precision, *known, checked=True, team=team, slab=slab
             )
         self._open.callback(lambda: self._writer.close(give_back=self._finished))
         if saved is None and not materials.uniform:
-            self._writer.write_materials(materials.materials())
+            self._writer.write_materials(materials.materials(slab.first, slab.last))
 
     def handle(self, state: RunState) -> None:
         """Queue the field for writing; the run continues."""
         problem, step, time = state.problem, state.step, state.time
         vectors = problem.scenario.output.heat_flux
+        beside = state.field.beside() if vectors else {}
 
         def append(field_copy: FieldCopy) -> None:
-            flux = _heat_flux(problem, step, field_copy) if vectors else ()
+            flux = heat_flux_in_own_planes(problem, step, field_copy, beside) if vectors else ()
             self._writer.append(time, field_copy.temperatures(), flux)
 
         state.write(append)
@@ -106,9 +108,24 @@ def _record(saved: Values) -> dict[str, Any]:
     return {name.removeprefix(_PREFIX): array for name, array in saved.items() if name.startswith(_PREFIX)}
 
 
-def _heat_flux(problem: HeatProblem, step: int, field_copy: FieldCopy) -> Iterator[NDArray[np.float64]]:
-    """Heat-flux vectors in W/m², a few planes at a time, from the bottom up."""
-    nz, ny, nx = problem.grid.shape
-    planes = max(1, _CELLS_AT_ONCE // (nx * ny))
-    for first in range(0, nz, planes):
-        yield heat_flux(problem, step, first, field_copy.planes, min(planes, nz - first))
+def heat_flux_in_own_planes(
+    problem: HeatProblem, step: int, field_copy: FieldCopy, beside: Mapping[int, NDArray[np.float64]]
+) -> Iterator[NDArray[np.float64]]:
+    """Heat-flux vectors in W/m² in own planes, a few at a time, from the bottom up.
+
+    Args:
+        problem: of the whole grid.
+        step: number of steps done.
+        field_copy: the temperatures.
+        beside: those of the planes next to the own ones, from :meth:`Field.beside`.
+    """
+
+    def planes(first: int, last: int) -> NDArray[np.float64]:
+        if first in beside and not field_copy.slab.first <= first < field_copy.slab.last:
+            return beside[first]
+        return field_copy.planes(first, last)
+
+    _, ny, nx = problem.grid.shape
+    count, slab = max(1, _CELLS_AT_ONCE // (nx * ny)), field_copy.slab
+    for first in range(slab.first, slab.last, count):
+        yield heat_flux(problem, step, first, planes, min(count, slab.last - first))

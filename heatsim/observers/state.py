@@ -12,6 +12,7 @@ import numpy as np
 
 from heatsim.errors import NotFiniteError
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.parallel.team import Team
 from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
@@ -49,12 +50,13 @@ class RunState:
 
     Attributes:
         problem: the numbers of the scenario.
+        part: the problem of the planes that this rank steps; ``problem`` in a run on one rank.
         field: the temperatures after ``step`` steps; device work up to there is done.
         ledger: the heat through the faces up to there.
         folder: where the run writes.
         step: number of steps done.
         statistics: heat, extremes and means of the field.
-        arrays: the body's arrays on the field's device.
+        arrays: the arrays of ``part`` on the field's device.
         initial_heat: Σ ρ·cp·V·(T − T_ref) in J at step 0.
         energy_bound: how large the residual of the energy balance may be; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
@@ -71,6 +73,7 @@ class RunState:
     """
 
     problem: HeatProblem
+    part: HeatProblem
     field: Field
     ledger: Ledger
     statistics: FieldStatistics
@@ -93,6 +96,11 @@ class RunState:
     _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
     _total: tuple[int, float] | None = None
+
+    @property
+    def team(self) -> Team:
+        """The ranks that do the run."""
+        return self.field.team
 
     @property
     def time(self) -> float:
@@ -191,7 +199,7 @@ class RunState:
             self.writer.wait()
             if copied and self._room is None:
                 try:
-                    self._room = self.field.device.xp.empty_like(self.field.deviation)
+                    self._room = self.field.device.xp.empty_like(self.field.own)
                 except MemoryError:
                     self.copies = copied = False
             self._copy = (self.step, FieldCopy(self.field, self._room if copied else None))

@@ -27,7 +27,7 @@ class Steady(Observer):
         """Store the field, unless the checkpoint has one."""
         self._last_change = last_change(state.problem.scenario)
         if state.compared is None:
-            state.compared = (state.step, state.field.deviation.copy())
+            state.compared = (state.step, state.field.own.copy())
 
     def handle(self, state: RunState) -> None:
         """Stop the run if conditions stay constant and the field changed more slowly than ``stop_below``."""
@@ -41,4 +41,4 @@ class Steady(Observer):
         slow = state.field.largest_change(before) / (state.time - since) < stop_below
         state.stopped = slow and since >= self._last_change
         # A new array: a checkpoint that is being written may hold the old one.
-        state.compared = (state.step, state.field.deviation.copy())
+        state.compared = (state.step, state.field.own.copy())

@@ -2,6 +2,8 @@
 
 The layout of a table is a number in the checkpoint, so that a run that an older heatsim began goes on as it began:
 layout 1 has no units in its headers and no heat flows, 2 is the layout of new runs.
+
+If several ranks do a run, all of them calculate the rows, and rank 0 writes the table.
 """
 
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.storage import folder
-from heatsim.storage.checkpoint import Pieces
+from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.run_tables import SECOND, TIME, header
 from heatsim.storage.tables import TableWriter
 
@@ -36,7 +38,7 @@ class TableObserver(Observer):
     file: ClassVar[str]
     saved_as: ClassVar[str]
 
-    _table: TableWriter
+    _table: TableWriter | None = None  # of rank 0
     _layout = LAYOUT
 
     def __init__(self) -> None:
@@ -71,37 +73,53 @@ class TableObserver(Observer):
     def check(self, state: RunState, saved: Values) -> None:
         """Compare the checksums of the rows of the checkpoint with the file."""
         self._restore_layout(saved)
-        TableWriter.check(state.folder / self.file, self._headers(state), *self._rows(saved))
+        with state.team.agreeing():
+            if state.team.first:
+                TableWriter.check(state.folder / self.file, self._headers(state), *self._rows(saved))
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or remove the rows after the checkpoint."""
-        path = state.folder / self.file
-        if saved is None:
-            self._table = TableWriter.create(path, self._headers(state))
-        else:
+        if saved is not None:
             self._restore_layout(saved)
-            self._table = TableWriter.reopen(path, self._headers(state), *self._rows(saved))
-        self._open.callback(self._table.close)
+        path, headers = state.folder / self.file, self._headers(state)
+        with state.team.agreeing():
+            if state.team.first:
+                if saved is None:
+                    table = TableWriter.create(path, headers)
+                else:
+                    table = TableWriter.reopen(path, headers, *self._rows(saved))
+                self._open.callback(table.close)
+                self._table = table
 
     def handle(self, state: RunState) -> None:
         """Append a row."""
-        self._table.append([state.time, *self.row(state)])
+        row = [state.time, *self.row(state)]
+        if self._table is not None:
+            self._table.append(row)
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and the layout unless it is the first, which old checkpoints do not name."""
-        layout = {f"{self.saved_as}_layout": self._layout} if self.with_units else {}
-        return {f"{self.saved_as}_rows": self._table.rows, **layout}
+        saved: dict[str, Value] = {}
+        if self._table is not None:
+            saved[f"{self.saved_as}_rows"] = self._table.rows
+        if self.with_units:
+            saved[f"{self.saved_as}_layout"] = self._layout
+        return saved
 
     def record(self) -> dict[str, Pieces]:
         """The running checksum of the table after each row."""
-        rows = self._table.rows
-        return {f"{self.saved_as}_checksums": Pieces((rows + 1,), np.uint32, lambda: [self._table.checksums(rows)])}
+        table = self._table
+        if table is None:
+            return {}
+        rows = table.rows
+        return {f"{self.saved_as}_checksums": Pieces((rows + 1,), np.uint32, lambda: [table.checksums(rows)])}
 
     def flush(self) -> None:
         """Bring the table to disk."""
-        self._table.flush()
-        if not self._table.is_in_place:
-            raise folder.removed(self._table.path)
+        if self._table is not None:
+            self._table.flush()
+            if not self._table.is_in_place:
+                raise folder.removed(self._table.path)
 
     def close(self) -> None:
         """Close the table."""

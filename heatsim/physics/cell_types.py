@@ -236,12 +236,15 @@ class CellTypes:
         """The names of the materials in the order of the palette, each once."""
         return tuple(dict.fromkeys(substance.name for substance in self.palette))
 
-    def materials(self) -> Iterator[NDArray[np.uint8]]:
-        """Indices in ``material_names`` of the cells, plane by plane, shape (1, ny, nx). Not for uniform bodies."""
+    def materials(self, first: int, last: int) -> Iterator[NDArray[np.uint8]]:
+        """Indices in ``material_names`` of the cells in planes ``first`` … ``last`` − 1, plane by plane.
+
+        Each has the shape (1, ny, nx). Not for uniform bodies.
+        """
         names = self.material_names
         of_types = [names.index(self.palette[cell_type.material].name) for cell_type in self.types]
         places = np.array(of_types, dtype=np.uint8)
-        return (places[self.cells[z : z + 1] & CELL_TYPE] for z in range(self.grid.shape[0]))
+        return (places[self.cells[z : z + 1] & CELL_TYPE] for z in range(first, last))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:
         """The material of a cell."""

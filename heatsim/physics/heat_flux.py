@@ -55,9 +55,14 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
             if beside is not None:
                 place = (first - 1) % nz if side == 0 else last % nz
                 other = problem.materials.types_of(place) if axis == 2 else cell_type[side - 1]
-                weight = weights[side][-side]
-                between = passing(problem, axis, (other, np.asarray(beside).reshape(here.shape)), (own, here), weight)
-                inner[-side] = between if side == 0 else -between
+                lower, upper = (other, np.asarray(beside).reshape(here.shape)), (own, here)
+                weight = weights[1][-1]
+                if side == 0:
+                    weight = _weights(problem, place, place + 1, 5)[0] if axis == 2 else weight
+                # From the lower cell to the upper one, as everywhere: so planes may be found in any number of parts.
+                if side == 1:
+                    lower, upper = upper, lower
+                inner[-side] = passing(problem, axis, lower, upper, weight)
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
                 inner[-side] = inwards if side == 0 else -inwards

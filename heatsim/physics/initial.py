@@ -69,18 +69,26 @@ class InitialField:
         """The reference temperature in K for deviations: the middle of the range."""
         return self.lowest if self.uniform else 0.5 * (self.lowest + self.highest)
 
-    def slabs(self) -> Iterator[tuple[int, Array]]:
-        """The whole grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx))."""
-        return _slabs(self.scenario, self.owner, self.layering)
+    def slabs(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
+        """The grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx)).
+
+        Args:
+            first: the first plane that is needed. Slabs without needed planes are left out.
+            last: the end of the needed planes; None for all of them.
+        """
+        return _slabs(self.scenario, self.owner, self.layering, first, last)
 
 
-def _slabs(scenario: Scenario, owner: NDArray[np.uint8] | None, layering: Layering) -> Iterator[tuple[int, Array]]:
+def _slabs(
+    scenario: Scenario, owner: NDArray[np.uint8] | None, layering: Layering, begin: int = 0, end: int | None = None
+) -> Iterator[tuple[int, Array]]:
     grid, temperature = scenario.grid, scenario.initial.temperature
     nz, ny, nx = grid.shape
     planes = max(1, _CELLS_PER_SLAB // (nx * ny))
     x, y, z = (grid.centres(axis) for axis in range(3))
     array, image = _read_file(scenario)
-    for first in range(0, nz, planes):
+    # The same slabs for any part of the grid, so that no value depends on where a run is cut.
+    for first in range(begin // planes * planes, nz if end is None else end, planes):
         last = min(first + planes, nz)
         shape = (last - first, ny, nx)
         if array is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
+from heatsim.parallel.slab import Slab
 from heatsim.physics import time_steps
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
@@ -163,6 +164,21 @@ class HeatProblem:
     def periodic(self) -> tuple[bool, bool, bool]:
         """Which axes wrap."""
         return self.boundary.periodic
+
+    @property
+    def whole(self) -> "HeatProblem":
+        """The problem of the whole grid; see :mod:`heatsim.physics.slab_problem`."""
+        return self
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that kernels step."""
+        return Slab.whole(self.grid.shape[0])
+
+    @property
+    def step_shift(self) -> int:
+        """What kernels add to the number of a step, for stochastic rounding; see :mod:`heatsim.parallel.slab`."""
+        return 0
 
     @cached_property
     def linear(self) -> bool:

@@ -107,11 +107,7 @@ def find_weighted(
     cells = np.unique(np.concatenate([*(side[weighted] for side, _, weighted in sides), under, over]))
     if not len(cells):
         return NO_WEIGHTED_SURFACES
-    words = -(-grid.cell_count // 32)
-    bits = np.zeros(words, dtype=np.uint32)
-    np.bitwise_or.at(bits, cells // 32, np.left_shift(np.uint32(1), (cells % 32).astype(np.uint32)))
-    counts = np.bincount(cells // 32, minlength=words)
-    before = (np.cumsum(counts) - counts).astype(np.uint32)
+    bits, before = listed(cells, grid.cell_count)
     area = np.ones((len(cells), 6))
     for side, direction, weighted in sides:
         area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
@@ -120,3 +116,12 @@ def find_weighted(
     links[np.searchsorted(cells, over), 2 * (layering.faces % 3)] = layering.links
     weighs = bool(contacts.any()) or len(under) > 0
     return WeightedSurfaces(bits, before, cells, area, bool(towards_void.any()), weighs, links)
+
+
+def listed(cells: Indices, cell_count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """One bit for each cell of a grid, set for ``cells``, in words; and the number of these before each word."""
+    words = -(-cell_count // 32)
+    bits = np.zeros(words, dtype=np.uint32)
+    np.bitwise_or.at(bits, cells // 32, np.left_shift(np.uint32(1), (cells % 32).astype(np.uint32)))
+    counts = np.bincount(cells // 32, minlength=words)
+    return bits, (np.cumsum(counts) - counts).astype(np.uint32)

@@ -15,6 +15,7 @@ from heatsim.render.view import View
 Image = NDArray[np.uint8]
 
 _TICK_HEIGHT, _TICK_GAP = 40.0, 14.0  # pixels
+_LABEL_AWAY = 82.0  # pixels from an edge in space to the middle of its label, for ticks without a width
 
 
 def length_unit(grid: Grid) -> Unit:
@@ -53,11 +54,13 @@ def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int
         length = float(np.linalg.norm(along))
         outward = np.array([along[1], -along[0]]) / length
         outward *= np.sign(outward @ (0.5 * (begin_at + end_at) - body))
-        for value, text in ticks(low, high, min(5, int(length / 90))).items():
+        marks = ticks(low, high, min(5, int(length / 90)))
+        for value, text in marks.items():
             at = begin_at + along * (value - low) / (high - low)
             axes.plot(*np.stack([at, at + 10 * outward]).T, color="black", linewidth=0.6)
             axes.text(*(at + 15 * outward), text, ha=across, va=up, fontsize=7.5)
-        middle = 0.5 * (begin_at + end_at) + 100 * outward
+        widest = max(text_width(text, TICK_SIZE) for text in marks.values())
+        middle = 0.5 * (begin_at + end_at) + (_LABEL_AWAY + 0.5 * widest) * outward
         name, turned = f"{AXES[axis]} ({unit.symbol})", 90 if axis == 2 else 0
         axes.text(*middle, name, ha="center", va="center", rotation=turned)
     return axes

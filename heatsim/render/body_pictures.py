@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from heatsim.errors import InputError
+from heatsim.grid import Grid
 from heatsim.render import pictures
 from heatsim.render.axes import place_text
 from heatsim.render.choice import ISOSURFACE, MATERIAL, SECTIONS, SLICES, SURFACE, TEMPERATURE
@@ -21,7 +22,7 @@ from heatsim.render.quantities import open_reader
 from heatsim.render.samples import read_samples
 from heatsim.render.scales import Scale
 from heatsim.render.scene import Scene
-from heatsim.render.section_pictures import SectionsToDraw, draw_slices
+from heatsim.render.section_pictures import PART_REMARK, SectionsToDraw, draw_slices
 from heatsim.render.sections import Section, find_equal, read_sections
 from heatsim.render.view import View, drawn_size, stretched
 from heatsim.render.zoom import find_part
@@ -92,10 +93,11 @@ class BodyPictures:
         cells = self._part(sections)
         part = None if cells is None else grid.part(cells)
         scale, remark = fields.scale_at(index)
-        caption = fields.caption(index, remark, self._describe_equal(equal, sections))
+        caption = fields.caption(index, remark, self._describe_equal(equal, sections), PART_REMARK if part else "")
         normals = [axis for axis in range(3) if axis not in equal]
         enlarged = None if part is None else stretched(part.size)
-        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged)
+        inside = [axis for axis in normals if part is not None and _meets(sections[axis], axis, grid, part)]
+        page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged, inside=inside)
         layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
         shown = SectionsToDraw(grid, sections, fields.materials, layers, part)
         image = None
@@ -117,7 +119,7 @@ class BodyPictures:
     def _draw_surface(self, index: int, path: Path) -> None:
         scale, remark = self._fields.scale_at(index)
         samples = read_samples(self._reader, index)
-        image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials)
+        image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials, self._fields.layer_edges)
         pictures.draw_surface(path, self._fields.caption(index, remark), self._grid, scale, self._view_beside, image)
 
     def _draw_isosurfaces(self, when: Callable[[], int], path: Path) -> None:
@@ -139,9 +141,17 @@ class BodyPictures:
         samples = read_samples(self._reader, index)
         if self._isosurfaces is None:
             self._isosurfaces = self._stack.enter_context(IsosurfaceScene(self._grid, self._view_beside))
-        image = self._isosurfaces.isosurfaces(samples, scale, levels, uniform_colour(), self._reader.materials)
+        image = self._isosurfaces.isosurfaces(
+            samples, scale, levels, uniform_colour(), self._reader.materials, fields.layer_edges
+        )
         caption = fields.caption(index, _describe_range(scale))
         pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
+
+
+def _meets(section: Section, axis: int, grid: Grid, part: Grid) -> bool:
+    """Whether a section normal to an axis goes through a part of a grid."""
+    place = grid.origin[axis] + section.place * grid.size[axis]
+    return part.origin[axis] <= place <= part.origin[axis] + part.size[axis]
 
 
 def _describe_range(scale: Scale) -> str:
@@ -150,4 +160,5 @@ def _describe_range(scale: Scale) -> str:
         return ""
     low, high = scale.limits
     decimals = max(0, 2 - int(np.floor(np.log10(high - low))))
-    return f"{scale.label}: from {low:.{decimals}f} to {high:.{decimals}f}.".replace("-", "−")
+    bottom, top = (f"{round(end, decimals) + 0.0:.{decimals}f}" for end in (low, high))
+    return f"{scale.label}: from {bottom} to {top}.".replace("-", "−")

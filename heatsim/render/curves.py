@@ -1,6 +1,6 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.figure import add_axes, new_figure
+from heatsim.render.caption import Caption
+from heatsim.render.figure import WIDTH, add_axes, new_figure
+from heatsim.render.legend import LINE, Entry
 from heatsim.render.scales import LENGTHS, TIMES, Scale, TemperatureScale, Unit, choose_unit, colour_map, format_time
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("-", "--", ":", "-.")
-_MOST_IN_LEGEND = 24
+_MOST_IN_LEGEND = 60
+_TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
 _MOST_PROFILES = 8
+_BAND = 0.25  # opacity of materials behind profiles
 
 
 def line_style(number: int) -> dict[str, Any]:
@@ -33,13 +37,6 @@ def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
     axes.grid(alpha=0.25)
 
 
-def _add_legend(axes: Any, lines: dict[str, Any]) -> None:
-    texts = [fill(shorten(name, 60, placeholder=" …"), 20) for name in lines][:_MOST_IN_LEGEND]
-    handles = list(lines.values())[:_MOST_IN_LEGEND]
-    remark = f"{_MOST_IN_LEGEND} of {len(lines)}" if len(lines) > _MOST_IN_LEGEND else None
-    axes.legend(handles, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0, title=remark)
-
-
 def draw_temperatures(
     path: Path,
     title: str,
@@ -50,36 +47,54 @@ def draw_temperatures(
     """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``."""
     everything = np.stack(list(curves.values()))
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
-    unit = choose_unit(TIMES, float(times[-1]))
-    with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 1050, 705)
-        marker = "o" if len(times) == 1 else None
-        lines = {
-            name: axes.plot(times / unit.size, scale.drawn(values), marker=marker, **line_style(number))[0]
-            for number, (name, values) in enumerate(curves.items())
-        }
-        if scale.uniform:
-            axes.set_ylim(*scale.limits)
-        axes.set_ylabel(scale.label)
-        finish_times(axes, unit, times)
-        _add_legend(axes, lines)
+    drawn = {name: scale.drawn(values) for name, values in curves.items()}
+    _draw_curves(path, title, times, drawn, scale.label, scale.limits if scale.uniform else None)
 
 
 def draw_numbers(
     path: Path, title: str, times: NDArray[np.float64], curves: Mapping[str, NDArray[np.float64]], label: str
 ) -> None:
     """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis."""
+    _draw_curves(path, title, times, curves, label, None)
+
+
+def _draw_curves(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    limits: tuple[float, float] | None,
+) -> None:
+    """Draw curves over times in s, with their legend beside them, or below if there are many."""
     unit = choose_unit(TIMES, float(times[-1]))
-    with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 1050, 705)
+    texts = [fill(shorten(name, 60, placeholder=" …"), 20) for name in curves]
+    beside = sum(_LEGEND_GAP + _LEGEND_LINE * (text.count("\n") + 1) for text in texts) <= _TALL
+    caption = _legend_below(curves, title)
+    below = 0 if beside else caption.height()
+    with new_figure(path, title, WIDTH, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 1050 if beside else 1400, _TALL)
         marker = "o" if len(times) == 1 else None
-        lines = {
-            name: axes.plot(times / unit.size, values, marker=marker, **line_style(number))[0]
-            for number, (name, values) in enumerate(curves.items())
-        }
+        lines = [
+            axes.plot(times / unit.size, values, marker=marker, **line_style(number))[0]
+            for number, values in enumerate(curves.values())
+        ]
+        if limits is not None:
+            axes.set_ylim(*limits)
         axes.set_ylabel(label)
         finish_times(axes, unit, times)
-        _add_legend(axes, lines)
+        if beside:
+            axes.legend(lines, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+        else:
+            caption.draw(figure)
+
+
+def _legend_below(names: Iterable[str], title: str) -> Caption:
+    """A legend of curves in rows; of very many the first ones, with a remark."""
+    looks = [(name, line_style(number)) for number, name in enumerate(names)]
+    remark = f"The legend has {_MOST_IN_LEGEND} of {len(looks)} curves." if len(looks) > _MOST_IN_LEGEND else ""
+    entries = [Entry(name, look["color"], LINE, dashes=look["linestyle"]) for name, look in looks[:_MOST_IN_LEGEND]]
+    return Caption(title, [remark], entries)
 
 
 def draw_line_probe(
@@ -175,6 +190,8 @@ def draw_profile(
     places: NDArray[np.float64],
     curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
     whole_scale: bool = False,
+    bands: Sequence[tuple[float, float, str]] = (),
+    legend: Sequence[Entry] = (),
 ) -> None:
     """Draw temperatures along a line of cells, one curve for each time.
 
@@ -188,9 +205,17 @@ def draw_profile(
         places: of the cells' centres, in ``unit``.
         curves: legend texts, and values in K.
         whole_scale: whether the axis has the whole scale; otherwise it fits the curves.
+        bands: the materials along the line: both ends of each in ``unit``, and its colour.
+        legend: of the materials.
     """
-    with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 1150, 705)
+    caption = Caption(title, legend=legend)
+    below = caption.height() if legend else 0
+    with new_figure(path, title, 1600, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 1150, 705)
+        if legend:
+            caption.draw(figure)
+        for start, end, colour in bands:
+            axes.axvspan(start, end, color=colour, alpha=_BAND, linewidth=0.0, zorder=0.5)
         marker = "o" if len(places) <= 50 else None
         for (text, values), colour in zip(curves, colours_of_times(len(curves)), strict=True):
             axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)

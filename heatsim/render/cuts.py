@@ -10,6 +10,7 @@ from heatsim.grid import Grid
 from heatsim.render.layers import ShownLayer, side_of_layers
 from heatsim.render.samples import read_samples, spread
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.vtkhdf import VOID
 
 # Another plane replaces the central one if it shows more by at least this factor.
 _WORTH_LEAVING_THE_CENTRE = 1.15
@@ -68,14 +69,18 @@ def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[Shown
 
 
 def _scores(reader: FieldReader, index: int) -> list[_Floats]:
-    """How much each plane normal to x, to y and to z shows: its range of temperatures and their variation along it."""
+    """How much each plane normal to x, to y and to z shows: the range and the variation of temperatures, the body."""
     samples = read_samples(reader, index, _MOST_SAMPLES)
     scores = []
     for axis, ranges in enumerate(_ranges(reader, index)):
         n = reader.grid.cells[axis]
         variation = _variation(samples.values, axis, reader.grid)
-        places = spread(n, _MOST_SAMPLES)
-        scores.append(_relative(ranges) + _relative(np.interp(np.arange(n), places, variation)))
+        at, places = np.arange(n), spread(n, _MOST_SAMPLES)
+        score = _relative(ranges) + _relative(np.interp(at, places, variation))
+        if VOID in reader.materials:
+            others = tuple(other for other in range(3) if other != 2 - axis)
+            score += _relative(np.interp(at, places, np.isfinite(samples.values).mean(axis=others)))
+        scores.append(score)
     return scores
 
 

@@ -16,8 +16,11 @@ from heatsim.render.fields import Fields
 from heatsim.render.figure import title_of
 from heatsim.render.picture import Picture
 from heatsim.render.samples import wide_axes
+from heatsim.render.scales import material_colour
+from heatsim.render.sections import Section
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
+from heatsim.storage.vtkhdf import VOID
 
 
 def field_pictures(
@@ -73,7 +76,10 @@ def _draw_plane(fields: Fields, index: int, path: Path) -> None:
     scale, remark = fields.scale_at(index)
     plane = np.where(reader.conducting(slice(None)), reader.read(index), np.nan).squeeze()
     caption = fields.caption(index, remark)
-    pictures.draw_plane(path, caption, fields.grid, scale, plane, reader.read_materials().squeeze(), fields.materials)
+    labels = reader.read_materials().squeeze()
+    (normal,) = (axis for axis in range(3) if fields.grid.cells[axis] == 1)
+    layers = fields.layer_lines(normal, Section(plane, labels, 0.5, (0,)))
+    pictures.draw_plane(path, caption, fields.grid, scale, plane, labels, fields.materials, layers)
 
 
 def _draw_line(fields: Fields, times: Sequence[int] | None, path: Path) -> None:
@@ -89,7 +95,24 @@ def _draw_line(fields: Fields, times: Sequence[int] | None, path: Path) -> None:
     over = title_of(fields.run.title, "temperature along the line")
     ends = axes.ends_of(grid, axis, unit)
     places = grid.centres(axis) / unit.size
-    curves.draw_profile(path, over, AXES[axis], ends, unit, fields.common, places, profiles, times is not None)
+    whole_scale = times is not None
+    bands = bands_of(fields, axis, unit.size) if fields.legend else []
+    curves.draw_profile(
+        path, over, AXES[axis], ends, unit, fields.common, places, profiles, whole_scale, bands, fields.legend
+    )
+
+
+def bands_of(fields: Fields, axis: int, unit: float) -> list[tuple[float, float, str]]:
+    """The materials along a line of cells: both ends of each, in a unit of lengths in m, and its colour."""
+    numbers, grid = fields.reader.read_materials().reshape(-1), fields.grid
+    borders = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+    places = [(grid.origin[axis] + border * grid.spacing[axis]) / unit for border in borders]
+    names = fields.materials
+    return [
+        (start, end, material_colour(int(numbers[first])))
+        for first, start, end in zip(borders, places, places[1:], strict=False)
+        if not names or names[numbers[first]] != VOID
+    ]
 
 
 def _draw_cell(fields: Fields, path: Path) -> None:

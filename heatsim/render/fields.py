@@ -95,6 +95,13 @@ class Fields:
             with_cells |= set(np.unique(self.reader.read_materials(slice(first, first + _PLANES_AT_ONCE))).tolist())
         return material_entries(self.materials, with_cells, {layer.material for layer in self.layers})
 
+    @cached_property
+    def layer_edges(self) -> Sequence[LayerLines]:
+        """The edges of the layers in space."""
+        return [
+            LayerLines(material_colour(self.materials.index(layer.material)), layer.edges()) for layer in self.layers
+        ]
+
     def layer_lines(self, axis: int, section: Section) -> Sequence[LayerLines]:
         """The layers that a section normal to an axis shows."""
         place = self.grid.origin[axis] + section.place * self.grid.size[axis]

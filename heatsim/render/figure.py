@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 from heatsim.errors import StorageError
 from heatsim.render.scales import PlainScale, Scale, TemperatureScale
@@ -30,7 +31,6 @@ _TEXT_SIZES = {
     "legend.title_fontsize": 7.5,
 }
 _STYLE: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
     "axes.formatter.useoffset": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -59,13 +59,29 @@ _STYLE: dict[Any, Any] = {
 QUIET = "#444444"  # the colour of remarks
 
 
+# DejaVu Sans comes with Matplotlib. The others have the letters of more languages, where they are installed.
+_FONT = "DejaVu Sans"
+_MORE_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "Yu Gothic", "PingFang SC", "Malgun Gothic")
+
+
+@lru_cache(maxsize=1)
+def _fonts() -> list[str]:
+    """The fonts of pictures, the preferred one first."""
+    from matplotlib.font_manager import fontManager
+
+    installed = set(fontManager.get_font_names())
+    return [_FONT, *(name for name in _MORE_FONTS if name in installed)]
+
+
 @contextmanager
 def style(larger: float = 1.0) -> Iterator[None]:
     """The style of all pictures inside the context; text is scaled by ``larger``."""
     import matplotlib
 
     sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
-    with matplotlib.rc_context({**_STYLE, **sizes}):
+    with matplotlib.rc_context({**_STYLE, **sizes, "font.family": _fonts()}), catch_warnings():
+        # A letter that no font has is drawn as a box.
+        filterwarnings("ignore", "Glyph")
         yield
 
 
@@ -136,8 +152,10 @@ def text_width(text: str, points: float = NORMAL) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
-    font = FontProperties(family=_STYLE["font.family"], size=points)
-    width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    with catch_warnings():
+        filterwarnings("ignore", "Glyph")
+        font = FontProperties(family=_fonts(), size=points)
+        width, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     return float(width) * DPI / 72.0
 
 

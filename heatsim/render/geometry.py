@@ -1,6 +1,6 @@
 """A picture of a scenario before it runs: materials, sources, patches, layers, contacts, probes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +11,28 @@ from heatsim.grid import AXES
 from heatsim.render.axes import add_panel, add_view, length_unit
 from heatsim.render.caption import Caption, remarks_of
 from heatsim.render.figure import WIDTH, new_figure
+from heatsim.render.labels import Labels
+from heatsim.render.layers import corners_of
 from heatsim.render.layout import Page, Panel, arrange
-from heatsim.render.legend import AREA, LINE, POINT, Entry
-from heatsim.render.part_sections import BEAM_COLOUR, CONTACT_COLOUR, draw_probe, draw_section, rectangle_colour
-from heatsim.render.parts import Geometry, Rectangle3D
-from heatsim.render.scales import material_colour
+from heatsim.render.legend import LINE, POINT, Entry
+from heatsim.render.outlines import material_entries
+from heatsim.render.part_sections import (
+    BEAM_COLOUR,
+    CONTACT_COLOUR,
+    PartSection,
+    border_colour,
+    draw_beam,
+    draw_probe,
+    layer_colour,
+)
+from heatsim.render.parts import Geometry, sign_of
 from heatsim.render.solids import SOURCE_COLOUR, SolidScene
 from heatsim.render.view import drawn_size
 from heatsim.storage.vtkhdf import VOID
 
 _Floats = NDArray[np.float64]
 
+_THIN = 120.0  # pixels
 _MOST_ALONE = 3  # sources or contacts with an entry each in the legend
 
 
@@ -45,16 +56,37 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     with new_figure(path, caption.title, WIDTH, page.height) as figure:
         if page.view is not None:
             _draw_space(figure, geometry, page)
-        for panel in page.panels:
-            index = _section_of(geometry, panel.normal)
+        cuts = [(panel, _section_of(geometry, panel.normal)) for panel in page.panels]
+        named = _named_regions(geometry, cuts)
+        for panel, index in cuts:
             axes = add_panel(figure, grid, panel)
-            draw_section(axes, geometry, panel, index)
+            PartSection(axes, geometry, panel, index, named[panel.normal]).draw()
             unit = length_unit(grid)
             place = grid.centres(panel.normal)[index] / unit.size
             axes.set_title(
                 f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"), pad=2.5, loc=panel.title_side
             )
         caption.draw(figure)
+
+
+def _named_regions(geometry: Geometry, cuts: Sequence[tuple[Panel, int]]) -> dict[int, set[int]]:
+    """The numbers of the regions whose letters a section has, by the axis normal to it.
+
+    A thin section, in which letters hide the parts, has only those of regions that are larger there than elsewhere.
+    """
+    areas = np.zeros((len(geometry.regions), 3))
+    for panel, index in cuts:
+        owners = np.take(geometry.owners, index, axis=2 - panel.normal)
+        counts = np.bincount(owners.reshape(-1), minlength=len(geometry.regions) + 1)[1:]
+        areas[:, panel.normal] = counts[: len(geometry.regions)] / owners.size * panel.width * panel.height
+    return {
+        panel.normal: {
+            number
+            for number, of_region in enumerate(areas)
+            if min(panel.width, panel.height) >= _THIN or int(np.argmax(of_region)) == panel.normal
+        }
+        for panel, _ in cuts
+    }
 
 
 def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
@@ -70,7 +102,7 @@ def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
     panel = Panel(normal, level, upright, 0.5 * (WIDTH - across) + 40, below + 100.0, across, tall)
     with new_figure(path, caption.title, WIDTH, round(below + tall + 210)) as figure:
         axes = add_panel(figure, grid, panel)
-        draw_section(axes, geometry, panel, 0)
+        PartSection(axes, geometry, panel, 0, range(len(geometry.regions))).draw()
         if len(wide) < 2:
             axes.set_yticks([])
             axes.set_ylabel("")
@@ -79,9 +111,11 @@ def _draw_flat(path: Path, caption: Caption, geometry: Geometry) -> None:
 
 def _entries(geometry: Geometry) -> Iterator[Entry]:
     """The legend; many things of a kind share an entry, and :func:`_remarks` has their names."""
-    for number, name in enumerate(geometry.materials):
-        if name != VOID:
-            yield Entry(name, material_colour(number), AREA)
+    with_cells = set(np.unique(geometry.labels).tolist())
+    yield from material_entries(geometry.materials, with_cells, {layer.material for layer in geometry.layers})
+    for number, text in enumerate(geometry.regions):
+        if (geometry.owners == number + 1).any():
+            yield Entry(text, "black", POINT, sign_of(number))
     for name, kind, colour in (
         ("sources", geometry.sources, SOURCE_COLOUR),
         ("contacts", geometry.contacts, CONTACT_COLOUR),
@@ -91,8 +125,9 @@ def _entries(geometry: Geometry) -> Iterator[Entry]:
             yield Entry(text, colour, LINE)
     for beam in geometry.beams:
         yield Entry(beam.text, BEAM_COLOUR, LINE)
-    for number, rectangle in enumerate(geometry.rectangles):
-        yield Entry(rectangle.text, rectangle_colour(number), LINE)
+    borders = [*(patch.text for patch in geometry.patches), *(surface.text for surface in geometry.surfaces)]
+    for number, text in enumerate(borders):
+        yield Entry(text, border_colour(number), LINE)
     for number, probe in enumerate(geometry.probes, 1):
         yield Entry(probe.text, "black", POINT, str(number))
 
@@ -102,6 +137,8 @@ def _remarks(geometry: Geometry) -> Iterator[str]:
         if len(kind) > _MOST_ALONE:
             texts = (thing.text.removeprefix("source ").removeprefix("contact ") for thing in kind)
             yield f"{name}: {', '.join(texts)}."
+    if geometry.layers:
+        yield f"Layers: {', '.join(layer.text for layer in geometry.layers)}."
     yield from geometry.remarks
 
 
@@ -124,7 +161,9 @@ def _section_of(geometry: Geometry, axis: int) -> int:
 
 
 def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
-    """Draw the 3-D view, and on it patches, layers, beams and probes."""
+    """Draw the 3-D view, and on it patches, layers, beams, and labels of probes and regions."""
+    from matplotlib.colors import to_rgba
+
     assert page.view is not None
     view, grid = page.view, geometry.grid
     with SolidScene(grid, view) as scene:
@@ -135,25 +174,33 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     def project(points: _Floats) -> _Floats:
         return view.project((points - np.array(grid.origin)) * size)
 
-    for number, patch in enumerate(geometry.rectangles):
-        corners = project(_corners(patch))
-        axes.fill(
-            *corners.T,
-            facecolor=rectangle_colour(number),
-            alpha=0.18,
-            edgecolor=rectangle_colour(number),
-            linewidth=1.0,
-        )
+    for rectangle, colour, alpha in (
+        *((layer, layer_colour(geometry, layer), 0.1) for layer in geometry.layers),
+        *((patch, border_colour(number), 0.3) for number, patch in enumerate(geometry.patches)),
+    ):
+        corners = project(corners_of(rectangle.normal, rectangle.low, rectangle.high))
+        axes.fill(*corners.T, facecolor=to_rgba(colour, alpha), edgecolor=colour, linewidth=0.8)
+    labels = Labels(axes)
     for beam in geometry.beams:
-        axes.plot(*project(beam.points).T, color=BEAM_COLOUR, linewidth=1.2)
+        draw_beam(axes, project(beam.points), project(beam.spot))
+        labels.avoid(project(beam.spot))
     for number, probe in enumerate(geometry.probes, 1):
-        draw_probe(axes, project(probe.points), number)
+        draw_probe(axes, labels, project(probe.points), number)
+    for number, place in _seen_from_above(geometry):
+        labels.add_area(project(place[None]), sign_of(number))
 
 
-def _corners(patch: Rectangle3D) -> _Floats:
-    """The four corners of a rectangle, in order around it."""
-    u, v = (axis for axis in range(3) if axis != patch.normal)
-    corners = np.array([patch.low] * 4, dtype=np.float64)
-    corners[[1, 2], u] = patch.high[u]
-    corners[[2, 3], v] = patch.high[v]
-    return corners
+def _seen_from_above(geometry: Geometry) -> Iterator[tuple[int, _Floats]]:
+    """The regions that a view in space shows, with the middle of their upper faces in m."""
+    grid = geometry.grid
+    clear = np.array([name == VOID for name in geometry.materials])[geometry.labels] | (geometry.owners == 0)
+    for number in range(len(geometry.regions)):
+        z, y, x = np.nonzero(geometry.owners == number + 1)
+        if not len(z):
+            continue
+        top = z == z.max()
+        at = np.argmin(np.abs(x[top] - x[top].mean()) + np.abs(y[top] - y[top].mean()))
+        column, row = int(x[top][at]), int(y[top][at])
+        if clear[z.max() + 1 :, row, column].all():
+            place = [grid.centres(0)[column], grid.centres(1)[row], grid.origin[2] + (z.max() + 1) * grid.spacing[2]]
+            yield number, np.array(place)

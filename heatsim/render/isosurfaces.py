@@ -10,6 +10,7 @@ from heatsim.render.levels import Level
 from heatsim.render.samples import Samples
 from heatsim.render.scales import Scale, material_colour
 from heatsim.render.scene import Scene
+from heatsim.render.section_pictures import LayerLines
 from heatsim.render.view import to_camera
 from heatsim.storage.vtkhdf import VOID
 
@@ -31,6 +32,7 @@ class IsosurfaceScene(Scene):
         levels: Sequence[Level],
         uniform: str,
         materials: Sequence[str] = (),
+        layers: Sequence[LayerLines] = (),
     ) -> NDArray[np.uint8]:
         """Translucent surfaces of equal temperature; an RGB image (height, width, 3).
 
@@ -40,10 +42,12 @@ class IsosurfaceScene(Scene):
             levels: of the surfaces; if empty, for a uniform field, the box itself is drawn.
             uniform: the colour of the box.
             materials: the names of the materials; the edges of the parts are drawn in their colours.
+            layers: the edges of thin layers.
         """
         self._plotter.clear_actors()
         self._add_box()
         self._add_parts(samples, materials)
+        self._add_layers(layers)
         if not levels:
             x, y, z = self._view.size
             self._plotter.add_mesh(

@@ -59,6 +59,11 @@ class ShownLayer:
         """Its four corners in m, in order around it, shape (4, 3)."""
         return corners_of(self.axis, self.low, self.high)
 
+    def edges(self) -> _Floats:
+        """The edges of its rectangle by both ends in m, shape (4, 2, 3)."""
+        corners = self.corners()
+        return np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+
     def _reach(self, grid: Grid, axis: int) -> slice:
         first, last = ((corner[axis] - grid.origin[axis]) / grid.spacing[axis] for corner in (self.low, self.high))
         return slice(max(floor(first + _ROUNDING), 0), max(ceil(last - _ROUNDING), 0))
@@ -127,6 +132,6 @@ def layers_on(
         border = layer.border(reader.grid)
         own = border - 1 if side_of_layers(reader, layers, axis, border) > 0 else border
         if own in cells:
-            corners = layer.corners()
-            corners[:, axis] = place
-            yield layer, np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
+            edges = layer.edges()
+            edges[:, :, axis] = place
+            yield layer, edges

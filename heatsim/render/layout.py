@@ -15,10 +15,11 @@ _HEADING = 80
 NARROWEST = 240.0  # room for the title of a thin section
 _LARGEST_HEIGHT = 1450
 _LARGEST_WITH_PART = 2000
+_USUAL_TEXTS = 200  # below the sections; more make the page higher
 # Parts of the page for one of two blocks beside or above each other.
 _FRACTIONS = (0.35, 0.42, 0.5, 0.58, 0.65)
 # What counts on a page: the sizes of the view, of the sections and of enlarged ones, and a low page.
-_VIEW_COUNTS, _SECTIONS_COUNT, _HEIGHT_COUNTS = 0.4, 0.6, 0.7
+_VIEW_COUNTS, _SECTIONS_COUNT, _HEIGHT_COUNTS = 0.6, 0.6, 0.7
 _ROUNDING = 1e-6  # pixels
 _LARGE_ENOUGH = 1100.0  # pixels: a section larger than this says no more
 
@@ -149,6 +150,7 @@ def arrange(
     with_bar: bool = True,
     normals: Sequence[int] = (0, 1, 2),
     part: Size | None = None,
+    inside: Sequence[int] = (0, 1, 2),
 ) -> Page:
     """The page on which the body is largest.
 
@@ -159,10 +161,13 @@ def arrange(
         with_bar: whether there is a colour bar.
         normals: the axes normal to the sections.
         part: the drawn size of a part of the body, whose sections are drawn too; None without a part.
+        inside: the axes normal to the sections that go through the part.
     """
     width = float(WIDTH - (_BAR if with_bar else 20))
-    height = (_LARGEST_HEIGHT if part is None else _LARGEST_WITH_PART) - _HEADING - below
-    blocks = [_Block(size, normals), *([] if part is None else [_Block(part, normals, enlarged=True)])]
+    height = (_LARGEST_HEIGHT if part is None else _LARGEST_WITH_PART) - _HEADING - min(below, _USUAL_TEXTS)
+    blocks = [_Block(size, normals)]
+    if part is not None and (through := [axis for axis in normals if axis in inside]):
+        blocks.append(_Block(part, through, enlarged=True))
     pages = _pages(size if with_view else None, blocks, (0.0, float(below)), (width, float(height)), below)
     return max(pages, key=_usefulness)
 

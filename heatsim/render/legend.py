@@ -24,12 +24,14 @@ class Entry:
         colour: its colour.
         kind: an area, a line, a point with a number, or a text without a sign.
         sign: the number of a point.
+        dashes: the style of a line.
     """
 
     text: str
     colour: str = "black"
     kind: str = AREA
     sign: str = ""
+    dashes: Any = "-"
 
     @property
     def width(self) -> float:
@@ -94,6 +96,7 @@ def _draw_sign(figure: Any, entry: Entry, x: float, y: float, size: tuple[float,
     elif entry.kind == LINE:
         ends = [x / across, (x + _SWATCH) / across]
         line = Line2D(ends, [y / up, y / up], transform=figure.transFigure, color=entry.colour, linewidth=2.0 * larger)
+        line.set_linestyle(entry.dashes)
         figure.add_artist(line)
     elif entry.kind == POINT:
         middle = ((x + 0.5 * _SWATCH) / across, y / up)
@@ -101,7 +104,8 @@ def _draw_sign(figure: Any, entry: Entry, x: float, y: float, size: tuple[float,
 
 
 def draw_point(axes: Any, place: tuple[float, float], sign: str, transform: Any, larger: float = 1.0) -> None:
-    """Draw a numbered point on a figure or axes."""
+    """Draw the sign of a point, a number, in a circle, or that of a region, letters, in a square."""
+    style = "square,pad=0.15" if sign.isalpha() else "circle,pad=0.15"
     axes.text(
         *place,
         sign,
@@ -110,5 +114,5 @@ def draw_point(axes: Any, place: tuple[float, float], sign: str, transform: Any,
         va="center",
         fontsize=7.0 * larger,
         zorder=6,
-        bbox={"boxstyle": "circle,pad=0.15", "facecolor": "white", "edgecolor": "black", "linewidth": 0.5},
+        bbox={"boxstyle": style, "facecolor": "white", "edgecolor": "black", "linewidth": 0.5},
     )

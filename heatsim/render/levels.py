@@ -38,7 +38,8 @@ def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> l
         for name, (solidus, liquidus) in melting.items():
             (value,) = scale.drawn([0.5 * (solidus + liquidus)]).tolist()
             if bottom + _FROM_ENDS * span < value < top - _FROM_ENDS * span:
-                fronts[value] = f"{value:.4g}: {name} melts".replace("-", "−")
+                who = "" if name == "material" else f"{name} "
+                fronts[value] = f"{value:.4g}: {who}melts".replace("-", "−")
     found = {
         value: text
         for value, text in ticks(bottom, top, _MOST).items()

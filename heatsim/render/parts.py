@@ -21,8 +21,8 @@ class ShownSource:
 
 
 @dataclass(frozen=True)
-class ShownContact:
-    """A resistance between two parts: its text in the legend, and the cells of both, shape (nz, ny, nx)."""
+class ShownBorder:
+    """A contact between two parts, or a surface towards void: its text, and the cells of both sides, (nz, ny, nx)."""
 
     text: str
     one: _Mask
@@ -31,20 +31,56 @@ class ShownContact:
 
 @dataclass(frozen=True)
 class Rectangle3D:
-    """A patch on a face, or a layer in a plane: its text, the axis normal to it, and two corners (x, y, z) in m."""
+    """A patch on a face, or a layer in a plane: its text, the axis normal to it, and two corners (x, y, z) in m.
+
+    Attributes:
+        text: in the legend, or of a layer in the remarks.
+        normal: the axis normal to it.
+        low, high: its corners.
+        material: of a layer; empty for a patch.
+    """
 
     text: str
     normal: int
     low: tuple[float, float, float]
     high: tuple[float, float, float]
+    material: str = ""
 
 
 @dataclass(frozen=True)
-class Path3D:
-    """Points (x, y, z) in m with a text: a probe, or the path of a beam; shape (points, 3)."""
+class ShownProbe:
+    """A probe at a point or along a line: its name, and its points (x, y, z) in m, shape (points, 3)."""
 
     text: str
     points: _Floats
+
+
+@dataclass(frozen=True)
+class ShownBeam:
+    """A beam: its text, its path (x, y, z) in m, shape (points, 3), the axis normal to its face, its radius in m."""
+
+    text: str
+    points: _Floats
+    normal: int
+    radius: float
+
+    @property
+    def spot(self) -> _Floats:
+        """The edge of the spot at the start, shape (points, 3)."""
+        angles = np.linspace(0.0, 2.0 * np.pi, 49)
+        edge = np.repeat(self.points[:1], len(angles), axis=0)
+        u, v = (axis for axis in range(3) if axis != self.normal)
+        edge[:, u] += self.radius * np.cos(angles)
+        edge[:, v] += self.radius * np.sin(angles)
+        return edge
+
+    def crossings(self, axis: int, place: float) -> _Floats:
+        """The points at which the path crosses a plane normal to an axis, shape (points, 3)."""
+        before, after = self.points[:-1], self.points[1:]
+        there = (before[:, axis] - place) * (after[:, axis] - place) < 0.0
+        before, after = before[there], after[there]
+        part = (place - before[:, axis]) / (after[:, axis] - before[:, axis])
+        return np.asarray(before + part[:, None] * (after - before))
 
 
 @dataclass(frozen=True)
@@ -56,10 +92,14 @@ class Geometry:
         grid: its cells.
         materials: their names.
         labels: the number of each cell's material, shape (nz, ny, nx).
+        regions: the text of each region.
+        owners: the number of each cell's region, from 1, shape (nz, ny, nx); 0 for cells without.
         sources: of heat, without beams.
         contacts: resistances between parts.
-        rectangles: patches on faces, and layers in planes.
-        beams: the paths of beams.
+        surfaces: of regions towards void that have a condition.
+        patches: on faces.
+        layers: in planes.
+        beams: on faces.
         probes: points and lines.
         remarks: texts on conditions, and on probes of regions.
     """
@@ -68,9 +108,19 @@ class Geometry:
     grid: Grid
     materials: Sequence[str]
     labels: NDArray[np.uint8]
+    regions: Sequence[str]
+    owners: NDArray[np.uint8]
     sources: Sequence[ShownSource]
-    contacts: Sequence[ShownContact]
-    rectangles: Sequence[Rectangle3D]
-    beams: Sequence[Path3D]
-    probes: Sequence[Path3D]
+    contacts: Sequence[ShownBorder]
+    surfaces: Sequence[ShownBorder]
+    patches: Sequence[Rectangle3D]
+    layers: Sequence[Rectangle3D]
+    beams: Sequence[ShownBeam]
+    probes: Sequence[ShownProbe]
     remarks: Sequence[str]
+
+
+def sign_of(number: int) -> str:
+    """The letters of a region by its number from 0: A, B, …, Z, AA, AB, …."""
+    first, last = divmod(number, 26)
+    return ("" if first == 0 else sign_of(first - 1)) + chr(ord("A") + last)

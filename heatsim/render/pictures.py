@@ -17,6 +17,7 @@ from heatsim.render.levels import Level, uniform_colour
 from heatsim.render.outlines import draw_outlines
 from heatsim.render.samples import wide_axes
 from heatsim.render.scales import Scale
+from heatsim.render.section_pictures import LayerLines, draw_layers
 from heatsim.render.view import VIEW_MARGINS, View, drawn_size
 
 # A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
@@ -57,7 +58,7 @@ def draw_isosurfaces(
     height = max(view.height, 500)
     with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
         add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
-        middle = f"{float(scale.drawn(0.5 * (scale.low + scale.high))):.6g}"
+        middle = f"{float(scale.drawn(0.5 * (scale.low + scale.high))):.6g}".replace("-", "−")
         entries = {fill(level.text, _LETTERS_BESIDE_VIEW): level.colour for level in levels} or {
             middle: uniform_colour()
         }
@@ -83,6 +84,7 @@ def draw_plane(
     plane: NDArray[np.floating[Any]],
     labels: NDArray[np.uint8],
     materials: Sequence[str],
+    layers: Sequence[LayerLines] = (),
 ) -> None:
     """Draw a grid of one cell's thickness as a flat picture; ``plane`` is indexed [vertical, horizontal].
 
@@ -116,6 +118,7 @@ def draw_plane(
         finish_plane(axes, grid, level, upright)
         if len(np.unique(labels)) > 1:
             draw_outlines(axes, labels, materials, extent)
+        draw_layers(axes, layers, (level, upright), length_unit(grid), scale)
         place = (left + width + 30 * larger, below, 28 * larger, height)
         add_colour_bar(figure, scale, place if beside else (left, words + 100, width, 26))
         caption.draw(figure, figure_width, larger)

@@ -54,6 +54,10 @@ MATERIAL_COLOURS = (
     "#8d6e63",
     "#b3c6ff",
     "#cfd8dc",
+    "#33691e",
+    "#01579b",
+    "#d7ccc8",
+    "#84ffff",
 )
 # A range smaller than this fraction of the temperature is shown as a difference: 300.00041 K is unreadable.
 _SMALL_RANGE = 1e-4
@@ -165,7 +169,8 @@ class TemperatureScale(_Coloured):
         """The label of axes and colour bars."""
         if self.difference is None:
             return f"Temperature ({self.unit.symbol})"
-        return f"Temperature − {self.offset:.12g} {self.unit.symbol} ({self.difference.symbol})"
+        sign = "−" if self.offset >= 0.0 else "+"
+        return f"Temperature {sign} {abs(self.offset):.12g} {self.unit.symbol} ({self.difference.symbol})"
 
     @property
     def limits(self) -> tuple[float, float]:

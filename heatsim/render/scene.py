@@ -91,18 +91,19 @@ class Scene:
             self._add_cells(self._pyvista.RectilinearGrid(*edges), section.values[np.ix_(rows, columns)], scale)
             self._add_frame(axis, across, section.place)
         self._add_outlines(sections, materials)
-        to_view = np.array(self._view.size) / np.array(self._grid.size)
-        for layer in (layer for of_section in layers for layer in of_section):
-            self._add_lines((layer.lines.reshape(-1, 3) - np.array(self._grid.origin)) * to_view, layer.colour)
+        self._add_layers([layer for of_section in layers for layer in of_section])
         return self._image()
 
-    def surface(self, samples: Samples, scale: Scale, materials: Sequence[str] = ()) -> NDArray[np.uint8]:
+    def surface(
+        self, samples: Samples, scale: Scale, materials: Sequence[str] = (), layers: Sequence[LayerLines] = ()
+    ) -> NDArray[np.uint8]:
         """The surface of all cells that are not void, in their colours; an RGB image (height, width, 3)."""
         self._plotter.clear_actors()
         self._add_box()
         mesh = self._mesh(samples.indices)
         self._add_cells(mesh, samples.values, scale, shaded=True)
         self._add_borders(mesh, samples.materials, materials)
+        self._add_layers(layers)
         return self._image()
 
     def _add_cells(self, mesh: Any, values: _Floats, scale: Scale, shaded: bool = False) -> None:
@@ -176,15 +177,21 @@ class Scene:
                 self._plotter.add_mesh(
                     lines.translate(_NEARER * to_camera()),
                     color=material_colour(int(number)),
-                    line_width=1.2 * _OVERSAMPLING,
+                    line_width=1.6 * _OVERSAMPLING,
                     lighting=False,
                     render=False,
                 )
 
+    def _add_layers(self, layers: Sequence[LayerLines]) -> None:
+        """Add the lines of thin layers in the colours of their materials."""
+        to_view = np.array(self._view.size) / np.array(self._grid.size)
+        for layer in layers:
+            self._add_lines((layer.lines.reshape(-1, 3) - np.array(self._grid.origin)) * to_view, layer.colour)
+
     def _add_lines(self, points: _Floats, colour: str) -> None:
         """Add lines between each two points, shape (2 · lines, 3)."""
         lines = self._pyvista.line_segments_from_points(points + _NEAREST * to_camera())
-        self._plotter.add_mesh(lines, color=colour, line_width=1.2 * _OVERSAMPLING, lighting=False, render=False)
+        self._plotter.add_mesh(lines, color=colour, line_width=1.6 * _OVERSAMPLING, lighting=False, render=False)
 
     def _add_frame(self, axis: int, across: list[int], place: float) -> None:
         corners = np.full((4, 3), place * self._view.size[axis])

@@ -18,7 +18,8 @@ from heatsim.render.scales import PlainScale, Scale, Unit
 from heatsim.render.sections import Section, oriented
 
 _LAYER_WIDTH = 1.1  # pt
-_PART_COLOUR = "#00e5ff"
+_PART_COLOUR = "#00b8d4"
+PART_REMARK = "Enlarged: the part in the blue frame."
 _MOST_WITHOUT_SMOOTHING = 256
 
 
@@ -91,17 +92,34 @@ def _draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) 
     axes.set_xlim(limits[0])
     axes.set_ylim(limits[1])
     draw_outlines(axes, labels, shown.materials, extent)
-    categories = isinstance(scale, PlainScale) and bool(scale.categories)
-    for layer in shown.layers[panel.normal]:
-        lines = layer.lines[:, :, [panel.across, panel.up]] / unit.size
-        if layer.filled and categories:
+    draw_layers(axes, shown.layers[panel.normal], (panel.across, panel.up), unit, scale)
+    if shown.part is not None and not panel.enlarged:
+        _draw_frame(axes, panel, shown.part, unit)
+    if panel.enlarged:
+        for spine in axes.spines.values():
+            spine.set(color=_PART_COLOUR, linewidth=1.2)
+    axes.set_title(place_text(grid, panel.normal, section.place), pad=2.5, loc=panel.title_side)
+
+
+def draw_layers(axes: Any, layers: Sequence[LayerLines], along: tuple[int, int], unit: Unit, scale: Scale) -> None:
+    """Draw thin layers on a section; where colours show materials, areas of a layer have that of its material.
+
+    Args:
+        axes: of the section.
+        layers: on it.
+        along: the axes of the body across and up.
+        unit: of lengths.
+        scale: of the colours.
+    """
+    limits = axes.get_xlim(), axes.get_ylim()
+    for layer in layers:
+        lines = layer.lines[:, :, list(along)] / unit.size
+        if layer.filled and isinstance(scale, PlainScale) and scale.categories:
             axes.fill(*lines[:, 0].T, color=layer.colour, linewidth=0.0)
         for line in lines:
             axes.plot(*line.T, color=layer.colour, linewidth=_LAYER_WIDTH, solid_capstyle="butt")
-    if shown.part is not None and not panel.enlarged:
-        _draw_frame(axes, panel, shown.part, unit)
-    title = place_text(grid, panel.normal, section.place)
-    axes.set_title(f"{title}, enlarged" if panel.enlarged else title, pad=2.5, loc=panel.title_side)
+    axes.set_xlim(limits[0])
+    axes.set_ylim(limits[1])
 
 
 def _draw_frame(axes: Any, panel: Panel, part: Grid, unit: Unit) -> None:

@@ -26,7 +26,7 @@ class SolidScene(Scene):
 
         Args:
             labels: the number of each cell's material, shape (nz, ny, nx).
-            materials: their names; the first is translucent if others lie in it.
+            materials: their names; one whose box holds all others is translucent.
             sources: the cells of each source, shape (nz, ny, nx).
         """
         self._plotter.clear_actors()
@@ -36,8 +36,9 @@ class SolidScene(Scene):
         seen = labels[chosen]
         there = [number for number, name in enumerate(materials) if name != VOID and (seen == number).any()]
         mesh = self._mesh(indices)
+        around_all = surrounding(seen, there)
         for number in reversed(there):
-            around = number == there[0] and len(there) > 1
+            around = number == around_all
             surface = self._surface(mesh, seen == number)
             self._plotter.add_mesh(
                 surface,
@@ -55,3 +56,19 @@ class SolidScene(Scene):
 
     def _surface(self, mesh: Any, cells: NDArray[np.bool_]) -> Any:
         return mesh.extract_cells(np.flatnonzero(cells.reshape(-1))).extract_surface(algorithm="dataset_surface")
+
+
+def surrounding(labels: NDArray[np.uint8], numbers: Sequence[int]) -> int | None:
+    """The first of several materials whose bounding box holds those of all others; None if there is none."""
+    boxes = {}
+    for number in numbers:
+        places = [np.flatnonzero((labels == number).any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]
+        boxes[number] = [(int(there[0]), int(there[-1])) for there in places]
+    for number, box in boxes.items():
+        if len(boxes) > 1 and all(
+            low <= start and end <= high
+            for other in boxes.values()
+            for (low, high), (start, end) in zip(box, other, strict=True)
+        ):
+            return number
+    return None

@@ -1,9 +1,11 @@
 """Check that a run can fit the machine, from the scenario alone, before any work on its cells."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.scenario import Scenario
 
@@ -12,8 +14,8 @@ _ALWAYS_FREE = 1 << 24
 ADVICE = 'use fewer cells, precision "float32" or a larger machine'
 
 
-def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
-    """Check that there is memory to paint the cells, and for two fields on the device.
+def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) -> None:
+    """Check that there is memory to paint the cells, and for two fields on the device. Collective.
 
     :class:`heatsim.run.plan.Plan` counts everything, but it needs the painted cells and, where the method in time is
     chosen, the extremes of the initial field.
@@ -21,23 +23,63 @@ def check_room(scenario: Scenario, elsewhere: bool = False) -> None:
     Args:
         scenario: the scenario to run.
         elsewhere: whether other machines do the run; its cells are painted on this machine too.
+        team: the ranks that do the run.
 
     Raises:
         CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
         DeviceError: the device of the scenario is not available.
     """
     painted = regions.ARRAYS * scenario.grid.cell_count * regions.are_painted(scenario)
-    needs: list[tuple[int, Callable[[], int], str]] = [(painted, devices.host_memory, "the host")]
+
+    def free(needed: int, ask: Callable[[], int]) -> int:
+        return ask() if needed * team.size > _ALWAYS_FREE else _ALWAYS_FREE
+
+    needs = [Need("the host", "", painted, free(painted, devices.host_memory))]
     if not elsewhere:
         device = devices.choose(scenario.solver.device)
-        fields = 2 * scenario.grid.cell_count * (4 if scenario.solver.precision == "float32" else 8)
-        needs.append((fields + painted * (device.backend == "cpu"), device.free_memory, device.name))
-    for needed, free_memory, where in needs:
-        if needed > _ALWAYS_FREE and needed > (free := free_memory()):
-            raise CapacityError(
-                f"{scenario.path}: needs at least {size(needed)} of memory on {where}, which has {size(free)} free; "
-                f"{ADVICE}"
-            )
+        fields = 2 * scenario.grid.cell_count * (4 if scenario.solver.precision == "float32" else 8) // team.size
+        on_device = fields + painted * (device.backend == "cpu")
+        needs.append(Need(device.name, device.number(), on_device, free(on_device, device.free_memory)))
+    for need in needs:
+        lack = found_lack(need, team)
+        if lack:
+            raise CapacityError(f"{scenario.path}: needs at least {lack}; {ADVICE}")
+
+
+@dataclass(frozen=True)
+class Need:
+    """Memory that a rank needs.
+
+    Attributes:
+        where: the name of the host or the GPU.
+        number: tells GPUs of a host apart; empty for the host.
+        needed: bytes that the rank needs.
+        free: bytes that are free before any rank takes them.
+    """
+
+    where: str
+    number: str
+    needed: int
+    free: int
+
+
+def found_lack(need: Need, team: Team) -> str:
+    """What is needed and free where the ranks of a machine or a GPU do not fit together; empty if all fit. Collective.
+
+    Args:
+        need: of this rank.
+        team: all ranks.
+    """
+    together: dict[tuple[str, str], list[Need]] = {}
+    for host, each in team.gathered((team.host, need)):
+        together.setdefault((host, each.number), []).append(each)
+    for (host, _), needs in together.items():
+        needed, free = sum(each.needed for each in needs), min(each.free for each in needs)
+        if needed > free:
+            ranks = f" for {len(needs)} ranks" if len(needs) > 1 else ""
+            at = f" of {host}" if host else ""
+            return f"{size(needed)} of memory{ranks} on {needs[0].where}{at}, which has {size(free)} free"
+    return ""
 
 
 def size(count: float) -> str:

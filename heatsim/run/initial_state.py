@@ -6,6 +6,9 @@ import numpy as np
 
 from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import HALO
+from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.painted_sizes import thickness_hints
@@ -19,7 +22,7 @@ from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, set_thermometers
+from heatsim.solver.field_statistics import FieldStatistics, own_cells, set_thermometers
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -43,7 +46,8 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     if initial.uniform:
         state.field.load_deviations(np.zeros((1, 1, 1)))
     else:
-        state.field.load_temperatures(initial.slabs(), plan.problem.materials.contents)
+        own = initial.slabs(plan.slab.first, plan.slab.last)
+        state.field.load_temperatures(own, plan.problem.materials.contents)
     state.total()  # checks that it is finite
     state.initial_heat = state.statistics.heat()
     if plan.problem.timeline.adaptive:
@@ -68,17 +72,18 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         now = identity(plan, target)
         check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
         check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
-        deviation = saved.arrays["deviation"]
-        if deviation.shape != state.field.grid.shape:
-            raise ValueError(f"deviations of shape {deviation.shape}")
-        state.field.load_deviations(deviation)
+        slab = plan.part.slab
+        shape = saved.shape("deviation")
+        if shape != state.field.grid.shape:
+            raise ValueError(f"deviations of shape {shape}")
+        state.field.load_deviations(saved.part("deviation", slab.first, slab.last))
         state.ledger.restore(saved.arrays)
         state.step = int(saved.values["step"])
         state.initial_heat = float(saved.values["initial_heat"])
         state.wall_time = float(saved.values["wall_time"])
         state.stopped = bool(saved.values["stopped"])
         if "compared" in saved.arrays:
-            before = plan.device.xp.asarray(saved.arrays["compared"])
+            before = plan.device.xp.asarray(saved.part("compared", slab.first, slab.last))
             state.compared = (int(saved.values["compared_step"]), before)
         if plan.problem.timeline.adaptive:
             initial = _initial_field(plan)
@@ -135,7 +140,7 @@ def _method(
     """The stepper of a method that chooses its own steps; ``saved``: the checkpoint, if there is one."""
     limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
     return make_adaptive_stepper(
-        *(plan.problem, state.field, state.ledger, plan.kernel, limits),
+        *(plan.part, state.field, state.ledger, plan.kernel, limits),
         step=state.step,
         arrays=state.arrays,
         tuned=plan.tuned,
@@ -146,11 +151,16 @@ def _method(
 
 def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
-    problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy
-    field = Field(plan.device, problem.grid, problem.precision, reference)
-    ledger = Ledger(plan.device, problem, scenario.output.energy and not scenario.steady)
-    arrays = composite_arrays(problem, field)
-    set_thermometers(problem, field, arrays.body.cells)
-    parts = CellParts.of_problem(problem, arrays.body.cells, plan.device.xp, reference)
-    statistics = FieldStatistics(problem, field, arrays.body.cells, parts)
-    return RunState(problem, field, ledger, statistics, arrays, target, copies=copies)
+    problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy()
+    part, team = plan.part, plan.team
+    # Halo planes beyond a periodic face get the random numbers of other planes.
+    most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
+    halo = Halo(part.slab, team, choose_transport(team, plan.device), most)
+    field = Field(plan.device, problem.grid, problem.precision, reference, halo)
+    ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
+    arrays = composite_arrays(part, field)
+    cells = own_cells(arrays, field)
+    set_thermometers(problem, field, cells)
+    parts = CellParts.of_problem(problem, cells, field)
+    statistics = FieldStatistics(problem, field, cells, parts)
+    return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from heatsim.parallel.team import Team
+
 _SECONDS_BETWEEN_LOOKS = 0.05
 _SECONDS_OF_GRACE = 0.3  # for work that is about to end
 _one_at_a_time = threading.Lock()
@@ -39,6 +41,13 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def stop_of_ranks(stop: Stop, team: Team) -> bool:
+    """Whether a stop was requested on a rank; rank 0 decides. Collective."""
+    if stop.requested:
+        team.request_stop()
+    return team.broadcast(stop.requested or team.stop_requested)
 
 
 def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:

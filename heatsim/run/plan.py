@@ -10,9 +10,12 @@ from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.capacity import ADVICE, size
+from heatsim.run.capacity import ADVICE, Need, found_lack, size
+from heatsim.run.ranks import divide
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
@@ -39,6 +42,8 @@ class Plan:
         disk_bytes: largest disk space of fields, tables and checkpoints at any time.
         fields: number of fields written.
         rows: number of probe and energy rows.
+        team: the ranks that do the run; bytes are those of this rank.
+        part: the problem of the planes that this rank steps; ``problem`` in a run on one rank.
     """
 
     problem: HeatProblem
@@ -50,24 +55,29 @@ class Plan:
     disk_bytes: int
     fields: int
     rows: int
+    team: Team
+    part: HeatProblem
 
     @classmethod
-    def of(cls, problem: HeatProblem) -> "Plan":
-        """The plan of a run of ``problem``.
+    def of(cls, problem: HeatProblem, team: Team = ALONE) -> "Plan":
+        """The plan of a run of ``problem`` by the ranks of a team.
 
         Raises:
             DeviceError: the device or the kernel of the scenario is not available.
+            ScenarioError: several ranks cannot do this run.
         """
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
-        needed = device_bytes.of_run(problem, kernel)
+        part = divide(problem, team)
+        needed = device_bytes.of_run(part, kernel)
         solver_bytes = steady_state.device_bytes(problem) if scenario.steady else 0
         if scenario.time.method == "implicit":
             solver_bytes = field_stages.device_bytes(problem)
         # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field
+        whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -88,28 +98,33 @@ class Plan:
             + field_bytes * (varies and kernel.name == "numba")
             + regions.ARRAYS * grid.cell_count * regions.are_painted(scenario),
             disk_bytes=_BYTES_PER_FILE
-            + fields * (field_bytes * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + fields * (whole.field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
             + problem.materials.cells.size * scenario.output.fields
             + (0 if scenario.steady else _CHECKPOINTS)
-            * (field_bytes + compared_bytes + needed.ledger + _BYTES_PER_FILE)
+            * (whole.field * (1 + (scenario.time.stop_below is not None)) + whole.ledger + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,
+            team=team,
+            part=part,
         )
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that this rank steps."""
+        return self.part.slab
 
     @property
     def tuned(self) -> bool:
         """Whether the run itself measures which kernel is fastest."""
         return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
 
-    @property
     def room_for_copy(self) -> bool:
-        """Whether the free memory before the run suffices for a copy of the field too."""
-        needed = self.device_bytes + self.copy_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
-        return needed <= self.device.free_memory()
+        """Whether the free memory before the run suffices for a copy of the field too. Collective."""
+        return not found_lack(self._need(self.copy_bytes), self.team)
 
     def check_capacity(self, folder: Path) -> None:
-        """Check that the run fits the memory of the device and the host, and the disk of ``folder``.
+        """Check that the run fits the memory of the device and the host, and the disk of ``folder``. Collective.
 
         The space of files already in the folder counts as free: the run continues them or removes them at the start.
 
@@ -119,6 +134,12 @@ class Plan:
         """
         check_names(folder)
         self.check_memory()
+        with self.team.agreeing():
+            if self.team.first:
+                self._check_disk(folder)
+
+    def _check_disk(self, folder: Path) -> None:
+        """Check that the files of the run fit the disk of ``folder``."""
         existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if os.path.exists(parent))
         free, there = shutil.disk_usage(existing).free, bytes_on_disk(folder)
         if self.disk_bytes > free + there:
@@ -130,24 +151,26 @@ class Plan:
             )
 
     def check_memory(self) -> None:
-        """Check that the run fits the memory of the device and the host.
+        """Check that the run fits the memory of the device and the host. Collective.
 
         Raises:
             CapacityError: it does not fit; the message says what is free and what helps.
         """
-        free = self.device.free_memory()
-        needed = self.device_bytes + (self.host_bytes if self.device.backend == "cpu" else 0)
-        less = ', or time.method = "euler", which needs less' if self.problem.timeline.adaptive else ""
-        if needed > free:
-            raise CapacityError(
-                f"{self.problem.scenario.path}: needs {size(needed)} of memory on {self.device.name}, which has "
-                f"{size(free)} free; {ADVICE}{less}"
-            )
-        if self.device.backend == "cuda" and self.host_bytes > devices.host_memory():
-            raise CapacityError(
-                f"{self.problem.scenario.path}: also needs {size(self.host_bytes)} of host memory, of which "
-                f"{size(devices.host_memory())} are free; {ADVICE}"
-            )
+        path, less = self.problem.scenario.path, ""
+        if self.problem.timeline.adaptive:
+            less = ', or time.method = "euler", which needs less'
+        lack = found_lack(self._need(), self.team)
+        if lack:
+            raise CapacityError(f"{path}: needs {lack}; {ADVICE}{less}")
+        if self.device.backend == "cuda":
+            lack = found_lack(Need("the host", "", self.host_bytes, devices.host_memory()), self.team)
+            if lack:
+                raise CapacityError(f"{path}: also needs {lack}; {ADVICE}")
+
+    def _need(self, more: int = 0) -> Need:
+        """The memory of the device that this rank needs, with ``more`` bytes."""
+        needed = self.device_bytes + more + (self.host_bytes if self.device.backend == "cpu" else 0)
+        return Need(self.device.name, self.device.number(), needed, self.device.free_memory())
 
     def estimate_seconds(self) -> float:
         """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""

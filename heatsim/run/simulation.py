@@ -17,12 +17,14 @@ from heatsim.kernels.autotune import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.run.initial_state import find_steady_state, initial_state, notes_at_start, saved_state
-from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
+from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
+from heatsim.run.ranks import resume_advice
 from heatsim.run.resume import check_numerics, identity, input_files
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
@@ -30,7 +32,7 @@ from heatsim.scenario import Scenario, load, parse_dict, write_resolved
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder, traces
+from heatsim.storage import checkpoint, folder, tables, traces
 from heatsim.storage.disk import resume_command
 
 
@@ -70,6 +72,7 @@ class Simulation:
         *,
         output: str | Path | None = None,
         overwrite: bool = False,
+        team: Team = ALONE,
     ) -> "Simulation":
         """Read a scenario and set the field to the initial temperature. Nothing is written yet.
 
@@ -78,13 +81,14 @@ class Simulation:
             overrides: "key.path=value" texts, each of which replaces one value of the file.
             output: the output folder; by default outputs/<the file's stem>.
             overwrite: replace the files of an unfinished run in that folder.
+            team: the ranks that do the run together, each of which makes this call.
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
         """
         scenario = load(path, overrides)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
-        return cls._assemble(scenario, target, overwrite=overwrite)
+        return cls._assemble(scenario, target, team=team, overwrite=overwrite)
 
     @classmethod
     def from_dict(
@@ -105,19 +109,26 @@ class Simulation:
         return cls.from_model(parse_dict(document, folder), output, overwrite=overwrite)
 
     @classmethod
-    def from_model(cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False) -> "Simulation":
+    def from_model(
+        cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False, team: Team = ALONE
+    ) -> "Simulation":
         """A simulation of a scenario that has been read already. Errors are those of :meth:`from_scenario`.
 
         Args:
             scenario: from :func:`heatsim.scenario.load`.
             output: the output folder.
             overwrite: as for :meth:`from_scenario`.
+            team: as for :meth:`from_scenario`.
         """
-        return cls._assemble(scenario, Path(output), overwrite=overwrite)
+        return cls._assemble(scenario, Path(output), team=team, overwrite=overwrite)
 
     @classmethod
-    def resume(cls, path: str | Path) -> "Simulation":
+    def resume(cls, path: str | Path, *, team: Team = ALONE) -> "Simulation":
         """Continue from the last good checkpoint of a run's folder, or from the start if there is none.
+
+        Args:
+            path: the folder.
+            team: as for :meth:`from_scenario`; the run may have begun on another number of ranks.
 
         Raises:
             FolderError: the folder is not that of a run, another process writes there, or its scenario.toml was
@@ -125,14 +136,17 @@ class Simulation:
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
-        with folder.claim(target):  # nothing is said about a folder in which another process writes
-            saved, warnings = checkpoint.read_last_good(target)
+        with ExitStack() as stack:  # nothing is said about a folder in which another process writes
+            with team.agreeing():
+                if team.first:
+                    stack.enter_context(folder.claim(target))
+            saved, warnings = checkpoint.read_last_good(target, team)
         if saved is not None:
             check_numerics(target, saved)
-        reached = traces.latest_time(target) if saved is None else 0.0
+        reached = team.broadcast(traces.latest_time(target) if saved is None and team.first else 0.0)
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
-        simulation = cls._assemble(load(target / folder.SCENARIO), target, saved, resuming=True)
+        simulation = cls._assemble(load(target / folder.SCENARIO), target, saved, team=team, resuming=True)
         simulation.warnings.extend(warnings)
         return simulation
 
@@ -143,13 +157,14 @@ class Simulation:
         target: Path,
         saved: checkpoint.Checkpoint | None = None,
         *,
+        team: Team = ALONE,
         overwrite: bool = False,
         resuming: bool = False,
     ) -> "Simulation":
         started = time.perf_counter()
-        check_room(scenario)
+        check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario)
-        plan = Plan.of(problem)
+        plan = Plan.of(problem, team)
         plan.check_capacity(target)
         state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)
         simulation = cls(
@@ -192,7 +207,8 @@ class Simulation:
     @property
     def finished(self) -> bool:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
-        return self._resuming and self.state.finished and (self.folder / folder.SUMMARY).exists()
+        there = (self.folder / folder.SUMMARY).exists()
+        return self._resuming and self.state.finished and self.state.team.broadcast(there)
 
     def run(
         self,
@@ -229,29 +245,38 @@ class Simulation:
 
     def _run(self, progress: bool, watchers: Sequence[Observer], stop: "Stop | None") -> None:
         """Run to the end and write all results, except pictures."""
+        team = self.state.team
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
+            stack.enter_context(team.telling())
             stepper, batch = self.stepper(), Batch()
             if self.state.method is not None:
-                self.state.method.stopped = lambda: wanted.requested
-            replaced = None if self._resuming else folder.describe_finished(self.folder)
+                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
+            replaced = None if self._resuming or not team.first else folder.describe_finished(self.folder)
             self.take_folder(stack)
             if progress and replaced is not None:
                 print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
+            if progress and team.size > 1:
+                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
+            team.advise(resume_advice(self.folder, team.size))
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
-                if wanted.requested:
+                if stop_of_ranks(wanted, team):
                     self.interrupt(loop)
+                batch.steps = team.broadcast(batch.steps)
                 loop.advance(stepper, batch)
             loop.finish()
-            folder.write_summary(self.folder, self.summary(loop))
+            summary = self.summary(loop)
+            with team.agreeing():
+                if team.first:
+                    folder.write_summary(self.folder, summary)
 
     def stepper(self) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step."""
         if self.state.method is not None:
             return self.state.method
         return make_stepper(
-            *(self.plan.problem, self.state.field, self.state.ledger, self.plan.kernel),
+            *(self.state.part, self.state.field, self.state.ledger, self.plan.kernel),
             step=self.state.step,
             tuned=self.plan.tuned,
             arrays=self.state.arrays,
@@ -259,6 +284,8 @@ class Simulation:
 
     def take_folder(self, stack: ExitStack) -> None:
         """Claim the run's folder until ``stack`` is closed; write a new run's scenario there. Works in any thread.
+
+        Rank 0 does it. Collective.
 
         Raises:
             FolderError: the folder cannot be used.
@@ -270,12 +297,14 @@ class Simulation:
                 f"{self.folder}: the run failed {self.state.progress}; continue from its last checkpoint with "
                 f"`{resume_command(self.folder)}` or Simulation.resume"
             )
-        if not self._resuming:
-            folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
-        stack.enter_context(folder.claim(self.folder))
-        if not self._resuming:
-            write_resolved(scenario, self.folder)
-            self._resuming = True
+        with self.state.team.agreeing():
+            if self.state.team.first:
+                if not self._resuming:
+                    folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
+                stack.enter_context(folder.claim(self.folder))
+                if not self._resuming:
+                    write_resolved(scenario, self.folder)
+        self._resuming = True
 
     def begin(
         self,
@@ -306,7 +335,9 @@ class Simulation:
             with self.timing.timed("stepping"):
                 find_steady_state(self.state, stop)
             self.state.wall_time = self.timing.stepping
-        observers = make_observers(scenario, identity(self.plan, self.folder), progress, watchers)
+        team = self.state.team
+        same = team.broadcast(identity(self.plan, self.folder) if team.first else None) or {}
+        observers = make_observers(scenario, same, progress, watchers)
         if self._saved is not None:
             # All files are looked at before any of them is changed.
             with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
@@ -351,8 +382,16 @@ class Simulation:
             StorageError: the disk refused the last files.
         """
         self.warnings += loop.end() + temperature_warnings(self.state)
-        folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
+        with self.state.team.agreeing():
+            if self.state.team.first:
+                folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
         return {
-            **summarise(self.plan, self.state, self.timing, self._choice, loop.files),
+            **summarise(self.plan, self.state, self.timing, self._choice),
+            "checksums": _checksums(self.folder, loop.files) if self.state.team.first else {},
             "warnings": list(self.warnings),
         }
+
+
+def _checksums(target: Path, files: Sequence[str]) -> dict[str, int]:
+    """The checksums of the tables among the files of a run."""
+    return {name: tables.checksum(target / name) for name in files if Path(name).suffix == ".csv"}

@@ -1,10 +1,9 @@
 """What summary.json says of a run: what decided its numbers, what came out and where the time went."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from heatsim.kernels.autotune import Choice
@@ -14,13 +13,10 @@ from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Timing
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import METHOD, SteadyState
-from heatsim.storage import tables
 from heatsim.version import NUMERICS, version
 
 
-def summarise(
-    plan: Plan, state: RunState, timing: Timing, choice: Choice | None, files: Sequence[str]
-) -> dict[str, Any]:
+def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None) -> dict[str, Any]:
     """The summary of a run that has come to its end.
 
     Args:
@@ -28,7 +24,6 @@ def summarise(
         state: after the last step.
         timing: where the wall-clock time went.
         choice: the kernel that did the steps, if one was tried out.
-        files: the names of the files that the run wrote; the checksums of the tables are stored.
     """
     problem = plan.problem
     summary: dict[str, Any] = {
@@ -54,8 +49,7 @@ def summarise(
         summary |= _of_steady_state(plan, state, state.steady)
     else:
         summary |= _of_steps(plan, state, choice)
-    written_tables = [name for name in files if Path(name).suffix == ".csv"]
-    return summary | {"checksums": {name: tables.checksum(state.folder / name) for name in written_tables}}
+    return summary
 
 
 def _temperature(state: RunState) -> dict[str, float]:

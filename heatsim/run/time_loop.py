@@ -49,6 +49,8 @@ class Timing:
 class Batch:
     """The number of steps that are queued before the clock and signals are checked. No result depends on it.
 
+    If several ranks do a run, rank 0 decides.
+
     Attributes:
         steps: the most steps of the next batch.
     """
@@ -147,13 +149,13 @@ class TimeLoop:
                 observer.poll(self.state)
 
     def save(self) -> Values:
-        """Write a checkpoint and return its values."""
+        """Write a checkpoint and return its values. Collective."""
         checkpoints = self._observers[-1]
         assert isinstance(checkpoints, Checkpoints)
         with self._observing():
             saved = checkpoints.write(self.state)
             self.state.writer.wait()
-        return {**saved, **checkpoints.records()}
+        return self.state.team.broadcast({**saved, **checkpoints.records()})
 
     def finish(self) -> None:
         """Tell the observers that the run is complete; their last writes may go on. Call :meth:`end` afterwards."""

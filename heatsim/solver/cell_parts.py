@@ -13,6 +13,7 @@ from heatsim.physics.enthalpy import TemperatureTables
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import region_number
 from heatsim.scenario import LIQUID_FRACTION, VOID
+from heatsim.solver.field import Field
 
 _CELLS_AT_ONCE = 2**22
 
@@ -24,7 +25,7 @@ class CellParts:
     """The parts of a body's cells. Cells of a part have one type and, if regions are watched, one owner.
 
     Attributes:
-        labels: for each cell a number whose bits ``division.mask`` are its part, on the device, [z, y, x]; None if
+        labels: for each own cell a number whose bits ``division.mask`` are its part, on the device, [z, y, x]; None if
             there is one part.
         division: the number of parts, and how to read the labels.
         cell_types: the type of each part.
@@ -39,17 +40,17 @@ class CellParts:
     counts: Numbers
 
     @classmethod
-    def of_problem(cls, problem: HeatProblem, cells: Any, xp: Any, reference: float) -> "CellParts":
+    def of_problem(cls, problem: HeatProblem, cells: Any, field: Field) -> "CellParts":
         """The parts that the observers of a run need.
 
         Args:
             problem: the problem.
-            cells: the byte of each cell on the device; empty if there is one type.
-            xp: NumPy or CuPy, the library of ``cells``.
-            reference: the temperature in K that deviations are counted from.
+            cells: the byte of each own cell on the device; empty if there is one type.
+            field: whose device, planes and reference are used.
         """
+        xp, reference = field.device.xp, field.reference
         regions = [region_number(name, problem.scenario) for name in watched_regions(problem)]
-        parts = cls.of_regions(problem, regions, xp) if regions else cls.of_types(problem.materials, cells)
+        parts = cls.of_regions(problem, regions, field) if regions else cls.of_types(problem.materials, cells)
         wanted = {probe.statistic for probe in problem.scenario.probes}
         if LIQUID_FRACTION in wanted or (problem.materials.varies and "mean" in wanted):
             return parts.with_thermometers(problem, xp, reference)
@@ -64,7 +65,7 @@ class CellParts:
         return cls(None if materials.uniform else cells, division, *numbers)
 
     @classmethod
-    def of_regions(cls, problem: HeatProblem, regions: Sequence[int], xp: Any) -> "CellParts":
+    def of_regions(cls, problem: HeatProblem, regions: Sequence[int], field: Field) -> "CellParts":
         """A part for each cell type in each of some regions, and in all other cells."""
         materials, painted = problem.materials, problem.parts
         assert painted is not None, "a scenario with regions is painted"
@@ -81,7 +82,8 @@ class CellParts:
             labels[planes] = label_of[pairs]
         one = len(present) == 1
         division = WHOLE if one else Division(len(present))
-        return cls(None if one else xp.asarray(labels), division, present // 256, present % 256, count[present])
+        own = field.device.xp.asarray(labels[field.slab.first : field.slab.last])
+        return cls(None if one else own, division, present // 256, present % 256, count[present])
 
     def with_thermometers(self, problem: HeatProblem, xp: Any, reference: float) -> "CellParts":
         """The same parts, for which temperatures and liquid parts are summed too."""

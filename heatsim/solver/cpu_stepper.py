@@ -65,7 +65,7 @@ class CpuStepper(Stepper):
         problem, field, timeline = self.problem, self.field, self.problem.timeline
         field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
             *(field.deviation, field.spare, problem.periodic, arguments.arrays.body),
-            *(arguments.tables(timeline.dt(first)), self._steps(first, until), first & 0xFFFFFFFF),
+            *(arguments.tables(timeline.dt(first)), self._steps(first, until), first + problem.step_shift & 0xFFFFFFFF),
             *(arguments.entries, problem.scheme),
         )
 

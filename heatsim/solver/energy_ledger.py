@@ -9,7 +9,6 @@ which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -19,8 +18,10 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
+from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART_SUMS, Heats, SurfaceSums
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
@@ -28,25 +29,6 @@ from heatsim.solver.surface_sums import BEAM_SUMS, EXPOSED_SUMS, FACE_SUMS, PART
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
-
-# All sums, with the shapes that they have where nothing is entered.
-_NAMES: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
-    EXPOSED_SUMS: (0,),
-    PART_SUMS: (0,),
-}
-
-
-def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
-    """The shapes of the sums that a problem needs, by the names that checkpoints give them."""
-    beams, shapes = problem.sources.beam_faces(), dict[str, tuple[int, ...]]()
-    for face in range(6):
-        if problem.open_faces[face]:
-            shapes[FACE_SUMS[face]] = problem.grid.face_shape(face)
-        if face in beams:
-            shapes[BEAM_SUMS[face]] = problem.grid.face_shape(face)
-    shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
-    shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
-    return shapes
 
 
 class Ledger:
@@ -60,28 +42,38 @@ class Ledger:
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
     """
 
-    def __init__(self, device: Device, problem: HeatProblem, enabled: bool) -> None:
-        """Sums of zero; empty ones unless ``enabled``."""
+    def __init__(self, device: Device, problem: HeatProblem, enabled: bool, team: Team = ALONE) -> None:
+        """Sums of zero; empty ones unless ``enabled``.
+
+        Args:
+            device: of the sums.
+            problem: what the kernels step; of several ranks the problem of this rank's slab.
+            enabled: whether heat is recorded.
+            team: the ranks. Then the sums here are those of the slab with its halos; what comes from all of them is
+                collective.
+        """
         shapes = shapes_of_sums(problem) if enabled else {}
-        self._layout = SumLayout({name: shapes[name] for name in _NAMES if prod(shapes.get(name, (0,)))})
+        self._layout = SumLayout({name: shape for name, shape in shapes.items() if prod(shape)})
+        self._slabs = SlabSums(problem, team, enabled)
         self._values: Any = device.xp.zeros(self._layout.size)
-        empty = {name: device.xp.zeros(shape) for name, shape in _NAMES.items()}
+        empty = {name: device.xp.zeros(shape) for name, shape in SHAPES_OF_NOTHING.items()}
         self._sums = empty | self._layout.views(self._values)
         self.faces = tuple(self._sums[name] for name in FACE_SUMS)
         self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
         self.exposed: Any = self._sums[EXPOSED_SUMS]
         self.parts: Any = self._sums[PART_SUMS]
-        self._problem = problem
+        self._problem, self._team = problem, team
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
+        self._kept_surfaces: SurfaceSums | None = None
         self._found: list[Partials] | None = None
         self._heats: Heats | None = None
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
     def recorded(self) -> bool:
-        """Whether it sums anything."""
-        return self._layout.size > 0
+        """Whether it sums anything, on this rank or on another."""
+        return bool(self._slabs.shapes)
 
     @property
     def nbytes(self) -> int:
@@ -107,9 +99,12 @@ class Ledger:
         for ledger, its in zip(plain, sections, strict=True):
             ledger._found = [next(found) for _ in its]
 
-    @cached_property
+    @property
     def _surfaces(self) -> SurfaceSums:
-        return SurfaceSums(self._problem, self._layout, self._device.xp)
+        """Where the sums lie; collective at the first time."""
+        if self._kept_surfaces is None:
+            self._kept_surfaces = SurfaceSums(self._problem, self._layout, self._device.xp, self._team)
+        return self._kept_surfaces
 
     def _sections(self) -> list[Sections]:
         """The sections of the sums that were entered, and of those that were carried over."""
@@ -164,13 +159,12 @@ class Ledger:
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
         """Other sums in the form in which :meth:`save` gives those of this ledger."""
-        saved = {name: self._device.to_host(values) for name, values in sums.surfaces.items()}
-        return saved | {"ledger_sources": np.array([0.0, sums.sources])}
+        return self._whole(sums.surfaces) | {"ledger_sources": np.array([0.0, sums.sources])}
 
     def save(self) -> dict[str, NDArray[np.float64]]:
-        """The sums by face name, on the host."""
-        saved = {name: self._device.to_host(sums) for name, sums in self._sums.items() if sums.size}
-        saved |= {f"{name}_carried": self._device.to_host(sums) for name, sums in self._carried_sums().items()}
+        """The sums of the whole grid by face name, on the host."""
+        saved = self._whole({name: sums for name, sums in self._sums.items() if sums.size})
+        saved |= {f"{name}_carried": sums for name, sums in self._whole(self._carried_sums()).items()}
         if self._sources_step or self._sources_heat:
             saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
         return saved
@@ -180,11 +174,11 @@ class Ledger:
         self.changed()
         for name, sums in self._sums.items():
             if sums.size:
-                sums[...] = self._device.xp.asarray(arrays[name])
-        if any(f"{name}_carried" in arrays for name in self._layout.shapes):
+                self._slabs.put(self._device.xp, name, sums, arrays[name])
+        if any(f"{name}_carried" in arrays for name in self._slabs.shapes):
             self._carried = self._device.xp.zeros(self._layout.size)
             for name, carried in self._carried_sums().items():
-                carried[...] = self._device.xp.asarray(arrays[f"{name}_carried"])
+                self._slabs.put(self._device.xp, name, carried, arrays[f"{name}_carried"])
         if "ledger_sources" in arrays:
             self._sources_step, self._sources_heat = (
                 int(arrays["ledger_sources"][0]),
@@ -194,3 +188,7 @@ class Ledger:
     def _carried_sums(self) -> dict[str, Any]:
         """The sums that were carried over, by name; empty if none were."""
         return {} if self._carried is None else self._layout.views(self._carried)
+
+    def _whole(self, sums: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
+        """Sums of the whole grid on the host, from those of this rank. Collective."""
+        return self._slabs.whole({name: self._device.to_host(of) for name, of in sums.items()})

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels.reductions.find import first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Division, Sections, statistics
+from heatsim.kernels.reductions.find import Labelled, first_of_each
+from heatsim.kernels.reductions.fused import WHOLE, Division, Sections, partials, statistics
 from heatsim.kernels.reductions.gather import gather
-from heatsim.kernels.reductions.statistics import Statistics
+from heatsim.kernels.reductions.statistics import Statistics, combined
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import Team
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
@@ -31,7 +34,7 @@ class Points:
     """Some cells of a field that are read repeatedly.
 
     Attributes:
-        cells: their indices in the flattened field, on its device, int64.
+        cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
     """
 
     def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
@@ -39,18 +42,24 @@ class Points:
         self._field = field
         self._shape = x.shape
         self._places = (z, y, x)
-        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(((z * ny + y) * nx + x).reshape(-1)))
+        held = field.slab.holds(z)
+        own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
+        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
+        self._held = np.flatnonzero(held)
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once."""
+        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once.
+
+        Collective.
+        """
         field = self._field
         if field.device.backend == "cpu":
-            self.found = field.deviation.reshape(-1)[self.cells]
+            self.found = field.own.reshape(-1)[self.cells]
         elif self.found is None:
             Field.gather_points([field])
         assert self.found is not None
-        values = self.found.reshape(self._shape)
+        values = field.joined(self._held, self.found, self._shape)
         if field.point_thermometer is not None:
             values = field.point_thermometer(values, self._places)
         return values.astype(np.float64) + field.reference
@@ -59,14 +68,20 @@ class Points:
 class Field:
     """Deviations from a reference temperature, [z, y, x], double-buffered on the device.
 
+    If several ranks do a run, each has some planes of the field: its own ones, and halos beside them. Indices count
+    in the own planes, unless a method says otherwise. Sums, extremes and cells are those of the whole field, equal on
+    all ranks; these methods are collective.
+
     If materials vary with temperature, the buffers hold contents instead of deviations (heatsim/physics/enthalpy.py).
     Use the methods of this class to get temperatures.
 
     Attributes:
         device: the device of the buffers.
-        grid: the cells.
+        grid: the cells of the whole field.
+        halo: the planes that this rank has, and those of its neighbours; all planes in a run on one rank.
         reference: the reference temperature in K, constant for a run.
-        deviation: the current values in K, a device array of shape (nz, ny, nx), float32 or float64.
+        deviation: the current values in K of own planes and halos, a device array of shape (planes, ny, nx), float32
+            or float64.
         spare: the buffer that the next sweep writes.
         thermometer: gives T − T_ref from the contents in the buffers; None if the buffers hold T − T_ref.
         point_thermometer: the same for values on the host.
@@ -75,12 +90,18 @@ class Field:
         labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
     """
 
-    def __init__(self, device: Device, grid: Grid, precision: str, reference: float) -> None:
+    def __init__(self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None) -> None:
         self.device = device
         self.grid = grid
+        self.halo = halo or Halo.none(grid.shape[0], device)
         self.reference = reference
-        self.deviation: Any = device.xp.empty(grid.shape, dtype=precision)
-        self.spare: Any = device.xp.empty(grid.shape, dtype=precision)
+        self._own = self.slab.own
+        shape = (self.slab.depth, *grid.shape[1:])
+        self.deviation: Any = device.xp.empty(shape, dtype=precision)
+        self.spare: Any = device.xp.empty(shape, dtype=precision)
+        if not self.slab.alone:  # halos are read, although nothing comes of it, before they are exchanged
+            self.deviation.fill(0.0)
+            self.spare.fill(0.0)
         self.thermometer: Thermometer | None = None
         self.point_thermometer: Thermometer | None = None
         self.groups = grid.groups
@@ -95,6 +116,21 @@ class Field:
     def precision(self) -> str:
         """The precision of the values, "float32" or "float64"."""
         return str(self.deviation.dtype)
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that this rank has."""
+        return self.halo.slab
+
+    @property
+    def team(self) -> Team:
+        """The ranks that have the field."""
+        return self.halo.team
+
+    @property
+    def own(self) -> Any:
+        """The current values of the own planes, a part of ``deviation``."""
+        return self.deviation[self._own]
 
     def of(self, deviation: Any) -> "Field":
         """A field of other values on the same grid, which shares nothing else that changes."""
@@ -129,17 +165,23 @@ class Field:
         """Set the field.
 
         Args:
-            slabs: the whole grid as pairs (first z index, temperatures in K).
+            slabs: planes of the whole grid as pairs (first z index in the whole grid, temperatures in K); others than
+                own planes are left out.
             contents: a function from first z index and deviations in K to the values of the buffers.
         """
+        own, first_own, last_own = self.own, self.slab.first, self.slab.last
         for first, slab in slabs:
-            planes = contents(first, slab - self.reference).astype(self.precision)
-            self.deviation[first : first + len(slab)] = self.device.xp.asarray(planes)
+            low, high = max(first, first_own), min(first + len(slab), last_own)
+            if low < high:
+                planes = contents(low, slab[low - first : high - first] - self.reference).astype(self.precision)
+                own[low - first_own : high - first_own] = self.device.xp.asarray(planes)
+        self.halo.stale()
         self.changed()
 
     def load_deviations(self, deviation: NDArray[Any]) -> None:
-        """Set the field to the values of a checkpoint, bit for bit, or to one value for all cells; in K."""
-        self.deviation[...] = self.device.xp.asarray(deviation)
+        """Set the own planes to the values of a checkpoint, bit for bit, or to one value for all cells; in K."""
+        self.own[...] = self.device.xp.asarray(deviation)
+        self.halo.stale()
         self.changed()
 
     def degrees(self, values: Any, place: Any) -> Any:
@@ -147,14 +189,29 @@ class Field:
         return values if self.thermometer is None else self.thermometer(values, place)
 
     def temperature(self) -> NDArray[np.float64]:
-        """Temperatures in K on the host, shape (nz, ny, nx), float64."""
-        temperature = np.empty(self.grid.shape)
+        """Temperatures in K of the whole field on the host, shape (nz, ny, nx), float64. Collective."""
+        own = self.own
+        temperature = np.empty(own.shape)
         count = max(1, _CELLS_AT_ONCE // temperature[0].size)
         for first in range(0, len(temperature), count):
             planes = slice(first, min(first + count, len(temperature)))
-            deviation = self.degrees(self.deviation[planes], planes)
+            deviation = self.degrees(own[planes], planes)
             temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
-        return temperature
+        return temperature if self.slab.alone else np.concatenate(self.team.gathered(temperature))
+
+    def beside(self) -> dict[int, NDArray[np.float64]]:
+        """Temperatures in K of the planes next to the own ones, shape (1, ny, nx) each. Collective.
+
+        They are found by their number in the whole grid. There are none in a run on one rank.
+        """
+        edges = []
+        for plane in (0, self.slab.count - 1) if any(self.slab.cut) else ():
+            place = slice(plane, plane + 1)
+            found = self.device.to_host(self.degrees(self.own[place], place))
+            edges.append(found.astype(np.float64) + self.reference)
+        below, above = self.halo.swap(*edges) if edges else (None, None)
+        numbers = (self.slab.first - 1) % self.slab.planes, self.slab.last % self.slab.planes
+        return {number: of for number, of in zip(numbers, (below, above), strict=True) if of is not None}
 
     def temperatures_of(self, values: Any, planes: Any) -> Any:
         """Temperatures in K of some planes, on the device: added in float64, rounded to the field's precision.
@@ -174,9 +231,9 @@ class Field:
             division: to find more than ``self.division`` says, in a pass of its own.
         """
         if division is not None:
-            return statistics(self.device, [self._sections()], division)[0]
+            return self._combined(self._sections(), division)
         if self._statistics is None:
-            (self._statistics,) = statistics(self.device, [self._sections()], self.division)
+            self._statistics = self._combined(self._sections(), self.division)
         return self._statistics
 
     def statistics(self) -> Statistics:
@@ -186,14 +243,19 @@ class Field:
         return self._joined
 
     def largest_change(self, before: Any) -> float:
-        """The largest magnitude in K of the change since the buffer held ``before``, a device array like it."""
-        sections = replace(self._sections(), labels=None, before=before)
-        return statistics(self.device, [sections])[0][0].largest_change
+        """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
+        return self._combined(replace(self._sections(), labels=None, before=before), WHOLE)[0].largest_change
+
+    def _combined(self, sections: Sections, division: Division) -> list[Statistics]:
+        """The statistics of each part, from the sections of all ranks."""
+        (found,) = partials(self.device, [sections], division)
+        return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))
 
     def _sections(self) -> Sections:
-        """The current values in groups of planes."""
-        nz, ny, nx = self.deviation.shape
-        return Sections(self.deviation, self.groups.starts(nz) * (ny * nx), self.labels)
+        """The current values of the own planes in groups of planes."""
+        own = self.own
+        nz, ny, nx = own.shape
+        return Sections(own, self.groups.starts(nz) * (ny * nx), self.labels)
 
     def total(self) -> float:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
@@ -209,15 +271,33 @@ class Field:
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
     def first_cell(self, highest: bool) -> int:
-        """The first cell with the highest, or else the lowest value, as an index in the flattened field.
+        """The first cell with the highest, or else the lowest value, as an index in the flattened whole field.
 
         It is stored until the field changes.
         """
         if highest not in self._firsts:
             found = self.statistics()
-            value = found.highest if highest else found.lowest
-            (self._firsts[highest],) = first_of_each(self.device, [self.deviation], [value])
+            self._firsts[highest] = self.first_with(found.highest if highest else found.lowest)
         return self._firsts[highest]
+
+    def first_with(self, value: float, among: Labelled | None = None) -> int:
+        """The index in the flattened whole field of the first cell with a value that the buffer has. Collective.
+
+        Args:
+            value: in the buffer.
+            among: restricts the search; labels are those of own cells.
+        """
+        own, found = self.own, None
+        plane = int(own[0].size)
+        try:
+            (place,) = first_of_each(self.device, [own], [value], among)
+            if place < own.size:  # on a GPU a cell that is not found has a very large number
+                found = place + self.slab.first * plane
+        except ValueError:
+            if self.slab.alone:
+                raise
+        cells: list[int] = [cell for cell in self.team.gathered(found) if cell is not None]
+        return min(cells)
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""
@@ -244,6 +324,21 @@ class Field:
     def gather_points(fields: Sequence["Field"]) -> None:
         """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
         wanted = [(field, points) for field in fields for points in field._points]
-        values = gather(fields[0].device, [(field.deviation, points.cells) for field, points in wanted])
+        values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
         for (_, points), its_values in zip(wanted, values, strict=True):
             points.found = its_values
+
+    def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Values of all ranks in one array of a shape. Collective.
+
+        Args:
+            held: the places in the flattened array whose values this rank has.
+            values: these values.
+            shape: of the whole array.
+        """
+        if self.slab.alone:
+            return values.reshape(shape)
+        whole = np.empty(shape, values.dtype)
+        for places, of_rank in self.team.gathered((held, values)):
+            whole.reshape(-1)[places] = of_rank
+        return whole

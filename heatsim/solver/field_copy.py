@@ -26,8 +26,11 @@ class FieldCopy:
 
     At most one thread may read temperatures, and at most one thread deviations, at a time.
 
+    If several ranks have the field, it holds the own planes of this rank.
+
     Attributes:
-        shape: (nz, ny, nx).
+        shape: (planes, ny, nx).
+        slab: the planes of the whole grid.
         precision: "float32" or "float64".
     """
 
@@ -36,14 +39,15 @@ class FieldCopy:
 
         Args:
             field: the field.
-            room: a device array like ``field.deviation`` for the copy. Without it the field itself is read and must not
+            room: a device array like ``field.own`` for the copy. Without it the field itself is read and must not
                 change while this object is used.
         """
         if room is not None:
-            room[...] = field.deviation
-        self.shape, self.precision = field.grid.shape, field.precision
+            room[...] = field.own
+        self.slab, self.precision = field.slab, field.precision
         self._field = field
-        self._deviation = field.deviation if room is None else room
+        self._deviation = field.own if room is None else room
+        self.shape = tuple(self._deviation.shape)
         self._download, self._download_of_deviations = Download(field.device), Download(field.device)
 
     def deviations(self) -> Iterator[NDArray[Any]]:
@@ -55,8 +59,8 @@ class FieldCopy:
         return slabs(self._download, self._deviation, self._field.temperatures_of)
 
     def planes(self, first: int, last: int) -> NDArray[np.float64]:
-        """Temperatures in K of planes ``first`` to ``last`` − 1, float64, in a new array."""
-        place = slice(first, last)
+        """Temperatures in K of planes ``first`` to ``last`` − 1 of the whole grid, all own, float64, in a new array."""
+        place = slice(first - self.slab.first, last - self.slab.first)
         deviations = self._download.fetch(self._deviation[place], lambda values: self._field.degrees(values, place))
         found = deviations.astype(np.float64)
         found += self._field.reference

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.reductions.find import Labelled, first_of_each
+from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.reductions.find import Labelled
 from heatsim.kernels.reductions.statistics import Statistics, exact_sum
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
@@ -41,10 +42,12 @@ class FieldStatistics:
 
     If materials vary with temperature, the field holds contents in kelvins of the heat capacities in ``materials``.
 
+    If several ranks have the field, all methods are collective.
+
     Args:
         problem: the problem with the materials.
         field: the field; its sums are formed for ``parts`` from now on.
-        cells: the type of each cell, one byte per cell, on the field's device; empty if there is one type.
+        cells: the type of each own cell, one byte per cell, on the field's device; empty if there is one type.
         parts: the parts of the cells; None for one part for each cell type.
     """
 
@@ -167,12 +170,16 @@ class FieldStatistics:
         return field.statistics_by_part(division)
 
     def _first_of_type(self, cell_type: int, highest: bool) -> int:
-        """The index in the flattened field of the first cell of a type with its highest or lowest value."""
+        """The index in the flattened whole field of the first cell of a type with its highest or lowest value."""
         own = [self._found().by_part[part] for part in np.flatnonzero(self._parts.cell_types == cell_type)]
         value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
-        field = self._field
-        among = Labelled(self._cells, int(CELL_TYPE), cell_type)
-        return first_of_each(field.device, [field.deviation], [value], among)[0]
+        return self._field.first_with(value, Labelled(self._cells, int(CELL_TYPE), cell_type))
+
+
+def own_cells(arrays: CompositeArrays, field: Field) -> Any:
+    """The type of each own cell of a field, one byte, on its device; empty if there is one type."""
+    cells = arrays.body.cells
+    return cells[field.slab.own] if cells.size else cells
 
 
 def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:

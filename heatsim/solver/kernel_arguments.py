@@ -75,7 +75,7 @@ class LinearArguments:
             if self.constant:
                 self._constant_terms[dt] = terms
         sweeps["f"], sweeps["g"] = terms
-        sweeps["step"] = np.arange(first, until) & 0xFFFFFFFF
+        sweeps["step"] = np.arange(first, until) + problem.step_shift & 0xFFFFFFFF
         return sweeps
 
     def sweeps(self, first: int, until: int) -> SweepTable:
@@ -199,7 +199,7 @@ class GeneralArguments:
         Raises:
             ScenarioError: a condition or source at one of the steps cannot be used.
         """
-        return self.arrays.sweeps(self.rows(first, until), first, until - first)
+        return self.arrays.sweeps(self.rows(first, until), first + self._problem.step_shift, until - first)
 
     @cached_property
     def no_ledger(self) -> NDArray[Any]:

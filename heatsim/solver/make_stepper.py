@@ -11,6 +11,7 @@ from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
+from heatsim.solver.field_statistics import own_cells
 from heatsim.solver.implicit.field_stages import FieldStages
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.stepper import AdaptiveStepper, RunSubsteps
@@ -40,7 +41,7 @@ def make_adaptive_stepper(
     """The stepper of a method that chooses its own steps.
 
     Args:
-        problem: due times, conditions, sources, the method.
+        problem: due times, conditions, sources, the method; of several ranks the problem of this rank's slab.
         field: what is advanced, and what observers read.
         ledger: the heat through surfaces that belongs to the field.
         spec: the kernel.
@@ -55,12 +56,12 @@ def make_adaptive_stepper(
         ScenarioError: something jumps too often.
         ValueError: the checkpoint was written with other stages.
     """
-    cells = arrays.body.cells
+    cells = own_cells(arrays, field)
     if problem.scenario.time.method == "implicit":
         substeps: RunSubsteps = FieldStages(problem, field, ledger, cells, saved_arrays)
     else:
-        entered = Ledger(field.device, problem, ledger.recorded)
+        entered = Ledger(field.device, problem, ledger.recorded, field.team)
         make = CudaStageKernels if spec.backend == "cuda" else CpuStageKernels
         kernels = make(problem, field, entered, spec, arrays, tuned)
         substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells)
-    return AdaptiveStepper(problem, substeps, limits, field.reference, step=step, saved=saved)
+    return AdaptiveStepper(problem.whole, substeps, limits, field.reference, step=step, saved=saved)

@@ -114,7 +114,10 @@ class StageKernels(ABC):
         """
         if some.start == some.stop:
             return T, T_new, 0.0
-        T, T_new = self._advance(T, T_new, values, some, enters)
+        halo = self._field.halo
+        for first in range(some.start, some.stop, halo.most):
+            halo.exchange(T)
+            T, T_new = self._advance(T, T_new, values, slice(first, min(first + halo.most, some.stop)), enters)
         return T, T_new, self._arguments.source_heat(values.numbers, some)
 
     def add_increments(self, base: Any, T: Any, out: Any, values: StageValues[Any], number: int) -> float:
@@ -131,6 +134,7 @@ class StageKernels(ABC):
             The heat of sources in the body in J.
         """
         rows = values.increments[number : number + 1]
+        self._field.halo.exchange(T)
         self._add_increments(base, T, out, rows)
         return self._arguments.heat_of(rows)
 

@@ -72,10 +72,13 @@ class Stepper(ABC):
         last = self.step + steps
         self.field.changed()
         self._ledger.changed()
+        halo = self.field.halo
         while self.step < last:
-            most = min(self.arguments.steps_per_table, self.steps_to_carry)
+            most = min(self.arguments.steps_per_table, self.steps_to_carry, halo.most)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
+            halo.reach(self.field.deviation, until - self.step)
             self._advance(until)
+            halo.stepped(until - self.step)
             self.step = until
             self._carry()
 

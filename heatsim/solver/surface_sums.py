@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import WHOLE, Division, Sections
 from heatsim.kernels.reductions.statistics import Partials, exact_sum
+from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import SumLayout
 
@@ -46,51 +47,63 @@ class Heats:
     magnitude: float
 
 
+# The name of some sums, the number of their face (−1 for surfaces towards void), the type of their cells, and the
+# number of their patch or _NO_PATCH.
+_Part = tuple[str, int, int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class _Surface:
     """Some sums that lie side by side.
 
     Attributes:
-        name: of the sums.
-        face: its number; −1 for surfaces towards void.
         sections: where its sections stand among all.
-        capacities: heat capacity in J/K of the cells of each part.
-        patches: the number of the patch of each part, or _NO_PATCH.
+        parts: what the sums of each part have in common.
     """
 
-    name: str
-    face: int
     sections: slice
-    capacities: Sequence[float]
-    patches: Sequence[int]
+    parts: Sequence[_Part]
 
 
 class SurfaceSums:
-    """Where the sums of a ledger lie, and what they mean.
+    """Where the own sums of a ledger lie, and what they mean.
 
     Args:
-        problem: the problem.
+        problem: the problem; of several ranks that of this rank's slab.
         layout: where the sums of each name lie.
         xp: NumPy or CuPy, the library of the sums.
+        team: the ranks. Making an object, and its heats, are collective.
     """
 
-    def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any) -> None:
-        self._patch_count = len(problem.scenario.patches)
+    def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any, team: Team) -> None:
+        self._patch_count, self._team = len(problem.scenario.patches), team
+        self._capacities = problem.materials.cell_heat_capacity.tolist()
+        found = list(_surfaces(problem, layout))
+        parts = self._agree([_parts_of(*surface) for surface in found])
         self._surfaces: list[_Surface] = []
         bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
-        for name, face, place, starts, types, patches in _surfaces(problem, layout):
-            pairs, numbers = np.unique(np.stack([types, patches]), axis=1, return_inverse=True)
-            labels[place] = numbers.reshape(-1)
-            # Between the sums of two surfaces there may be a gap of zeros, which is a section too.
+        for name, face, place, starts, types, patches in found:
+            its_parts = parts[name, face]
+            numbers = {(cell_type, patch): number for number, (_, _, cell_type, patch) in enumerate(its_parts)}
+            pairs, which = np.unique(np.stack([types, patches]), axis=1, return_inverse=True)
+            labels[place] = np.array([numbers[pair] for pair in zip(*pairs.tolist(), strict=True)], int)[which.ravel()]
+            # Between the sums of two surfaces there may be a gap, of zeros or of halo planes, which is a section too.
             first = sum(map(len, bounds))
             bounds.append(place.start + starts)
-            sections = slice(first, first + len(starts) - 1)
-            capacities = problem.materials.cell_heat_capacity[pairs[0]].tolist()
-            self._surfaces.append(_Surface(name, face, sections, capacities, pairs[1].tolist()))
+            self._surfaces.append(_Surface(slice(first, first + len(starts) - 1), its_parts))
         self._bounds = np.concatenate(bounds)
-        parts = max((len(surface.capacities) for surface in self._surfaces), default=1)
-        self.division = WHOLE if parts == 1 else Division(parts)
-        self._labels = None if parts == 1 else xp.asarray(labels.astype(np.uint8 if parts <= 256 else np.uint16))
+        # Equal on all ranks: sums with labels are formed in another order than those without.
+        most = max(map(len, parts.values()), default=1)
+        self.division = WHOLE if most == 1 else Division(most)
+        self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
+
+    def _agree(self, of_rank: Sequence[Sequence[_Part]]) -> dict[tuple[str, int], list[_Part]]:
+        """The parts of each surface on any rank."""
+        found: dict[tuple[str, int], set[_Part]] = {}
+        for surfaces in self._team.gathered(of_rank):
+            for parts in surfaces:
+                found.setdefault(parts[0][:2], set()).update(parts)
+        return {surface: sorted(parts) for surface, parts in found.items()}
 
     def sections(self, values: Any) -> Sections:
         """The sections of all sums; ``values``: the array of the layout."""
@@ -102,31 +115,43 @@ class SurfaceSums:
         Args:
             found: STATISTICS of the sections of one array of sums, or of several that are to be added.
         """
-        totals, magnitudes = ([one[name].T.tolist() for one in found] for name in ("total", "magnitude"))
         faces: list[list[float]] = [[] for _ in FACES]
         patches: list[list[float]] = [[] for _ in range(self._patch_count)]
         void, beams, all_magnitudes = list[float](), list[float](), list[float]()
-        for surface in self._surfaces:
-            for part, (capacity, patch) in enumerate(zip(surface.capacities, surface.patches, strict=True)):
-                heat, magnitude = (
-                    capacity * exact_sum([number for one in lists for number in one[part][surface.sections]])
-                    for lists in (totals, magnitudes)
-                )
-                if patch != _NO_PATCH:
-                    patches[patch - _FIRST_PATCH].append(heat)
-                if surface.name in BEAM_SUMS:
-                    beams.append(heat)
-                elif surface.name == EXPOSED_SUMS:
-                    void.append(heat)
-                elif surface.name in FACE_SUMS:
-                    faces[surface.face].append(heat)
-                if surface.name == EXPOSED_SUMS or surface.name in FACE_SUMS:
-                    all_magnitudes.append(magnitude)
+        for (name, face, cell_type, patch), numbers in self._of_all_ranks(found).items():
+            heat, magnitude = (self._capacities[cell_type] * exact_sum(of_sections) for of_sections in numbers)
+            if patch != _NO_PATCH:
+                patches[patch - _FIRST_PATCH].append(heat)
+            if name in BEAM_SUMS:
+                beams.append(heat)
+            elif name == EXPOSED_SUMS:
+                void.append(heat)
+            elif name in FACE_SUMS:
+                faces[face].append(heat)
+            if name == EXPOSED_SUMS or name in FACE_SUMS:
+                all_magnitudes.append(magnitude)
         return Heats(
             tuple(map(exact_sum, faces)),
             tuple(map(exact_sum, patches)),
             *map(exact_sum, (void, beams, all_magnitudes)),
         )
+
+    def _of_all_ranks(self, found: Sequence[Partials]) -> dict[_Part, tuple[list[float], list[float]]]:
+        """The sums in the sections of all ranks, and those of the magnitudes, for each part."""
+        own: dict[_Part, tuple[list[float], list[float]]] = {}
+        totals, magnitudes = ([one[name].T.tolist() for one in found] for name in ("total", "magnitude"))
+        for surface in self._surfaces:
+            for number, part in enumerate(surface.parts):
+                own[part] = tuple(  # type: ignore[assignment]
+                    [value for one in lists for value in one[number][surface.sections]]
+                    for lists in (totals, magnitudes)
+                )
+        first, *others = self._team.gathered(own)
+        for other in others:
+            for part, numbers in other.items():
+                for mine, theirs in zip(first.setdefault(part, ([], [])), numbers, strict=True):
+                    mine.extend(theirs)
+        return first
 
 
 # The name of some sums, their face, their place in the array of the layout, the first of each section and their number,
@@ -137,14 +162,13 @@ _Found = tuple[str, int, slice, Indices, Indices, Indices]
 def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
     """All sums of a ledger, in the order in which they lie."""
     materials, boundary = problem.materials, problem.boundary
-    nz, ny, nx = problem.grid.shape
-    groups = problem.grid.groups.starts(nz)
+    _, ny, nx = problem.grid.shape
     for name in layout.shapes:
         place = layout.place(name)
         if name == EXPOSED_SUMS:
             cells = materials.weighted_surfaces.cells
             types = materials.types_of(np.unravel_index(cells, problem.grid.shape))
-            starts = np.searchsorted(cells, groups * (ny * nx))
+            starts = np.searchsorted(cells, _planes(problem) * (ny * nx))
             yield name, -1, place, starts, types, np.full(len(cells), _NO_PATCH)
         elif name == PART_SUMS:
             yield from _mixed(problem, place.start)
@@ -156,6 +180,12 @@ def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
             if name in FACE_SUMS and numbers.size:
                 patches = np.where(_are_patches(problem, numbers), numbers, _NO_PATCH)
             yield name, face, place, _starts(problem, face, np.arange(len(types))), types, patches
+
+
+def _parts_of(name: str, face: int, _place: slice, _starts: Indices, types: Indices, patches: Indices) -> list[_Part]:
+    """The parts of some sums; at least one."""
+    pairs = np.unique(np.stack([types, patches]), axis=1)
+    return [(name, face, cell_type, patch) for cell_type, patch in zip(*pairs.tolist(), strict=True)]
 
 
 def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:
@@ -178,7 +208,12 @@ def _are_patches(problem: HeatProblem, numbers: Indices) -> NDArray[np.bool_]:
 
 def _starts(problem: HeatProblem, face: int, cells: Indices) -> Indices:
     """The first of each section, and the number, of ascending cells of a face."""
-    rows, length = problem.grid.face_shape(face)
     if face >= 4:
         return np.array([0, len(cells)])
-    return np.searchsorted(cells, problem.grid.groups.starts(rows) * length)
+    return np.searchsorted(cells, _planes(problem) * problem.grid.face_shape(face)[1])
+
+
+def _planes(problem: HeatProblem) -> Indices:
+    """The first plane of each group among the own planes, and their end, counted in the arrays of the problem."""
+    own = problem.slab.own
+    return np.asarray(own.start + problem.whole.grid.groups.starts(own.stop - own.start))

@@ -15,17 +15,16 @@ The checksum covers the whole HDF5 part. A damaged file is therefore detected be
 Three names hold checkpoints, the newest first: checkpoint.h5; checkpoint.h5.part, which is complete between the two
 renames of `write`; checkpoint.previous.h5. One of them is good at any moment.
 
-HDF5 builds the structure of the file in memory and tells where the large arrays belong. heatsim then writes the arrays
-and computes their checksum in one pass.
+Several ranks write and check one checkpoint together (heatsim/storage/checkpoint_draft.py). It holds whole arrays, so a
+run may be resumed on another number of ranks.
 """
 
 import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -33,31 +32,26 @@ from typing import Any
 
 import h5py
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from heatsim.errors import StorageError
+from heatsim.parallel.team import ALONE, Team
 from heatsim.storage import system
+from heatsim.storage.checkpoint_draft import BLOCK, Draft, Pieces, Value, fill
+from heatsim.storage.checksums import Summed, combined
 from heatsim.storage.disk import (
     AGAIN,
     free_part_of,
     part_of,
     reason,
     remove_if_there,
-    reserve,
     sync_folder,
     writing,
 )
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
-from heatsim.storage.hdf5_image import Image, early_without_fill
 from heatsim.storage.own_files import check_contained
 from heatsim.storage.system import File
 
-Value = int | float | str | bool
-
-# The start of a part of the file, and its content.
-Segment = tuple[int, "bytes | Pieces"]
-
-BLOCK = 512
 SLAB_BYTES = 1 << 24
 
 
@@ -75,33 +69,64 @@ class Checkpoint:
     values: Mapping[str, Value]
     files: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of an array."""
+        arrays = self.arrays
+        return arrays.shape(name) if isinstance(arrays, StoredArrays) else arrays[name].shape
 
-@dataclass(frozen=True)
-class Pieces:
-    """An array that is read in pieces.
+    def part(self, name: str, first: int, last: int) -> NDArray[Any]:
+        """Entries ``first`` to ``last`` − 1 along the first axis of an array."""
+        arrays = self.arrays
+        return arrays.part(name, first, last) if isinstance(arrays, StoredArrays) else arrays[name][first:last]
 
-    Attributes:
-        shape, dtype: of the whole array, which has at least one axis and one value.
-        read: yields contiguous pieces of the values in C order; each is used before the next is requested.
+
+class StoredArrays(Mapping[str, NDArray[Any]]):
+    """The arrays in a checkpoint, each of which is read when it is asked for.
+
+    Args:
+        path: the file, which must stay as it is.
+        names: of the arrays.
     """
 
-    shape: tuple[int, ...]
-    dtype: DTypeLike
-    read: Callable[[], Iterable[NDArray[Any]]]
+    def __init__(self, path: Path, names: Sequence[str]) -> None:
+        self._path = path
+        self._names = tuple(names)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the whole array."""
-        return prod(self.shape) * np.dtype(self.dtype).itemsize
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name, 0, None)
 
-    @classmethod
-    def of(cls, array: NDArray[Any]) -> "Pieces":
-        """The one piece of an array in memory."""
-        return cls(array.shape, array.dtype, lambda: [array])
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
-    def whole(self) -> NDArray[Any]:
-        """All values, in memory."""
-        return np.concatenate([np.ravel(piece) for piece in self.read()]).astype(self.dtype).reshape(self.shape)
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def part(self, name: str, first: int, last: int) -> NDArray[Any]:
+        """Entries ``first`` to ``last`` − 1 along the first axis of an array."""
+        return self._read(name, first, last)
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a whole array."""
+        with h5py.File(self._path, "r", locking=False) as file:
+            shape: tuple[int, ...] = file["arrays"][name].shape
+        return shape
+
+    def _read(self, name: str, first: int, last: int | None) -> NDArray[Any]:
+        with h5py.File(self._path, "r", locking=False) as file:
+            dataset = file["arrays"][name]
+            shape, dtype, place = dataset.shape, dataset.dtype, dataset.id.get_offset()
+            if not shape or place is None:
+                return np.asarray(dataset[first:last] if shape else dataset[()])
+        # Not by HDF5, which would stop all threads of Python for the whole time.
+        found = np.empty((len(range(*slice(first, last).indices(shape[0]))), *shape[1:]), dtype)
+        with open(self._path, "rb", buffering=0) as raw:
+            raw.seek(place + first * (dtype.itemsize * prod(shape[1:])))
+            left = found.reshape(-1).view(np.uint8).data
+            while left and (count := raw.readinto(left[:SLAB_BYTES])):
+                left = left[count:]
+        return found
 
 
 def write(
@@ -110,54 +135,83 @@ def write(
     large: Mapping[str, Pieces] | None = None,
     before: Callable[[], object] = lambda: None,
     files: Mapping[str, Pieces] | None = None,
+    team: Team = ALONE,
 ) -> None:
-    """Make `checkpoint` the newest of a folder and keep the one before it.
+    """Make `checkpoint` the newest of a folder and keep the one before it. Collective.
 
     Returns when the checkpoint is on the disk. Large arrays are written without a second copy in memory.
 
     Args:
         folder: the folder of the run.
-        checkpoint: the state to store.
-        large: more arrays, which need not fit in memory as a whole.
+        checkpoint: the state to store; that of rank 0 counts.
+        large: more arrays, which need not fit in memory as a whole; each rank writes its part.
         before: called before the checkpoint takes effect, to sync the files that it relies on.
-        files: more arrays for `Checkpoint.files`; they are read after `before`.
+        files: more arrays for `Checkpoint.files`; they are read after `before`, by rank 0.
+        team: the ranks that write it.
 
     Raises:
-        StorageError: the disk refused; the earlier checkpoints are still there.
+        StorageError: the disk refused on a rank; the earlier checkpoints are still there.
     """
-    path, previous = folder / CHECKPOINT, folder / PREVIOUS
-    part = part_of(path)
-    with writing(path):
-        if not path.exists() and part.is_file() and _damage(part) is None:
-            # After a kill between the two renames, finish them; otherwise the newest checkpoint would be overwritten.
+    path = folder / CHECKPOINT
+    with ExitStack() as stack:
+        draft = None
+        with team.agreeing(), writing(path):
+            if team.first:
+                draft = _begin(path, checkpoint, large or {}, files or {})
+        place = team.broadcast((draft.file.path, draft.places) if draft else None)
+        assert place is not None, "rank 0 has a draft"
+        part, places = place
+        try:
+            with team.agreeing(), writing(path):
+                file = stack.enter_context(draft.file if draft else File(part))
+                sums = {
+                    name: fill(file, places[name] + each.start, each.read()) for name, each in (large or {}).items()
+                }
+                before()
+                if not draft:
+                    file.sync()
+            of_ranks = team.gathered(sums)
+            with team.agreeing(), writing(path):
+                if draft:
+                    checksum = draft.complete(of_ranks)
+                    # The names of the files that the checkpoint relies on must be on the disk too.
+                    sync_folder(folder)
+                    # From here on a reader may take it for a checkpoint; the first one even under this name.
+                    draft.file.write(0, _header(draft.length - BLOCK, checksum))
+                    draft.file.sync()
+        except StorageError:
+            if draft:
+                remove_if_there(part)
+            raise
+    with team.agreeing(), writing(path):
+        if draft:
+            if path.exists() and not (folder / PREVIOUS).is_dir():
+                system.calls.rename(path, folder / PREVIOUS)
             system.calls.rename(part, path)
+            sync_folder(folder)
+
+
+def _begin(path: Path, checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]) -> Draft:
+    """The draft of the next checkpoint."""
+    part = part_of(path)
+    if not path.exists() and part.is_file() and _damage(part) is None:
+        # After a kill between the two renames, finish them; otherwise the newest checkpoint would be overwritten.
+        system.calls.rename(part, path)
+    late = {**{name: Pieces.of(array) for name, array in checkpoint.files.items()}, **files}
     part = free_part_of(path)
     try:
-        with writing(path):
-            segments, late, length = _build(checkpoint, large or {}, files or {})
-            with File.create(part) as file:
-                reserve(file, length)
-                end, checksum = _fill(file, BLOCK, 0, segments)
-                before()
-                end, checksum = _fill(file, end, checksum, late)
-                _, checksum = _fill(file, end, checksum, [(length, b"")])
-                # The names of the files that the checkpoint relies on must be on the disk too.
-                sync_folder(folder)
-                # From here on a reader may take it for a checkpoint; the first one even under this name.
-                file.write(0, _header(length - BLOCK, checksum))
-                file.sync()
-    except StorageError:
+        return Draft(part, checkpoint.arrays, checkpoint.values, large, late)
+    except OSError:
         remove_if_there(part)
         raise
-    with writing(path):
-        if path.exists() and not previous.is_dir():
-            system.calls.rename(path, previous)
-        system.calls.rename(part, path)
-        sync_folder(folder)
 
 
-def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest undamaged checkpoint of a folder, and warnings; None if there is no checkpoint.
+def read_last_good(folder: Path, team: Team = ALONE) -> tuple[Checkpoint | None, list[str]]:
+    """The newest undamaged checkpoint of a folder, and warnings; None if there is no checkpoint. Collective.
+
+    Args:
+        folder: the folder of the run.
+        team: the ranks that check it. If there are several, its arrays are read when they are asked for.
 
     Raises:
         StorageError: there are checkpoints and all of them are damaged.
@@ -166,13 +220,13 @@ def read_last_good(folder: Path) -> tuple[Checkpoint | None, list[str]]:
     problems: list[str] = []
     damaged = False
     for candidate in (path, part_of(path), folder / PREVIOUS):
-        if not candidate.exists():
+        if not team.broadcast(candidate.exists()):
             if candidate == path:
                 problems.append(f"{candidate} is missing")
             continue
-        problem = _damage(candidate)
+        problem = _damage(candidate, team)
         if problem is None:
-            checkpoint = _read_contents(candidate)
+            checkpoint = _read_contents(candidate, whole=team.size == 1)
             return checkpoint, [f"{text}; using {candidate.name}" for text in problems[-1:]] if problems else []
         if candidate != part_of(path):
             damaged = True
@@ -198,77 +252,24 @@ def understanding(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _build(
-    checkpoint: Checkpoint, large: Mapping[str, Pieces], files: Mapping[str, Pieces]
-) -> tuple[list[Segment], list[Segment], int]:
-    """The segments of the file before the first of `files`, the segments from there on, and the file's length."""
-    files = {**{name: Pieces.of(array) for name, array in checkpoint.files.items()}, **files}
-    for name, value in checkpoint.values.items():
-        if not isinstance(value, Value):
-            raise TypeError(f"checkpoint value {name!r} is a {type(value).__name__}, not a number or a text")
-    values = json.dumps(dict(checkpoint.values), ensure_ascii=False).encode()
-    image, places = Image(), dict[int, Pieces]()
-    first_late = None
-    with h5py.File(image, "w", userblock_size=BLOCK) as file:
-        file.create_dataset("values", data=values, dtype=h5py.string_dtype("utf-8", len(values)))
-        groups = file.create_group("arrays"), file.create_group("files")
-        for name, array in checkpoint.arrays.items():
-            groups[0].create_dataset(name, data=array, shape=array.shape, dtype=array.dtype)
-        for group, pieces_by_name in zip(groups, (large, files), strict=True):
-            for name, pieces in pieces_by_name.items():
-                storage = early_without_fill()
-                dataset = group.create_dataset(name, shape=pieces.shape, dtype=pieces.dtype, dcpl=storage)
-                places[dataset.id.get_offset()] = pieces
-                if group == groups[1]:
-                    first_late = min(first_late or image.length, dataset.id.get_offset())
-    segments: list[Segment] = [(start, content) for start, content in image.parts() if start >= BLOCK]
-    segments = sorted([*segments, *places.items()], key=lambda segment: segment[0])
-    early = [segment for segment in segments if first_late is None or segment[0] < first_late]
-    return early, segments[len(early) :], image.length
-
-
-def _fill(file: File, end: int, checksum: int, segments: Sequence[Segment]) -> tuple[int, int]:
-    """Write segments to their places in a new file.
-
-    Args:
-        file: the file, which holds zeros where nothing is written.
-        end: end of what was written before.
-        checksum: checksum of the bytes before `end`.
-        segments: where each begins, in ascending order, and its content.
-
-    Returns:
-        The end and the checksum after the last segment.
-    """
-    with ThreadPoolExecutor(1) as summing:
-        for start, array in segments:
-            checksum, end = zlib.crc32(bytes(start - end), checksum), start
-            for piece in array.read() if isinstance(array, Pieces) else [np.frombuffer(array, np.uint8)]:
-                content = np.ascontiguousarray(piece).data.cast("B")
-                summed = summing.submit(zlib.crc32, content, checksum)
-                file.write(end, content)
-                checksum = summed.result()
-                end += content.nbytes
-    return end, checksum
-
-
-def _sum(file: io.FileIO, length: int) -> int:
-    """The checksum of an open file from the current position up to `length`, or to the end of the file."""
-    checksum, left = 0, length - file.tell()
+def _sum(file: io.FileIO, start: int, end: int) -> int:
+    """The checksum of an open file from byte ``start`` up to ``end``, or to the end of the file."""
+    file.seek(start)
+    checksum, left = 0, end - start
     buffer = memoryview(bytearray(max(0, min(SLAB_BYTES, left))))
-    while left and (count := file.readinto(buffer[:left])):
+    while left > 0 and (count := file.readinto(buffer[:left])):
         checksum, left = zlib.crc32(buffer[:count], checksum), left - count
     return checksum
 
 
-def _read_contents(path: Path) -> Checkpoint:
+def _read_contents(path: Path, whole: bool) -> Checkpoint:
+    arrays: Mapping[str, NDArray[Any]]
     try:
         with h5py.File(path, "r", locking=False) as file:
             check_contained(file)
             values = json.loads(file["values"][()].decode())
-            arrays, files = (
-                {name: np.asarray(dataset[()]) for name, dataset in file.get(group, {}).items()}
-                for group in ("arrays", "files")
-            )
+            files = _contents(file, "files")
+            arrays = _contents(file, "arrays") if whole else StoredArrays(path, list(file["arrays"]))
     except (OSError, RuntimeError, LookupError, ValueError, TypeError, AttributeError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; it was not written by heatsim") from error
     return Checkpoint(arrays, values, files)
@@ -279,12 +280,25 @@ def _header(length: int, checksum: int) -> bytes:
     return f"heatsim checkpoint 1\nbytes {length}\ncrc32 {checksum:08x}\n".encode().ljust(BLOCK, b"\0")
 
 
-def _damage(path: Path) -> str | None:
-    """Why a checkpoint is damaged, or None."""
+def _contents(file: h5py.File, group: str) -> dict[str, NDArray[Any]]:
+    """All arrays of a group."""
+    return {name: np.asarray(dataset[()]) for name, dataset in file.get(group, {}).items()}
+
+
+def _damage(path: Path, team: Team = ALONE) -> str | None:
+    """Why a checkpoint is damaged, or None. Each rank reads a part of it. Collective."""
     try:
         with open(path, "rb", buffering=0) as file:
             length, found = os.fstat(file.fileno()).st_size, file.read(BLOCK)
-            right = _header(max(length - BLOCK, 0), _sum(file, length))
-            return None if found == right else "checksum differs"
+            rest = max(length - BLOCK, 0)
+            start, end = (BLOCK + rest * rank // team.size for rank in (team.rank, team.rank + 1))
+            mine: Summed | str = _sum(file, start, end), end - start
     except OSError as error:
-        return reason(error)
+        mine = reason(error)
+    of_ranks = team.gathered(mine)
+    for each in of_ranks:
+        if isinstance(each, str):
+            return each
+    sums = [each for each in of_ranks if not isinstance(each, str)]
+    right = team.broadcast(not isinstance(mine, str) and found == _header(rest, combined(sums)))
+    return None if right else "checksum differs"

@@ -13,7 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import ALONE, Team
 from heatsim.storage import system
+from heatsim.storage.checksums import Summed
 from heatsim.storage.disk import AGAIN, free_part_of, part_of, reason, remove_if_there, reserve, writing
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.hdf5_image import Image
@@ -131,8 +134,8 @@ class FieldFile:
         self.file.close()
         return new
 
-    def compare(self, times: Sequence[float], sums: Sequence[int]) -> None:
-        """Read all values and compare their checksums with those of the writing.
+    def compare(self, times: Sequence[float], sums: Sequence[int], team: Team = ALONE) -> None:
+        """Read all values and compare their checksums with those of the writing; each rank reads some of the times.
 
         Raises:
             StorageError: they differ; names the time.
@@ -140,7 +143,8 @@ class FieldFile:
         wanted = [([MATERIAL], 0, "the materials")] if MATERIAL in self.layout else []
         numbers = [0] * len(wanted) + list(range(1, len(times) + 1))
         wanted += [(self.arrays, index, f"the field at t = {time!r} s") for index, time in enumerate(times)]
-        for (names, index, what), number in zip(wanted, numbers, strict=True):
+        mine = slice(team.rank, None, team.size)
+        for (names, index, what), number in zip(wanted[mine], numbers[mine], strict=True):
             checksum = 0
             with reading(self.path):
                 for name in names:
@@ -175,32 +179,35 @@ class FieldFile:
             self.file.sync()
             self.file.write(at, keep)
 
-    def fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, checksum: int) -> int:
-        """Write slabs that together are one array of cells to entry `index` of an array.
+    def fill(self, name: str, planes: Iterable[NDArray[Any]], index: int, own: Slab) -> Summed:
+        """Write slabs that together are the own planes of a rank to entry `index` of an array.
 
         Returns:
-            The checksum, continued from `checksum` over the slabs.
+            Their checksum and number of bytes.
 
         Raises:
             StorageError: the disk refused.
             ValueError: the slabs have another shape.
         """
         array, places = self.layout.array(name), self.layout.places(name, index)
-        nz, *shape = array.shape[1:]
-        filled = 0
+        shape = array.shape[2:]
+        bytes_per_plane = prod(shape) * array.dtype.itemsize
+        plane, checksum = own.first, 0
         with ThreadPoolExecutor(1) as summing:
             for slab in planes:
-                if slab.shape[1:] != tuple(shape) or filled + len(slab) > nz:
-                    raise ValueError(f"{self.path}: a slab of shape {slab.shape} at plane {filled} of {(nz, *shape)}")
+                if slab.shape[1:] != tuple(shape) or plane + len(slab) > own.last:
+                    raise ValueError(
+                        f"{self.path}: a slab of shape {slab.shape} at plane {plane} of {(own.last, *shape)}"
+                    )
                 with writing(self.path):
                     content = np.ascontiguousarray(slab, dtype=array.dtype).data.cast("B")
                     summed = summing.submit(zlib.crc32, content, checksum)
-                    self._place(places, filled * prod(shape) * array.dtype.itemsize, content)
+                    self._place(places, plane * bytes_per_plane, content)
                 checksum = summed.result()
-                filled += len(slab)
-        if filled != nz:
-            raise ValueError(f"{self.path}: {filled} planes for a field of {nz}")
-        return checksum
+                plane += len(slab)
+        if plane != own.last:
+            raise ValueError(f"{self.path}: {plane - own.first} planes for a field of {own.count}")
+        return checksum, own.count * bytes_per_plane
 
     def record(self, times: Sequence[float], sums: Sequence[int]) -> dict[str, NDArray[Any]]:
         """The part of the file that a checkpoint stores.

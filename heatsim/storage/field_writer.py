@@ -8,20 +8,26 @@ values and counters are written to their positions (heatsim/storage/field_layout
 After a kill or a power cut, every counted time is therefore complete. A thread waits for the disk and counts while the
 caller continues; if times come faster than the disk writes them, they are counted together. If the file needs room for
 another number of times, a new file is written and renamed into place: the structure of a file never changes.
+
+Several ranks write one file: rank 0 makes it, each rank writes its own planes and syncs them, rank 0 counts the time.
 """
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
-from heatsim.storage.disk import AGAIN, Closing, writing
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import ALONE, Team
+from heatsim.storage.checksums import combined
+from heatsim.storage.disk import Closing, writing
+from heatsim.storage.field_check import open_checked
+from heatsim.storage.field_counter import TimeCounter
 from heatsim.storage.field_file import FieldFile, Record
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.vtkhdf import HEAT_FLUX, MATERIAL, TEMPERATURE, Field, float_type
@@ -44,9 +50,9 @@ class FieldWriter(Closing):
         self.times = list(times)
         self.checksums = list(checksums)
         self._fields = fields
-        self._thread: ThreadPoolExecutor | None = None
-        self._counting: Future[None] | None = None
-        self._counted = len(self.times)
+        self._team = ALONE
+        self._slab = Slab.whole(fields.layout.grid.cells[2])
+        self._counter = TimeCounter(len(self.times))
 
     @classmethod
     def create(
@@ -57,8 +63,10 @@ class FieldWriter(Closing):
         expected: int = 0,
         heat_flux: bool = False,
         materials: Sequence[str] = (),
+        team: Team = ALONE,
+        slab: Slab | None = None,
     ) -> Self:
-        """Start a file without any times; an existing file is replaced.
+        """Start a file without any times; an existing file is replaced. Collective.
 
         Args:
             path: the file to write.
@@ -67,14 +75,20 @@ class FieldWriter(Closing):
             expected: number of times to reserve space for; more can be appended, which copies the file.
             heat_flux: whether the file also holds heat flux vectors.
             materials: names of the materials, for `write_materials`.
+            team: the ranks that write the file.
+            slab: the planes that this rank writes.
 
         Raises:
             StorageError: the disk refused or has not enough space.
             ValueError: another dtype.
         """
-        layout = Layout.create(grid, float_type(dtype), 0, heat_flux, tuple(materials))
-        # First without room: the file of an earlier run is removed before space is reserved.
-        return cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
+        writer = None
+        with team.agreeing():
+            if team.first:
+                layout = Layout.create(grid, float_type(dtype), 0, heat_flux, tuple(materials))
+                # First without room: the file of an earlier run is removed before space is reserved.
+                writer = cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
+        return cls._shared(path, writer, team, slab)
 
     @classmethod
     def reopen(
@@ -87,8 +101,10 @@ class FieldWriter(Closing):
         record: Record | None = None,
         *,
         checked: bool = False,
+        team: Team = ALONE,
+        slab: Slab | None = None,
     ) -> Self:
-        """Continue after the first `keep` times; later times do not count any more.
+        """Continue after the first `keep` times; later times do not count any more. Collective.
 
         Args:
             path: the file.
@@ -99,74 +115,83 @@ class FieldWriter(Closing):
             record: the result of `record` for these times. With it, only the values of the cells are taken from the
                 file, after a check; without it, the file must be undamaged.
             checked: whether `check` has checked the values just before.
+            team: as in `create`.
+            slab: as in `create`.
 
         Raises:
             StorageError: the file is missing, is damaged, belongs to another grid or dtype, or holds fewer times; it is
                 unchanged.
             ValueError: another dtype than float32 or float64.
         """
-        writer = cls._opened(path, grid, float_type(dtype), keep, record, checked)
-        try:
-            writer._fields.restore(writer.times)
-        except StorageError:
-            writer._fields.file.close()
-            raise
-        return writer._with_room(max(keep, expected))
+        writer = None
+        with team.agreeing():
+            if team.first:
+                writer = cls(*open_checked(path, grid, float_type(dtype), keep, record, checked))._restored()
+                writer = writer._with_room(max(keep, expected))
+        return cls._shared(path, writer, team, slab)
 
     @classmethod
-    def check(cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, record: Record | None = None) -> None:
-        """Raise the errors that `reopen` would raise; the file is not changed."""
-        cls._opened(path, grid, float_type(dtype), keep, record, checked=False)._fields.file.close()
+    def check(
+        cls, path: Path, grid: Grid, dtype: DTypeLike, keep: int, record: Record | None = None, team: Team = ALONE
+    ) -> None:
+        """Raise the errors that `reopen` would raise. Nothing is changed. Collective; each rank reads some times."""
+        with team.agreeing():
+            open_checked(path, grid, float_type(dtype), keep, record, False, team)[0].file.close()
 
     def __len__(self) -> int:
         """Number of times in the file."""
         return len(self.times)
 
     def append(self, time: float, planes: Iterable[Field], heat_flux: Iterable[Field] = ()) -> None:
-        """Append the field at one time; it counts as soon as it is on the disk, at the latest after `flush`.
+        """Append the field at one time. Collective.
+
+        It counts as soon as it is on the disk, at the latest after `flush`.
 
         Args:
             time: in s, later than the one before.
-            planes: temperatures in K as slabs of shape (m, ny, nx), in the order of z, nz planes in total; slabs of a
-                few MiB are the fastest.
+            planes: temperatures in K of the planes of this rank, as slabs of shape (m, ny, nx), in the order of z;
+                slabs of a few MiB are the fastest.
             heat_flux: in W/m², slabs of shape (m, ny, nx, 3); for a file with heat flux vectors.
 
         Raises:
             StorageError: the disk refused this time or the one before; earlier ones are still there.
             ValueError: the slabs have another shape.
         """
-        index = len(self.times)
-        counting = self._counting
-        if counting is not None and (counting.done() or self._fields.bytes_per_time < _WAITED_FOR):
-            counting.result()
+        index, team = len(self.times), self._team
         if index == self._fields.layout.room:
-            self._wait()
-            self._make_room(max(1, 2 * index))
-        fields, file, layout = self._fields, self._fields.file, self._fields.layout
-        checksum = fields.fill(TEMPERATURE, planes, index, 0)
-        if HEAT_FLUX in layout:
-            checksum = fields.fill(HEAT_FLUX, heat_flux, index, checksum)
-        with writing(self.path):
-            for series in layout.series:
-                file.write(series.entries_at + 8 * index, series.entry(index, time))
-                file.write(series.length_at, integer(index + 1))
+            self._grow(max(1, 2 * index))
+        with team.agreeing():
+            self._counter.wait(until_counted=self._fields.bytes_per_time < _WAITED_FOR)
+            sums = [self._fields.fill(TEMPERATURE, planes, index, self._slab)]
+            if HEAT_FLUX in self._fields.layout:
+                sums.append(self._fields.fill(HEAT_FLUX, heat_flux, index, self._slab))
+            self._sync_of_other_ranks()
+        of_ranks = team.gathered(sums)
+        with team.agreeing(), writing(self.path):
+            if team.first:
+                file = self._fields.file
+                for series in self._fields.layout.series:
+                    file.write(series.entries_at + 8 * index, series.entry(index, time))
+                    file.write(series.length_at, integer(index + 1))
         self.times.append(float(time))
-        self.checksums.append(checksum)
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "heatsim-sync")
-        self._counting = self._thread.submit(self._count)
+        self.checksums.append(combined(of_rank[number] for number in range(len(sums)) for of_rank in of_ranks))
+        if team.first:
+            self._counter.begin(self._fields, lambda: len(self.times))
 
     def write_materials(self, planes: Iterable[NDArray[np.uint8]]) -> None:
-        """Write the material of every cell, once, before the first time.
+        """Write the material of every cell, once, before the first time. Collective.
 
         Args:
-            planes: indices of the names that `create` received, as slabs of shape (m, ny, nx).
+            planes: indices of the names that `create` received, as slabs of shape (m, ny, nx); those of this rank.
 
         Raises:
             StorageError: the disk refused.
             ValueError: the slabs have another shape.
         """
-        self.checksums[0] = self._fields.fill(MATERIAL, planes, 0, 0)
+        with self._team.agreeing():
+            summed = self._fields.fill(MATERIAL, planes, 0, self._slab)
+            self._sync_of_other_ranks()
+        self.checksums[0] = combined(self._team.gathered(summed))
 
     def flush(self) -> None:
         """Wait until every time is on the disk; a checkpoint that counts them needs this.
@@ -174,7 +199,7 @@ class FieldWriter(Closing):
         Raises:
             StorageError: the disk refused.
         """
-        self._wait()
+        self._counter.wait()
         with writing(self.path):
             self._fields.file.sync()
 
@@ -205,70 +230,54 @@ class FieldWriter(Closing):
             StorageError: the disk refused.
         """
         try:
-            self._wait()
+            self._counter.wait()
         except StorageError:
             self._fields.file.close()
             raise
         finally:
-            if self._thread is not None:
-                self._thread.shutdown()
-                self._thread = None
-        if give_back and self._fields.layout.room > len(self.times):
+            self._counter.end()
+        if give_back and self._team.first and self._fields.layout.room > len(self.times):
             with suppress(StorageError):
                 self._make_room(len(self.times))
         with writing(self.path):
             self._fields.file.close()
 
     @classmethod
-    def _opened(
-        cls, path: Path, grid: Grid, dtype: np.dtype[Any], keep: int, record: Record | None, checked: bool
-    ) -> Self:
-        """A writer for an existing file whose first `keep` times are good; nothing is changed yet."""
-        if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
-        fields = FieldFile.found(path, keep) if record is None else FieldFile.known(path, record)
-        layout = fields.layout
-        times, sums = (layout.times, [0] * (keep + 1)) if record is None else (record["times"], record["checksums"])
-        writer = cls(fields, [float(time) for time in times[:keep]], [int(checksum) for checksum in sums])
-        try:
-            if (layout.grid, layout.dtype) != (grid, dtype):
-                raise StorageError(
-                    f"{path}: holds {layout.dtype} on {layout.grid}, the run needs {dtype} on {grid}; {AGAIN}"
-                )
-            whole = fields.file.length >= layout.length
-            if record is not None and not (checked and whole):
-                writer._compare(whole)
-        except BaseException:
-            writer._fields.file.close()
-            raise
+    def _shared(cls, path: Path, writer: Self | None, team: Team, slab: Slab | None) -> Self:
+        """The writers of all ranks for the file of rank 0, which has made it. Collective."""
+        known = team.broadcast(None if writer is None else (writer.times, writer.checksums))
+        assert known is not None, "rank 0 has a writer"
+        with team.agreeing():
+            if writer is None:
+                writer = cls(FieldFile.found(path, 0), *known)
+        writer._team, writer._slab = team, slab or writer._slab
         return writer
 
-    def _compare(self, whole: bool) -> None:
-        """Compare checksums; ``whole`` is False if the file is shorter than its recorded structure."""
-        try:
-            self._fields.compare(self.times, self.checksums)
-        except StorageError:
-            if whole:
-                raise
-            # A run that ends early releases space after its last checkpoint: the file has a structure for fewer times.
-            self._fields.file.close()
-            self._fields = FieldFile.found(self.path, len(self.times))
-            self._fields.compare(self.times, self.checksums)
+    def _grow(self, times: int) -> None:
+        """Make room for this number of times. Collective."""
+        with self._team.agreeing():
+            if self._team.first:
+                self._counter.wait()
+                self._make_room(times)
+        with self._team.agreeing():
+            if not self._team.first:
+                self._fields.file.close()
+                self._fields = FieldFile.found(self.path, 0)
 
-    def _count(self) -> None:
-        """Count the written times, after a sync."""
-        fields, times = self._fields, len(self.times)
-        if times > self._counted:
+    def _sync_of_other_ranks(self) -> None:
+        """Bring the planes of this rank to the disk, unless it is rank 0, which syncs before it counts."""
+        if not self._team.first:
             with writing(self.path):
-                fields.file.sync()
-                fields.file.write(fields.layout.count_at, integer(times))
-            self._counted = times
+                self._fields.file.sync()
 
-    def _wait(self) -> None:
-        """Wait until all times count; raise the error of the counting thread."""
-        counting = self._counting  # The checkpoint thread may wait here while another thread appends.
-        if counting is not None:
-            counting.result()
+    def _restored(self) -> Self:
+        """This writer, with the file in the state in which it held these times."""
+        try:
+            self._fields.restore(self.times)
+        except StorageError:
+            self._fields.file.close()
+            raise
+        return self
 
     def _with_room(self, times: int) -> Self:
         try:

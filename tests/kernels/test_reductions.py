@@ -16,7 +16,7 @@ from heatsim.kernels import compiled
 from heatsim.kernels.reductions import find, fused, ladder
 from heatsim.kernels.reductions.fused import Sections
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing
-from heatsim.kernels.reductions.statistics import STATISTICS, Statistics
+from heatsim.kernels.reductions.statistics import STATISTICS, Partials, Statistics
 from heatsim.solver.field import Field
 
 PRECISIONS = ("float32", "float64")
@@ -193,11 +193,11 @@ def test_an_index_beyond_the_block_would_be_found() -> None:
 def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
 
-    def counted(*arguments: Any) -> list[list[Statistics]]:
+    def counted(*arguments: Any) -> list[Partials]:
         looks.append(arguments)
-        return fused.statistics(*arguments)
+        return fused.partials(*arguments)
 
-    monkeypatch.setattr("heatsim.solver.field.statistics", counted)
+    monkeypatch.setattr("heatsim.solver.field.partials", counted)
     field = Field(device.choose("cpu"), Grid((3, 2, 2), (1.0, 1.0, 1.0)), "float64", reference=300.0)
     field.load_deviations(np.arange(12.0).reshape(2, 2, 3) - 4.0)
     assert (field.total(), field.absolute_total()) == (18.0, 38.0)

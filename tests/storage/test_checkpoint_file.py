@@ -228,9 +228,9 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from heatsim.errors import StorageError
-from heatsim.storage import checkpoint
+from heatsim.storage import checkpoint, checkpoint_draft
 if sys.argv[2] == "unreserved":
-    checkpoint.reserve = lambda *_: None
+    checkpoint_draft.reserve = lambda *_: None
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     checkpoint.write(Path(sys.argv[1]), checkpoint.Checkpoint({"T": np.ones(100_000)}, {"step": 9}))

@@ -51,6 +51,16 @@ class StepError:
     finite: bool
 
 
+def combined(parts: Sequence[StepError]) -> StepError:
+    """The result for all cells from those for several parts, which are cut between even planes and the ones below."""
+    return StepError(
+        norm=max(part.norm for part in parts),
+        lowest=min(part.lowest for part in parts),
+        highest=max(part.highest for part in parts),
+        finite=all(part.finite for part in parts),
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class StepEnds:
     """Both ends of a step.

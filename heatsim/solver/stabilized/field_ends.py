@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import nan
 from typing import Any
 
-from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, step_errors
+from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, combined, step_errors
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
@@ -36,7 +36,7 @@ class FieldEnds:
         problem: materials and limit.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: the type of each cell, one byte, on the field's device; empty if there is one type.
+        cells: the type of each own cell, one byte, on the field's device; empty if there is one type.
 
     Attributes:
         stopped: returns whether a signal came.
@@ -75,12 +75,15 @@ class FieldEnds:
         if not fields:
             return []
         ends = [field._ends(its_weights) for field, its_weights in zip(fields, weights, strict=True)]
-        errors = step_errors(fields[0]._field.device, ends)
+        found = step_errors(fields[0]._field.device, ends)
+        errors = [combined(field._field.team.gathered(error)) for field, error in zip(fields, found, strict=True)]
         return [field._measure(found) for field, found in zip(fields, errors, strict=True)]
 
     def _ends(self, weights: Weights) -> StepEnds:
         void = self._problem.materials.void
-        return StepEnds(self._fields(), weights, self._cells, -1 if void is None else void)
+        own = self._field.slab.own
+        first_T, first_F, last_T, last_F = (buffer[own] for buffer in self._fields())
+        return StepEnds((first_T, first_F, last_T, last_F), weights, self._cells, -1 if void is None else void)
 
     def _measure(self, found: StepError) -> Measure:
         if not found.finite:

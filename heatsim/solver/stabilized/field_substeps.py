@@ -94,7 +94,7 @@ class FieldSubsteps(FieldEnds):
 
     def count(self, stages: Stages, h: float) -> float:
         """The weighted roundings of a step of ``h`` s; see :mod:`heatsim.solver.stabilized.roundings`."""
-        return roundings_of_step(self._problem, stages, h)
+        return roundings_of_step(self._problem.whole, stages, h)
 
     def counts(self) -> dict[str, float]:
         """Nothing beside stages."""

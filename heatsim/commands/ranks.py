@@ -1,0 +1,48 @@
+"""What the option --ranks does: it starts several processes, each of which runs the same command."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from heatsim.device import choose
+from heatsim.errors import InputError
+from heatsim.parallel import environment
+from heatsim.parallel.launch import all_ranks, check_ranks, launch
+from heatsim.run.ranks import resume_advice
+from heatsim.scenario import Scenario
+from heatsim.storage.folder import SCENARIO
+
+
+def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
+    """How many processes this one has to start; 1 if it does the run itself, alone or as a rank.
+
+    Args:
+        ranks: the value of --ranks.
+        scenario: says which device "all" is about.
+
+    Raises:
+        InputError: not a number of ranks, or not that of the job that this process belongs to.
+    """
+    if ranks is None:
+        return 1
+    count = check_ranks(ranks) or (
+        environment.size() if environment.size() > 1 else all_ranks(choose(scenario.solver.device).backend)
+    )
+    if environment.size() in (1, count):
+        return count if environment.size() == 1 else 1
+    raise InputError(f"--ranks = {count}, but the launcher started {environment.size()} processes; leave --ranks out")
+
+
+def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
+    """Run a command on several ranks. Returns the exit code.
+
+    Args:
+        count: the number of ranks.
+        arguments: of the command line, without --ranks.
+        folder: of the run, for the advice after a rank was killed.
+    """
+
+    def advice() -> str:
+        # Before the run has its folder there is nothing to resume.
+        return resume_advice(folder, count) if (folder / SCENARIO).is_file() else ""
+
+    return launch(count, arguments, advice)

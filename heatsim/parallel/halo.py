@@ -1,0 +1,90 @@
+"""The halo planes of a slab: how many of them are right, and their exchange with the neighbours."""
+
+from typing import Any
+
+import numpy as np
+
+from heatsim.device import Device
+from heatsim.parallel.slab import HALO, Slab
+from heatsim.parallel.team import ALONE, Parcel, Team
+from heatsim.parallel.transport import DeviceParcel, HostTransport, Transport
+
+ALWAYS = 1 << 62
+
+
+class Halo:
+    """The halo planes of an array on the ranks of a team.
+
+    Attributes:
+        slab: the planes of this rank.
+        team: the ranks.
+        most: the most steps between two exchanges; a very large number if there are no cuts.
+    """
+
+    def __init__(self, slab: Slab, team: Team, transport: Transport, most: int = HALO) -> None:
+        """``most``: at most HALO; fewer if halo planes become wrong otherwise too."""
+        self.slab, self.team, self._transport = slab, team, transport
+        self.most = ALWAYS if slab.alone else most
+        self._good = ALWAYS if slab.alone else 0
+
+    @classmethod
+    def none(cls, planes: int, device: Device) -> "Halo":
+        """That of a run on one rank, which has all planes."""
+        return cls(Slab.whole(planes), ALONE, HostTransport(ALONE, device))
+
+    @property
+    def way(self) -> str:
+        """What planes travel through, for messages."""
+        return self._transport.name
+
+    def reach(self, values: Any, steps: int) -> None:
+        """Make sure that ``steps`` steps from here on leave the own planes right. Collective."""
+        if steps > self._good:
+            self.exchange(values)
+            self._good = self.most
+
+    def stepped(self, steps: int) -> None:
+        """Record that ``steps`` steps were done."""
+        if self._good != ALWAYS:
+            self._good -= steps
+
+    def stale(self) -> None:
+        """Record that own planes were changed otherwise than by steps."""
+        if self._good != ALWAYS:
+            self._good = 0
+
+    def exchange(self, values: Any) -> None:
+        """Replace the halo planes of an array by the own planes of the neighbours. Collective."""
+        if self.slab.alone:
+            return
+        own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
+        edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
+        halos = slice(0, own.start), slice(own.stop, None)
+        for side, is_cut in enumerate(self.slab.cut):
+            if is_cut:
+                sent.append(DeviceParcel(self._peer(side), side, values[edges[side]]))
+                received.append(DeviceParcel(self._peer(side), 1 - side, values[halos[side]]))
+        self._transport.exchange(sent, received)
+
+    def swap(self, lowest: Any, highest: Any) -> tuple[Any, Any]:
+        """Give arrays to the neighbours and take theirs. Collective.
+
+        Args:
+            lowest: on the host, for the rank below; not used where there is none.
+            highest: of the same shape, for the rank above.
+
+        Returns:
+            What the rank below and the rank above gave; None where there is none.
+        """
+        found, sent, received = list[Any]([None, None]), list[Parcel](), list[Parcel]()
+        for side, (is_cut, array) in enumerate(zip(self.slab.cut, (lowest, highest), strict=True)):
+            if is_cut:
+                found[side] = np.empty_like(array)
+                sent.append(Parcel(self._peer(side), side, np.ascontiguousarray(array)))
+                received.append(Parcel(self._peer(side), 1 - side, found[side]))
+        self.team.exchange(sent, received)
+        return found[0], found[1]
+
+    def _peer(self, side: int) -> int:
+        """The rank below (0) or above (1)."""
+        return (self.team.rank + 2 * side - 1) % self.team.size

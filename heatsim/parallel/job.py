@@ -1,0 +1,77 @@
+"""The job of several processes that this one belongs to, as its launcher says in the environment."""
+
+import atexit
+import os
+import sys
+from functools import cache
+from types import TracebackType
+
+from heatsim import device
+from heatsim.errors import DeviceError
+from heatsim.parallel.environment import size
+from heatsim.parallel.team import ALONE, Team
+
+MISSING = (
+    "several ranks need mpi4py, which cannot be imported ({reason}); install heatsim[ranks], or heatsim[mpi] to use "
+    "the MPI of a cluster"
+)
+
+
+@cache
+def join() -> Team:
+    """The team of all processes of the job; a team of one if this process was started alone. Collective.
+
+    The threads of kernels and the GPUs of a machine are divided among its ranks.
+
+    Raises:
+        DeviceError: mpi4py is missing, or belongs to another MPI than the launcher.
+    """
+    if size() == 1:
+        return ALONE
+    try:
+        import mpi4py
+
+        # A process that failed does not wait for the others at its exit; see MpiTeam.leave.
+        mpi4py.rc.finalize = False
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise DeviceError(MISSING.format(reason=str(error).splitlines()[0])) from None
+    from heatsim.parallel.mpi_team import MpiTeam
+
+    if MPI.COMM_WORLD.size != size():
+        raise DeviceError(
+            f"the launcher started {size()} processes, but the MPI of mpi4py "
+            f"({MPI.Get_library_version().splitlines()[0].strip()}) sees {MPI.COMM_WORLD.size}: use the launcher of "
+            "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"
+        )
+    team = MpiTeam(MPI.COMM_WORLD.Dup())
+    _share_cores(team)
+    device.choose_gpu(team.local_rank)
+    _end_with_interpreter(team)
+    return team
+
+
+def _end_with_interpreter(team: Team) -> None:
+    """Have a program that does not end the team itself do it at its exit, with any error that it does not catch."""
+    show = sys.excepthook
+
+    def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        team.failing(error)
+        show(kind, error, trace)
+
+    def leave() -> None:
+        code, _ = team.end(0, "")
+        team.leave(code)
+
+    sys.excepthook = tell
+    atexit.register(leave)
+
+
+def _share_cores(team: Team) -> None:
+    """Divide the cores that several ranks of a machine may use. Each number of threads that the user set stays."""
+    if "numba" in sys.modules:
+        return
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    of_all = team.gathered((team.host, cores))
+    sharing = sum(host == team.host and bool(cores & theirs) for host, theirs in of_all)
+    os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, len(cores) // sharing)))

@@ -1,0 +1,183 @@
+"""A team of several processes that MPI started.
+
+No call waits without a deadline: requests are polled, and :mod:`heatsim.parallel.watch` ends the job when a rank is
+dead or hangs. Large messages go as the bytes of arrays, small ones as pickled objects.
+"""
+
+import pickle
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from heatsim.errors import RanksError
+from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.watch import Watch, leave_failed
+
+T = TypeVar("T")
+
+# A rank that gives signs of life may keep the others waiting this long, in s, and this many times the longest time
+# between two of its calls so far.
+PATIENCE, TIMES_LONGEST = 1800.0, 10.0
+
+_HEAD = 512  # bytes of the first message of an object: its length, and its start
+_LENGTH = 8
+_AT_ONCE = 50  # looks at requests before the first pause
+_LONGEST_PAUSE = 1e-3
+
+
+class MpiTeam(Team):
+    """The ranks of an MPI communicator.
+
+    Args:
+        communicator: of mpi4py; this team alone uses it.
+        watch: of the team that this one is a branch of; a new team starts its own.
+
+    Attributes:
+        hosts: the machine of each rank.
+    """
+
+    def __init__(self, communicator: Any, watch: Watch | None = None) -> None:
+        from mpi4py import MPI
+
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise RanksError(
+                f"{MPI.Get_library_version().splitlines()[0]}: does not let several threads send messages, which "
+                "heatsim needs to watch over its ranks; use an MPI with MPI_THREAD_MULTIPLE"
+            )
+        self._mpi = MPI
+        self._communicator = communicator
+        self.rank, self.size = communicator.rank, communicator.size
+        self.hosts: list[str] = []
+        self._watch = watch
+        self._left = False
+        self._called = time.monotonic()
+        self._longest = 0.0
+        self.host = socket.gethostname()
+        self.hosts = self.gathered(self.host)
+        here = [rank for rank, host in enumerate(self.hosts) if host == self.host]
+        self.local_rank, self.local_size = here.index(self.rank), len(here)
+        self._watch = watch or Watch(communicator.Dup(), self.hosts)
+
+    def broadcast(self, value: T) -> T:
+        """The value of rank 0. Collective."""
+        content = pickle.dumps(value) if self.rank == 0 else b""
+        head = self._head(content)
+        self._wait([self._communicator.Ibcast([head, self._mpi.BYTE], 0)])
+        length = _length(head)
+        rest = np.empty(max(0, length - len(head) + _LENGTH), np.uint8)
+        if rest.size:
+            if self.rank == 0:
+                rest[:] = np.frombuffer(content, np.uint8)[_HEAD - _LENGTH :]
+            self._wait([self._communicator.Ibcast([rest, self._mpi.BYTE], 0)])
+        # Rank 0 takes what was sent too: all ranks have equal objects, none shares parts with others.
+        found: T = pickle.loads(_joined(head, rest, length))
+        return found
+
+    def gathered(self, value: T) -> list[T]:
+        """The values of all ranks, in the order of the ranks. Collective."""
+        content = pickle.dumps(value)
+        heads = np.empty((self.size, _HEAD), np.uint8)
+        byte = self._mpi.BYTE
+        self._wait([self._communicator.Iallgather([self._head(content), byte], [heads, byte])])
+        lengths = [_length(head) for head in heads]
+        counts = [max(0, length - _HEAD + _LENGTH) for length in lengths]
+        places = [sum(counts[:rank]) for rank in range(self.size)]
+        rests = np.empty(sum(counts), np.uint8)
+        if rests.size:
+            mine = np.frombuffer(content, np.uint8)[_HEAD - _LENGTH :]
+            self._wait([self._communicator.Iallgatherv([mine, byte], [rests, (counts, places), byte])])
+        return [
+            pickle.loads(_joined(head, rests[place : place + count], length))
+            for head, place, count, length in zip(heads, places, counts, lengths, strict=True)
+        ]
+
+    def exchange(self, sent: Sequence[Parcel], received: Sequence[Parcel]) -> None:
+        """Send arrays to other ranks and fill arrays with what they send; returns when all of it is done."""
+        communicator, byte = self._communicator, self._mpi.BYTE
+        requests = [communicator.Irecv([each.array, byte], each.peer, each.mark) for each in received]
+        requests += [communicator.Isend([each.array, byte], each.peer, each.mark) for each in sent]
+        self._wait(requests)
+
+    def branch(self) -> "MpiTeam":
+        """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
+        return MpiTeam(self._communicator.Dup(), self._watch)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a signal asked a rank to stop; known to rank 0."""
+        return self._watch is not None and self._watch.stop_requested
+
+    def request_stop(self) -> None:
+        """Tell rank 0 that a signal asks to stop."""
+        if self._watch is not None:
+            self._watch.request_stop()
+
+    def advise(self, advice: str) -> None:
+        """Set what a user should do after a rank is lost."""
+        if self._watch is not None:
+            self._watch.advice = advice
+
+    def failing(self, error: BaseException | None) -> None:
+        """Tell the other ranks that an error was raised here; None: that this rank goes on after an error of all."""
+        if self._watch is not None:
+            self._watch.failing(error)
+
+    def end(self, code: int, text: str) -> tuple[int, str]:
+        """Wait until all ranks have come to their end. Returns the exit code and the message to print. Collective."""
+        return (code, text) if self._watch is None or self._left else self._watch.end(code, text)
+
+    def leave(self, code: int) -> None:
+        """Leave MPI after :meth:`end`; with an exit code other than 0 the process ends here."""
+        if self._left:
+            return
+        self._left = True
+        sys.stdout.flush()
+        sys.stderr.flush()
+        if code == 0:
+            self._mpi.Finalize()
+        else:
+            # After a failure messages may be left that no rank takes; Finalize would wait for them.
+            leave_failed(self.rank, code)
+
+    def _head(self, content: bytes) -> Any:
+        """The first message of an object: its length in bytes, and its first bytes."""
+        start = content[: _HEAD - _LENGTH]
+        return np.frombuffer(len(content).to_bytes(_LENGTH, "little") + start.ljust(_HEAD - _LENGTH), np.uint8).copy()
+
+    def _wait(self, requests: Sequence[Any]) -> None:
+        """Wait until all requests are done.
+
+        Raises:
+            RanksError: another rank failed, or others live, but do not come to their part of this call.
+        """
+        began = time.monotonic()
+        self._longest = max(self._longest, began - self._called)
+        looks, pause, requests = 0, 1e-5, list(requests)
+        while not self._mpi.Request.Testall(requests):
+            looks += 1
+            if looks > _AT_ONCE:
+                if self._watch is not None:
+                    self._watch.check()
+                time.sleep(pause)
+                pause = min(1.2 * pause, _LONGEST_PAUSE)
+                patience = max(PATIENCE, TIMES_LONGEST * self._longest)
+                if time.monotonic() - began > patience:
+                    raise RanksError(
+                        f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
+                        "which live but do not go on"
+                    )
+        self._called = time.monotonic()
+
+
+def _length(head: Any) -> int:
+    return int.from_bytes(head[:_LENGTH].tobytes(), "little")
+
+
+def _joined(head: Any, rest: Any, length: int) -> bytes:
+    """The bytes of an object from its first message and the rest."""
+    content: bytes = head[_LENGTH:].tobytes() + rest.tobytes()
+    return content[:length]

@@ -1,0 +1,151 @@
+"""Slabs: the planes along z that each rank of a run steps.
+
+A rank holds its own planes and, at each cut, copies of HALO planes of its neighbour:
+
+    rank 0   own own own own | halo
+    rank 1             halo  | own own own own | halo
+    rank 2                               halo  | own own own own
+
+Its kernels step all of them as a grid with insulated faces at the cuts. So after one step the outermost plane of a halo
+is wrong, after n steps n planes are. Before that reaches its own planes the rank gets its neighbours' planes again
+(:mod:`heatsim.parallel.halo`). With a periodic z axis the first and the last rank are neighbours too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+HALO = 4  # planes; the most steps that a kernel does in one sweep
+
+# Factors of the hash of stochastic rounding (kernels/stencil.cuh) along z and along the steps. The hash is linear, so
+# planes that start higher are steps that start later.
+_HASH_OF_PLANES, _HASH_OF_STEPS = 0xC2B2AE3D, 0x27D4EB2F
+_WORDS = 1 << 32
+
+
+class TooManyRanksError(ValueError):
+    """A grid has too few planes for a number of ranks; the text is for the user."""
+
+
+@dataclass(frozen=True)
+class Slab:
+    """The planes that one rank holds.
+
+    Attributes:
+        planes: number of planes of the whole grid.
+        first, last: the rank's own planes are ``first`` … ``last`` − 1 of the whole grid.
+        below, above: number of halo planes at the lower and the upper cut; 0 where there is no cut.
+        ring: whether the slabs of all ranks form a ring: the z axis is periodic, and cut.
+    """
+
+    planes: int
+    first: int
+    last: int
+    below: int = 0
+    above: int = 0
+    ring: bool = False
+
+    @classmethod
+    def whole(cls, planes: int) -> "Slab":
+        """The slab of a run on one rank."""
+        return cls(planes, 0, planes)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the slab is the whole grid."""
+        return self.count == self.planes
+
+    @property
+    def count(self) -> int:
+        """Number of own planes."""
+        return self.last - self.first
+
+    @property
+    def depth(self) -> int:
+        """Number of planes in the buffers: own ones and halos."""
+        return self.below + self.count + self.above
+
+    @property
+    def start(self) -> int:
+        """The lowest plane of the buffers, counted as planes of the whole grid; below 0 across a periodic face."""
+        return self.first - self.below
+
+    @property
+    def own(self) -> slice:
+        """The own planes in the buffers."""
+        return slice(self.below, self.below + self.count)
+
+    @property
+    def place(self) -> NDArray[np.int64]:
+        """The plane of the whole grid that each plane of the buffers is."""
+        return np.arange(self.start, self.start + self.depth, dtype=np.int64) % self.planes
+
+    @property
+    def cut(self) -> tuple[bool, bool]:
+        """Whether the lower and the upper end are cuts."""
+        return self.below > 0, self.above > 0
+
+    @property
+    def step_shift(self) -> int:
+        """What is added to the number of a step so that stochastic rounding is that of the whole grid."""
+        return self.start * _HASH_OF_PLANES * pow(_HASH_OF_STEPS, -1, _WORDS) % _WORDS
+
+    def holds(self, z: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of some planes of the whole grid are own planes."""
+        return np.asarray((z >= self.first) & (z < self.last))
+
+    def rows_of(self, numbers: NDArray[np.int64], row: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
+        """Find the entries of an ascending list that lie in the buffers.
+
+        Args:
+            numbers: ascending, plane · ``row`` + place in the plane, planes counted in the whole grid.
+            row: how many places a plane has.
+
+        Returns:
+            The places of the found entries in ``numbers``, and their numbers with planes counted in the buffers.
+        """
+        begins, ends = (np.searchsorted(numbers, (self.place + side) * row) for side in (0, 1))
+        counts = ends - begins
+        plane = np.repeat(np.arange(self.depth), counts)
+        found = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
+        return found.astype(np.intp), numbers[found] + (plane - self.place[plane]) * row
+
+
+def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1) -> Sequence[Slab]:
+    """The slabs of all ranks, as equal as cuts between groups of planes allow.
+
+    Args:
+        planes: of the whole grid.
+        ranks: number of ranks.
+        periodic: whether the z axis wraps.
+        group: cuts lie at multiples of this number of planes.
+
+    Raises:
+        TooManyRanksError: a rank would have fewer than HALO planes.
+    """
+    cuts = _cuts(planes, ranks, group)
+    if not _fit(cuts):
+        most = max(n for n in range(1, ranks) if _fit(_cuts(planes, n, group)))
+        raise TooManyRanksError(
+            f"a grid with {planes} planes along z can be divided among at most {most} ranks, each with at least "
+            f"{max(HALO, group)} planes; got {ranks} ranks"
+        )
+    if ranks == 1:
+        return [Slab.whole(planes)]
+    return [
+        Slab(planes, first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1), periodic)
+        for rank, (first, last) in enumerate(pairwise(cuts))
+    ]
+
+
+def _cuts(planes: int, ranks: int, group: int) -> list[int]:
+    """The first plane of each rank, and the number of planes."""
+    return [min(round(planes * rank / ranks / group) * group, planes) for rank in range(ranks)] + [planes]
+
+
+def _fit(cuts: list[int]) -> bool:
+    """Whether each of several ranks can give its neighbours HALO planes."""
+    return len(cuts) == 2 or min(last - first for first, last in pairwise(cuts)) >= HALO

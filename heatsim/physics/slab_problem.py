@@ -1,0 +1,201 @@
+"""The problem of a slab: what the kernels of one rank step, cut out of the problem of the whole grid.
+
+Its faces at cuts let no heat through. Conditions, sources, steps and errors are those of the whole grid, so all ranks
+raise the same error at the same step.
+"""
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES, Grid
+from heatsim.parallel.slab import Slab
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.mixed_cells import MixedCells, place_of
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.rows import Rows
+from heatsim.physics.sources import BeamRows, Sources
+from heatsim.physics.stage_times import StageTimes
+from heatsim.physics.surface_balance import FREE
+from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed
+from heatsim.scenario import Source
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class SlabProblem(HeatProblem):
+    """The problem of a slab with its halos.
+
+    Attributes:
+        cut_from: the problem of the whole grid.
+        planes: the planes.
+        parts_here: the places of this slab's parts of mixed cells among those of the whole grid.
+    """
+
+    cut_from: HeatProblem = field(kw_only=True)
+    planes: Slab = field(kw_only=True)
+    parts_here: NDArray[np.intp] = field(kw_only=True)
+
+    @property
+    def whole(self) -> HeatProblem:
+        """The problem of the whole grid."""
+        return self.cut_from
+
+    @property
+    def slab(self) -> Slab:
+        """The planes that kernels step."""
+        return self.planes
+
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]:
+        """Which axes wrap within the slab."""
+        x, y, z = self.whole.periodic
+        return x, y, z and not any(self.slab.cut)
+
+    @property
+    def step_shift(self) -> int:
+        """What kernels add to the number of a step, for stochastic rounding."""
+        return self.slab.step_shift
+
+    @cached_property
+    def linear(self) -> bool:
+        """Whether kernels take the form f − g·(T − T_ref): on all ranks the same."""
+        return self.whole.linear
+
+    @cached_property
+    def open_faces(self) -> tuple[bool, ...]:
+        """Which of x_min … z_max let heat through; cuts do not."""
+        return tuple(is_open and face not in self._cuts for face, is_open in enumerate(self.whole.open_faces))
+
+    @property
+    def _cuts(self) -> list[int]:
+        """The faces at cuts."""
+        return [4 + end for end, is_cut in enumerate(self.slab.cut) if is_cut]
+
+    def _linear_terms(
+        self, stages: StageTimes, exchange: Array, reference: float, longest: float | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        f, g = super()._linear_terms(stages, exchange, reference, longest)
+        f[:, self._cuts] = g[:, self._cuts] = 0.0
+        return f, g
+
+    def _rows(self, stages: StageTimes, dt: float, reference: float, longest: float | None = None) -> Rows:
+        rows = super()._rows(stages, dt, reference, longest)
+        conditions = rows.conditions.copy()
+        conditions[:, self._cuts] = 0.0
+        conditions[:, self._cuts, FREE] = 1.0
+        return replace(rows, conditions=conditions)
+
+
+def on_slab(problem: HeatProblem, slab: Slab) -> HeatProblem:
+    """The problem of a slab; ``problem`` itself if the slab is the whole grid."""
+    if slab.alone:
+        return problem
+    grid = problem.grid.planes(slab.start, slab.depth)
+    boundary, parts_here = _cut_boundary(problem.boundary, problem.grid, slab)
+    kept = {each.name: getattr(problem, each.name) for each in fields(HeatProblem)}
+    return SlabProblem(
+        **kept
+        | {
+            "grid": grid,
+            "materials": _cut_materials(problem.materials, grid, slab),
+            "boundary": boundary,
+            "sources": _SlabSources(problem.scenario, problem.materials, slab),
+        },
+        cut_from=problem,
+        planes=slab,
+        parts_here=parts_here,
+    )
+
+
+@dataclass(frozen=True)
+class _SlabSources(Sources):
+    """The sources of a scenario, beams cut to a slab.
+
+    Attributes:
+        slab: the planes.
+    """
+
+    slab: Slab
+
+    @property
+    def beams(self) -> list[Source]:
+        """The sources on faces that are not cut."""
+        faces = [*FACES[:4], *(face for face, is_cut in zip(FACES[4:], self.slab.cut, strict=True) if not is_cut)]
+        return [source for source in super().beams if source.beam is not None and source.beam.face in faces]
+
+    def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
+        """What every beam brings to the planes of the slab."""
+        for source in Sources.beams.fget(self):  # type: ignore[attr-defined]
+            self._spot(source, times, dt)  # an error in a beam on another slab is one here too
+        return [beam if beam.face >= 4 else self._cut(beam) for beam in super().beam_rows(times, dt)]
+
+    def _cut(self, beam: BeamRows) -> BeamRows:
+        """A beam on a face along z: its weights in all planes of the slab."""
+        u, v = beam.weights
+        column = self.slab.place - beam.first[:, 1:]
+        there = (column >= 0) & (column < v.shape[1])
+        weights = np.where(there, np.take_along_axis(v, np.where(there, column, 0), axis=1), 0.0)
+        first = beam.first.copy()
+        first[:, 1] = 0
+        return replace(beam, first=first, weights=(u, weights))
+
+    def beam_bytes(self, itemsize: int) -> int:
+        """Bytes of one step's weights."""
+        along = sum(source.beam is not None and source.beam.face in FACES[:4] for source in self.beams)
+        return super().beam_bytes(itemsize) + along * itemsize * self.slab.depth
+
+
+def _cut_materials(materials: CellTypes, grid: Grid, slab: Slab) -> CellTypes:
+    cells = materials.cells[slab.place] if materials.cells.size else materials.cells
+    return replace(
+        materials,
+        grid=grid,
+        cells=cells,
+        weighted_surfaces=_cut_surfaces(materials.weighted_surfaces, grid, slab),
+    )
+
+
+def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> WeightedSurfaces:
+    if surfaces is NO_WEIGHTED_SURFACES:
+        return surfaces
+    plane = grid.cells[0] * grid.cells[1]
+    found, cells = slab.rows_of(surfaces.cells, plane)
+    # The outermost planes of halos are wrong after one step anyway, and a neighbour of their cells is missing.
+    low, high = (int(is_cut) for is_cut in slab.cut)
+    kept = slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
+    found, cells = found[kept], cells[kept]
+    bits, before = listed(cells, grid.cell_count)
+    links = surfaces.links[found] if len(surfaces.links) else surfaces.links
+    return replace(surfaces, bits=bits, before=before, cells=cells, area=surfaces.area[found], links=links)
+
+
+def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:
+    """The boundary of a slab, and the places of its parts of mixed cells among all parts."""
+    maps, mixed = list(boundary.maps), boundary.mixed
+    places, cells_here = [], []
+    for face in range(6):
+        first, last = np.searchsorted(mixed.places, (place_of(face, 0), place_of(face + 1, 0)))
+        if face < 4:
+            if maps[face].size:
+                maps[face] = maps[face][slab.place]
+            row = grid.face_shape(face)[1]
+            found, numbers = slab.rows_of(mixed.places[first:last] - place_of(face, 0), row)
+        elif slab.cut[face - 4]:
+            maps[face] = np.zeros((0, 0), dtype=np.uint8)
+            continue
+        else:
+            found, numbers = np.arange(last - first), mixed.places[first:last] - place_of(face, 0)
+        places.append(place_of(face, 0) + numbers)
+        cells_here.append(first + found)
+    cells = np.concatenate(cells_here)
+    counts = np.diff(mixed.first)[cells]
+    ends = np.cumsum(counts)
+    parts = np.arange(counts.sum()) + np.repeat(mixed.first[cells] - (ends - counts), counts)
+    cut = MixedCells(np.concatenate(places), np.concatenate(([0], ends)), mixed.numbers[parts], mixed.fractions[parts])
+    return replace(boundary, maps=tuple(maps), mixed=cut), parts.astype(np.intp)

@@ -1,0 +1,40 @@
+"""How a run is divided among ranks, and which runs are done on one rank only."""
+
+from pathlib import Path
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.parallel.slab import TooManyRanksError, slabs
+from heatsim.parallel.team import Team
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.slab_problem import on_slab
+from heatsim.storage.disk import resume_command
+
+_METHODS = ("euler", "stabilized")
+
+
+def divide(problem: HeatProblem, team: Team) -> HeatProblem:
+    """The problem of the planes that a rank of ``team`` steps.
+
+    Raises:
+        ScenarioError: the method runs on one rank only, or the grid has too few planes.
+    """
+    if team.size == 1:
+        return problem
+    scenario = problem.scenario
+    method = scenario.time.method
+    if method not in _METHODS:
+        others = " or ".join(f'"{other}"' for other in _METHODS)
+        taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
+        message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
+        raise ScenarioError(scenario.path, [Mistake("time.method", message)])
+    try:
+        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)
+    except TooManyRanksError as error:
+        raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
+    return on_slab(problem, found[team.rank])
+
+
+def resume_advice(folder: Path, ranks: int) -> str:
+    """How to continue a run of which a rank was lost."""
+    fewer = ", or on fewer ranks" if ranks > 1 else ""
+    return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

@@ -1,0 +1,44 @@
+"""CRC-32 checksums of bytes that several ranks write, one behind the other."""
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+# A checksum, and the number of bytes that it is about.
+Summed = tuple[int, int]
+
+_POLYNOMIAL = 0xEDB88320  # of CRC-32, the lowest power in the highest bit
+_ONE = 1 << 31
+
+
+def combined(pieces: Iterable[Summed], checksum: int = 0) -> int:
+    """The checksum of pieces one behind the other, as `zlib.crc32` gives it; continued from ``checksum``.
+
+    A checksum is the remainder of a polynomial. To put n bytes behind it, multiply it by x⁸ⁿ. That is what
+    crc32_combine of zlib does.
+    """
+    for of_piece, length in pieces:
+        checksum = _product(_shift(length), checksum) ^ of_piece
+    return checksum
+
+
+@lru_cache(maxsize=64)
+def _shift(length: int) -> int:
+    """x⁸ⁿ for n bytes, modulo the polynomial."""
+    result, square = _ONE, _ONE >> 8
+    while length:
+        if length & 1:
+            result = _product(result, square)
+        square = _product(square, square)
+        length >>= 1
+    return result
+
+
+def _product(one: int, other: int) -> int:
+    """The product of two polynomials modulo that of CRC-32."""
+    product = 0
+    while one:
+        if one & _ONE:
+            product ^= other
+        one = one << 1 & 0xFFFFFFFF
+        other = other >> 1 ^ (_POLYNOMIAL if other & 1 else 0)
+    return product

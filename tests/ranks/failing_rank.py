@@ -1,0 +1,50 @@
+"""A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
+
+On that rank, at that step, it is killed, stopped or gets an error; "disk": it cannot write its part of a field.
+"""
+
+import errno
+import os
+import signal
+import sys
+from typing import Any
+
+from heatsim.cli import main
+from heatsim.parallel import environment, job
+from heatsim.run import time_loop
+from heatsim.solver.stepper import Stepper
+from heatsim.storage.field_file import FieldFile
+
+
+def fail(how: str) -> None:
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "stop":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if how == "raise":
+        raise ValueError("a mistake in the program")
+    if how == "disk":
+
+        def refuse(*arguments: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        FieldFile._place = refuse
+
+
+def run() -> int:
+    how, rank, step, *arguments = sys.argv[1:]
+    time_loop.BATCH_SECONDS = 0.0
+    advance = Stepper.advance
+
+    def watched(self: Stepper, steps: int) -> None:
+        advance(self, steps)
+        if self.step == int(step) and job.join().rank == int(rank):
+            fail(how)
+
+    Stepper.advance = watched
+    assert environment.size() > 1
+    return main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(run())

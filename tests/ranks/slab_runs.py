@@ -1,0 +1,142 @@
+"""Runs on ranks that are threads, and bodies for them."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from thread_team import on_ranks
+
+from heatsim.observers.state import RunState
+from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.initial_state import initial_state
+from heatsim.run.plan import Plan
+from heatsim.scenario import parse
+from heatsim.solver.make_stepper import make_stepper
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def problem_of(text: str, **tables: Any) -> HeatProblem:
+    document = tomllib.loads(text) | tables
+    return HeatProblem.from_scenario(parse(document, SCENARIOS / "here.toml"))
+
+
+LINEAR = """
+[domain]
+size = [0.2, 0.08, 0.13]
+cells = [20, 8, 13]
+[material]
+conductivity = [20.0, 12.0, 16.0]
+density = 2000.0
+specific_heat = 500.0
+[initial]
+temperature = "320 + 30*sin(60*x)*cos(40*y) + 100*z"
+[boundaries]
+default = { type = "convection", coefficient = 300.0, ambient = "300 + t" }
+x_min = { type = "temperature", value = 300.0 }
+z_max = { type = "flux", value = 5e3 }
+[time]
+end = 100.0
+method = "euler"
+"""
+
+# z wraps; a beam moves over the ends of it, and the body changes with temperature.
+AROUND = """
+[domain]
+size = [0.012, 0.01, 0.015]
+cells = [12, 10, 15]
+material = "steel"
+[materials.steel]
+conductivity = { temperatures = [300.0, 900.0], values = [60.0, 30.0] }
+density = 7800.0
+specific_heat = 470.0
+[materials.tin]
+conductivity = 65.0
+density = 7000.0
+specific_heat = 230.0
+solidus = 330.0
+liquidus = 340.0
+latent_heat = 6e4
+[[regions]]
+name = "hole"
+material = "void"
+cylinder = { from = [0.0, 0.004, 0.006], to = [0.012, 0.004, 0.008], radius = 0.002 }
+[[regions]]
+name = "ball"
+material = "tin"
+sphere = { centre = [0.008, 0.006, 0.012], radius = 0.0025 }
+[[contacts]]
+between = ["steel", "tin"]
+resistance = 1e-4
+[[surfaces]]
+of = "ball"
+type = "convection"
+coefficient = "10*abs(T - 290)**0.25"
+ambient = 290.0
+[initial]
+temperature = "320 + 2000*x + 1000*y"
+[boundaries]
+default = { type = "convection", coefficient = "5*abs(T - Tamb)**0.3", ambient = 290.0, emissivity = 0.7 }
+x_max = { type = "flux", value = "1e4 + 3e6*y" }
+z_min = { type = "periodic" }
+z_max = { type = "periodic" }
+void = { type = "convection", coefficient = 30.0, ambient = 300.0 }
+[[patches]]
+face = "x_min"
+rectangle = { min = [0.0013, 0.0007], max = [0.0057, 0.0132] }
+type = "temperature"
+value = 350.0
+[[sources]]
+[sources.beam]
+face = "y_max"
+power = 40.0
+radius = 1e-3
+path = [[0.002, 0.001], [0.002, 0.014]]
+speed = 0.4
+[time]
+end = 0.05
+method = "euler"
+"""
+
+
+def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 7, 13)) -> RunState:
+    """A run after some steps, in batches of different lengths."""
+    plan = Plan.of(problem, team)
+    state = initial_state(plan, Path("nowhere"))
+    if state.method is not None:
+        state.method.prepare()
+        for _ in range(6):
+            if not state.finished:
+                state.method.advance(1)
+                state.step = state.method.step
+        return state
+    stepper = make_stepper(plan.part, state.field, state.ledger, plan.kernel, arrays=state.arrays)
+    for steps in batches:
+        stepper.advance(min(steps, problem.timeline.last_step - stepper.step))
+    state.step = stepper.step
+    return state
+
+
+def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    state = stepped(problem, team)
+    own = state.field.team.gathered(np.array(state.field.own))
+    saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
+    if state.method is not None:
+        saved |= {"roundings": state.method.roundings, **state.method.restart_point().sums}
+    return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats(), **saved}
+
+
+def same(problem: HeatProblem, ranks: int) -> None:
+    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+
+
+def equal(alone: dict[str, Any], ranks: list[dict[str, Any]]) -> None:
+    for team in ranks:
+        assert alone.keys() == team.keys()
+        for name, value in alone.items():
+            if isinstance(value, np.ndarray):
+                assert value.tobytes() == team[name].tobytes(), name
+            else:
+                assert value == team[name], name

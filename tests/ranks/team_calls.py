@@ -1,0 +1,78 @@
+"""Collective calls of a team on several ranks; each rank checks what it gets. Run by test_jobs.py."""
+
+import os
+import sys
+import time
+
+import numpy as np
+
+from heatsim.errors import CapacityError, StorageError
+from heatsim.parallel import job, mpi_team
+from heatsim.parallel.team import Parcel, Team
+
+
+def check_objects(team: Team) -> None:
+    for length in (1, 300, 496, 497, 505, 2000, 100_000):
+        text = bytes([7]) * length
+        assert team.broadcast(text if team.first else None) == text
+        found = team.gathered(bytes([team.rank]) * (length * (team.rank + 1)))
+        assert found == [bytes([rank]) * (length * (rank + 1)) for rank in range(team.size)]
+    assert (team.lowest(team.rank), team.highest(team.rank)) == (0, team.size - 1)
+
+
+def check_exchange(team: Team) -> None:
+    up, down = (team.rank + 1) % team.size, (team.rank - 1) % team.size
+    mine = np.full((4, 200, 200), team.rank, np.float32)
+    from_below, from_above = np.empty_like(mine), np.empty_like(mine)
+    team.exchange(
+        [Parcel(up, 0, mine), Parcel(down, 1, mine + 0.5)], [Parcel(down, 0, from_below), Parcel(up, 1, from_above)]
+    )
+    assert (from_below == down).all()
+    assert (from_above == up + 0.5).all()
+
+
+def check_errors(team: Team) -> None:
+    """The error of the lowest rank is raised on all, with its type."""
+    caught = ""
+    try:
+        with team.agreeing():
+            if team.rank > 0:
+                raise StorageError(f"disk of rank {team.rank}")
+    except StorageError as error:
+        caught = str(error)
+    assert caught == "disk of rank 1"
+    caught = ""
+    try:
+        if team.rank == team.size - 1:
+            with team.telling():
+                raise CapacityError("no memory")
+        team.meet()
+    except CapacityError as error:
+        caught = str(error)
+    assert caught.endswith("no memory")
+
+
+def run() -> None:
+    team = job.join()
+    assert job.join() is team
+    assert team.size == int(sys.argv[1])
+    assert (team.local_rank, team.local_size) == (team.rank, team.size)
+    assert int(os.environ["NUMBA_NUM_THREADS"]) >= 1
+    check_objects(team)
+    check_objects(team.branch())
+    check_exchange(team)
+    check_errors(team)
+    print("checked", flush=True)
+
+
+def be_late() -> None:
+    """One rank lives, but does not come to a call; the program does not catch the error of the other."""
+    mpi_team.PATIENCE, mpi_team.TIMES_LONGEST = 1.0, 0.0
+    team = job.join()
+    if not team.first:
+        time.sleep(3.0)
+    team.meet()
+
+
+if __name__ == "__main__":
+    be_late() if sys.argv[1] == "late" else run()

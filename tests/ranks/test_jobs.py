@@ -1,0 +1,138 @@
+"""Whole jobs of several ranks: equal files, and an end within seconds whatever happens to a rank."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import jobs
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.commands.ranks import ranks_to_start
+from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError
+from heatsim.parallel import launch
+from heatsim.scenario import load
+from heatsim.storage import folder
+
+HERE = Path(__file__).parent
+# Seconds of work on any machine, in steps of a tenth of a millisecond.
+LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_every=50", "solver.kernel=numpy")
+
+
+def test_collective_calls() -> None:
+    """The last call fails on one rank, which ends the job. The programs leave the end of their team to Python."""
+    late = jobs.start(2, HERE / "team_calls.py", "late")
+    code, out, err = jobs.ended(jobs.start(3, HERE / "team_calls.py", "3"))
+    assert (code, err) == (CapacityError.exit_code, "")
+    assert out.split() == ["checked"] * 3
+    code, _, err = jobs.ended(late)
+    assert code == 1
+    assert "waited 1 s for the other ranks, which live but do not go on" in err
+
+
+def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path)
+    parts = tmp_path / "parts"
+    process = runs.start("run", scenario, "--output", parts, *jobs.options(*LASTING), "--ranks", "2", "--quiet")
+    while not (parts / folder.CHECKPOINT).exists() and not (parts / folder.FIELDS).exists():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    code, _, err = jobs.ended(process)
+    assert code == 130
+    assert len(err.splitlines()) == 1
+    assert "interrupted" in err
+    code, _, err = runs.command("resume", parts, "--ranks", "3", "--quiet")
+    assert (code, err) == (0, ""), err
+    alone = tmp_path / "alone"
+    Simulation.from_scenario(scenario, LASTING, output=alone).run()
+    assert jobs.content(parts) == jobs.content(alone)
+    assert runs.results(parts) == runs.results(alone)
+
+
+def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
+    """Jobs run side by side: one of them waits ten seconds for a rank that gives no sign of life."""
+    scenario = runs.write(tmp_path)
+    arguments = [*jobs.options(*jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy"), "--quiet"]
+
+    def start(how: str, rank: int) -> "jobs.subprocess.Popen[str]":
+        command = (HERE / "failing_rank.py", how, str(rank), "8")
+        return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
+
+    began, stopped = time.monotonic(), start("stop", 1)
+    for how, rank, message in (
+        ("raise", 1, "ValueError: a mistake in the program"),
+        ("disk", 2, "could not be written: No space left on device; free some disk space"),
+    ):
+        code, out, err = jobs.ended(start(how, rank))
+        assert (code, out) == (1, "")
+        assert err.count(message) == 1
+    code, _, _ = jobs.ended(start("kill", 0))
+    assert code not in (0, 2, 130)
+    code, _, err = jobs.ended(stopped, 60.0)
+    assert code == 1
+    assert "rank 1 on " in err
+    assert "no sign of life for 10 s" in err
+    assert f"heatsim resume {tmp_path / 'stop'} --ranks 3`, or on fewer ranks" in err
+    assert time.monotonic() - began < 60.0
+
+    whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
+    for how in ("raise", "disk", "kill", "stop"):
+        Simulation.resume(tmp_path / how).run()
+        assert jobs.content(tmp_path / how) == jobs.content(whole), how
+
+
+def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:
+    scenario = runs.write(tmp_path)
+    run = ("-m", "heatsim", "run", scenario, "--output", tmp_path / "run")
+    code, out, err = jobs.ended(jobs.start(3, *run, "--set", "domain.cells=[7,5,8]"))
+    assert (code, out) == (2, "")
+    assert err == (
+        f"heatsim: {scenario}: domain.cells: a grid with 8 planes along z can be divided among at most 2 ranks, each "
+        "with at least 4 planes; got 3 ranks\n"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert launch.check_ranks("all") is None
+    assert launch.check_ranks("3") == 3
+    for text in ("0", "-1", "two", "1.5"):
+        with pytest.raises(InputError, match=f'--ranks = "{text}": a number of ranks from 1 on is expected, or "all"'):
+            launch.check_ranks(text)
+    assert launch.all_ranks("cpu") >= 1
+    monkeypatch.setenv("PMI_SIZE", "3")
+    monkeypatch.setenv("PMI_RANK", "0")
+    scenario = load(runs.write(tmp_path))
+    assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
+    with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
+        ranks_to_start("2", scenario)
+    code, out, err = runs.command("run", scenario.path)
+    assert (code, out) == (2, "")
+    assert "the launcher started 3 processes, but the MPI of mpi4py" in err
+
+
+def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher kills all ranks when one is killed, so the process that started it tells the user."""
+    fake = tmp_path / "mpiexec"
+    fake.write_text("#!/bin/sh\nexit 9\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
+    with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\), .*; continue so"):
+        launch.launch(3, ["run", "x.toml"], lambda: "continue so")
+    fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
+    with pytest.raises(Interrupted, match="interrupted before a checkpoint was saved; continue so"):
+        launch.launch(3, ["run", "x.toml"], lambda: "continue so")
+
+
+def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "find_spec", lambda name: None)
+    with pytest.raises(DeviceError, match=r"several ranks need mpi4py.*install heatsim\[ranks\]"):
+        launch.launch(2, [], str)
+    monkeypatch.undo()
+    monkeypatch.setattr(launch.shutil, "which", lambda *names, **where: None)
+    with pytest.raises(DeviceError, match="--ranks needs mpiexec, which is not there"):
+        launch.launch(2, [], str)
+    assert os.environ.get("PMI_SIZE") is None

@@ -1,0 +1,173 @@
+"""Slabs on several ranks give the bits of the whole grid: the field, the ledger, what observers read."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import bodies
+import numpy as np
+import pytest
+from slab_runs import AROUND, LINEAR, SCENARIOS, equal, problem_of, same, stepped
+from thread_team import on_ranks
+
+from heatsim.errors import ScenarioError
+from heatsim.grid import Grid
+from heatsim.observers.parts import ContactFlows, RegionHeats
+from heatsim.observers.regions import RegionStatistic
+from heatsim.observers.snapshots import heat_flux_in_own_planes
+from heatsim.observers.state import RunState
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
+from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.interpolation import Interpolation
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.plan import Plan
+from heatsim.scenario import load
+from heatsim.solver.field_copy import FieldCopy
+
+# Scenarios with few cells.
+BUNDLED = {
+    "cube": ["domain.cells=[10, 9, 13]"],
+    "anisotropic_block": ["domain.cells=[12, 9, 12]"],
+    "periodic_cosine": ["domain.cells=[8, 9, 10]"],
+    "laser_track": ["domain.cells=[24, 20, 9]"],
+    "melting_block": ["domain.cells=[12, 12, 12]"],
+    "power_module": [],
+    "cooling_gear": [],
+    "house_wall": [],
+}
+
+
+def bundled(name: str, *more: str) -> HeatProblem:
+    overrides = [*BUNDLED[name], "solver.device=cpu", "time.method=euler", *more]
+    return HeatProblem.from_scenario(load(SCENARIOS / f"{name}.toml", overrides))
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_scenarios(name: str) -> None:
+    same(bundled(name), 2)
+
+
+def test_thin_layers() -> None:
+    text = (SCENARIOS / "circuit_board.toml").read_text().replace("[200, 160, 15]", "[50, 40, 15]")
+    time, solver = {"end": 0.1, "method": "euler"}, {"device": "cpu"}
+    problem = problem_of(text, time=time, solver=solver, initial={"temperature": "300 + 1e3*x"}, output={})
+    assert len(problem.materials.layering.cells)
+    same(problem, 2)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
+def test_everything_at_once(ranks: int, solver: dict[str, str]) -> None:
+    same(problem_of(bodies.EVERYTHING, solver={"device": "cpu"} | solver), ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
+def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
+    same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)
+
+
+def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    """What observers read of a run."""
+    state = stepped(problem, team)
+    field, numbers, scenario = state.field, dict[str, Any](), problem.scenario
+    for probe in scenario.probes:
+        if probe.statistic is not None:
+            numbers[probe.name] = RegionStatistic(probe, state).now()
+    points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
+    numbers["points"] = points.of(field.points(*points.cells).temperatures(), state.step)
+    of = state.statistics
+    numbers |= {"heat": of.heat(), "absolute heat": of.heat(absolute=True), "mean": of.mean()}
+    numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
+    numbers |= {
+        "by type": np.array(of.temperatures_of_types()),
+        "lowest": of.first_cell(0, highest=False),
+        "hottest": field.first_cell(highest=True),
+    }
+    numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
+    numbers["change"] = field.largest_change(field.own * 0.5)
+    numbers["T"] = field.temperature()
+    copy = FieldCopy(field)
+    numbers["flux"] = np.concatenate(field.team.gathered(np.concatenate(list(heat_flux_of(state, copy)))))
+    return numbers
+
+
+def heat_flux_of(state: RunState, field_copy: FieldCopy) -> Iterator[Any]:
+    return heat_flux_in_own_planes(state.problem, state.step, field_copy, state.field.beside())
+
+
+PROBES = """
+[[probes]]
+name = "hot length"
+statistic = "extent_z"
+threshold = 335.0
+[[probes]]
+name = "mean"
+statistic = "mean"
+[[probes]]
+name = "liquid"
+region = "ball"
+statistic = "liquid_fraction"
+[[probes]]
+name = "hot ball"
+region = "ball"
+statistic = "extent_z"
+threshold = 336.0
+[[probes]]
+name = "long line"
+line = { from = [0.001, 0.009, 0.0], to = [0.011, 0.0075, 0.015], count = 9 }
+[output]
+region_heat = true
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND + PROBES], ids=["everything", "around"])
+def test_what_observers_read(ranks: int, text: str) -> None:
+    problem = problem_of(text, solver={"device": "cpu"})
+    equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(problem, team)))
+
+
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND, LINEAR], ids=["everything", "around", "linear"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_stabilized_steps(text: str, precision: str) -> None:
+    problem = problem_of(text, solver={"device": "cpu", "precision": precision}).with_method("stabilized")
+    for ranks in (2, 3):
+        same(problem, ranks)
+
+
+@pytest.mark.parametrize("planes", [8, 13, 600, 4096])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 64])
+def test_slabs_cover_the_grid_and_are_cut_between_groups(planes: int, ranks: int) -> None:
+    group = Grid((1, 1, planes), (1.0, 1.0, 1.0)).groups.size
+    if planes < ranks * max(HALO, group):
+        with pytest.raises(TooManyRanksError, match=f"got {ranks} ranks"):
+            slabs(planes, ranks, periodic=False, group=group)
+        return
+    for periodic in (False, True):
+        found = slabs(planes, ranks, periodic=periodic, group=group)
+        own = np.concatenate([slab.place[slab.own] for slab in found])
+        np.testing.assert_array_equal(own, np.arange(planes))
+        assert all(slab.first % group == 0 and slab.count >= HALO for slab in found) or ranks == 1
+        ends = (found[0].cut[0], found[-1].cut[1])
+        assert ends == ((periodic and ranks > 1),) * 2
+        for below, above in pairwise(found):
+            np.testing.assert_array_equal(below.place[-below.above :], above.place[above.own][:HALO])
+            np.testing.assert_array_equal(above.place[: above.below], below.place[below.own][-HALO:])
+
+
+def test_what_runs_on_one_rank_only_is_refused() -> None:
+    implicit = problem_of(LINEAR, solver={"device": "cpu"}).with_method("implicit")
+    with pytest.raises(ScenarioError, match='got "implicit"; that method runs on one rank'):
+        on_ranks(2, lambda team: Plan.of(implicit, team))
+    few = problem_of(LINEAR, solver={"device": "cpu"})
+    with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
+        on_ranks(4, lambda team: Plan.of(few, team))
+
+
+def test_halos_that_are_not_exchanged_in_time_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the tests above would mean nothing."""
+    monkeypatch.setattr(Halo, "stepped", lambda halo, steps: None)
+    with pytest.raises(AssertionError, match="T"):
+        same(problem_of(LINEAR, solver={"device": "cpu"}), 2)

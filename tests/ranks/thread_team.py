@@ -1,0 +1,94 @@
+"""Ranks as threads of one process: one of them runs at a time, the others wait in a collective call."""
+
+import copy
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from heatsim.parallel.team import Parcel, Team
+
+T = TypeVar("T")
+_here = threading.local()
+
+
+def current_team() -> "ThreadTeam":
+    """The rank that this thread is."""
+    team: ThreadTeam = _here.team
+    return team
+
+
+class ThreadTeam(Team):
+    """A rank of :func:`on_ranks`."""
+
+    def __init__(self, rank: int, meeting: "_Meeting") -> None:
+        self.rank = self.local_rank = rank
+        self.size = self.local_size = meeting.size
+        self._meeting = meeting
+
+    def broadcast(self, value: T) -> T:
+        return self.gathered(value)[0]
+
+    def gathered(self, value: T) -> list[T]:
+        return [copy.deepcopy(each) for each in self._meeting.meet(self.rank, ("gathered", value))]
+
+    def exchange(self, sent: Sequence[Parcel], received: Sequence[Parcel]) -> None:
+        letters = [(each.peer, each.mark, each.array.copy()) for each in sent]
+        of_ranks = self._meeting.meet(self.rank, ("exchange", letters))
+        for room in received:
+            (found,) = [array for peer, mark, array in of_ranks[room.peer] if peer == self.rank and mark == room.mark]
+            assert found.nbytes == room.array.nbytes
+            room.array.reshape(-1)[:] = found.reshape(-1)
+
+    def branch(self) -> "ThreadTeam":
+        raise NotImplementedError
+
+
+class _Meeting:
+    """Where the ranks hand each other values, and the one baton that lets a rank run."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.baton = threading.Lock()
+        self.failed: BaseException | None = None
+        self._barrier = threading.Barrier(size, timeout=120.0)
+        self._values: list[Any] = [None] * size
+
+    def meet(self, rank: int, value: tuple[str, Any]) -> list[Any]:
+        self._values[rank] = value
+        self.baton.release()
+        try:
+            self._barrier.wait()
+            found = list(self._values)
+            self._barrier.wait()
+        finally:
+            self.baton.acquire()
+        assert len({kind for kind, _ in found}) == 1, f"the ranks call different things: {found}"
+        return [each for _, each in found]
+
+    def stop(self) -> None:
+        self._barrier.abort()
+
+
+def on_ranks(size: int, work: Callable[[Team], T]) -> list[T]:
+    """What ``work`` returns on each of ``size`` ranks; raises what one of them raised."""
+    meeting, found, errors = _Meeting(size), [None] * size, list[BaseException]()
+
+    def run(rank: int) -> None:
+        with meeting.baton:
+            try:
+                _here.team = ThreadTeam(rank, meeting)
+                found[rank] = work(_here.team)  # type: ignore[call-overload]
+            except threading.BrokenBarrierError:
+                pass
+            except BaseException as error:
+                errors.append(error)
+                meeting.stop()
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return found  # type: ignore[return-value]

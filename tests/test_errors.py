@@ -19,6 +19,7 @@ from heatsim.errors import FolderError, at_command_line
             'heatsim.Study.from_scenario("/a b/s.toml", output="out").run()',
         ),
         ("add them with --extend", "extend=True"),
+        ("run it with `heatsim study`, or remove this table", "heatsim.Study.from_scenario(…)"),
     ],
 )
 def test_python_has_its_own_advice(message: str, note: str) -> None:

@@ -60,8 +60,8 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
         "24,120 to 1 s",
         "9.1 s: stepping 7.5 s",
         "1.25 GCells/s",
-        'hottest 373.15 K after 0.25 s at (12.5, 2, −0.5) mm, region "die", silicon',
-        "coldest 273.00 K at the start",
+        'hottest cell 373.15 K after 0.25 s at (12.5, 2, −0.5) mm, region "die", silicon',
+        "coldest cell 273.00 K at the start",
         "at the end 293.25 to 320.50 K, mean 310.12 K",
         "T − 373.15 K",
         "fields.vtkhdf",
@@ -78,6 +78,15 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     assert ["heat", "into", "the", "body", "kJ"] in lines
     assert "through x_max" not in text
     assert "The residual is 1 nJ, allowed are ±10 nJ: the balance is closed." in " ".join(text.split())
+
+
+def test_a_probe_on_a_surface_that_is_hotter_than_all_cells_is_told(tmp_path: Path) -> None:
+    """A beam heats the surface above the centres of cells; rounding alone is not told."""
+    folder = write_run(tmp_path / "run", GRID, probes=["spot", "far"], **SUMMARY)
+    write_table(folder / "probes.csv", ["time (s)", "spot (K)", "far (K)"], [[0.0, 300, 300], [0.5, 420.5, 272.995]])
+    text = show(folder, verbose=True)
+    assert "hottest probe 420.50 K after 0.5 s, spot" in " ".join(text.split())
+    assert "coldest probe" not in text
 
 
 def test_what_only_numerics_need_is_left_to_verbose(tmp_path: Path) -> None:

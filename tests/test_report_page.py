@@ -109,6 +109,20 @@ def test_the_same_term_has_the_same_colour_as_in_the_pictures(tmp_path: Path) ->
     assert heat == flow == {"stored": STORED_STYLE["color"], **drawn}
 
 
+def test_probes_look_as_in_the_pictures_and_many_runs_by_their_order(tmp_path: Path) -> None:
+    names = [f"p{number}" for number in range(9)]
+    text = page.build(write_run(tmp_path / "run", GRID, probes=names))
+    (numbers,) = (
+        found for found in re.findall(r'<script type="application/json">(.*?)</script>', text) if "p8" in found
+    )
+    assert [curve["colour"] for curve in json.loads(numbers)["curves"]] == [line_style(n)["color"] for n in range(9)]
+    assert f'stroke="{line_style(8)["color"]}" stroke-dasharray' in text
+    x = np.array([0.0, 1.0])
+    many = charts.draw(Chart("runs", "Time (s)", "T (K)", dict.fromkeys(names, (x, x))))
+    assert 'stroke="hsl(240 75% 42%)"' in many
+    assert "stroke-dasharray" not in many
+
+
 def test_temperatures_have_the_unit_of_the_scenario(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", GRID)
     (folder / "scenario.toml").write_text('title = "warm"\n[output]\ntemperature = "degC"\n', encoding="utf-8")

@@ -132,7 +132,7 @@ def test_the_terminal_shows_temperatures_in_the_unit(tmp_path: Path, capsys: pyt
     assert main(["run", str(runs.write(tmp_path)), *options, str(tmp_path / "out")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Probes (°C)" in shown
-    assert "hottest 34.27 °C after 8.75 s at (5, 5, 5) mm" in shown
+    assert "hottest cell 34.27 °C after 8.75 s at (5, 5, 5) mm" in shown
     assert " K " not in shown.split("Probes")[1]
 
 

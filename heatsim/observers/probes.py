@@ -4,12 +4,12 @@ heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from heatsim.errors import NotFiniteError
 from heatsim.observers.observer import Value, Values
-from heatsim.observers.regions import RegionStatistic
+from heatsim.observers.regions import RegionStatistic, TimeAbove
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
@@ -40,11 +40,16 @@ class Probes(TableObserver):
         problem = state.problem
         probes = problem.scenario.probes
         self._statistics = {
-            probe.name: RegionStatistic(probe, state) for probe in probes if probe.statistic is not None
+            probe.name: RegionStatistic(probe, state)
+            for probe in probes
+            if probe.statistic is not None and not probe.points
+        }
+        self._times_above = {
+            probe.name: TimeAbove(probe.threshold) for probe in probes if probe.points and probe.threshold is not None
         }
         if saved is not None:
             values = json.loads(str(saved.get(_STATISTICS, "{}")))
-            for name, statistic in self._statistics.items():
+            for name, statistic in self._of_rows():
                 statistic.restore(values.get(name))
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
@@ -60,10 +65,13 @@ class Probes(TableObserver):
         unit = state.problem.scenario.output.temperature_unit
         row, left = list[float](), iter(points)
         for probe in state.problem.scenario.probes:
-            if probe.statistic is None:
+            if probe.points:
                 kelvins = [next(left) for _ in probe.points]
                 self._check(probe, kelvins, state)
-                row.extend(unit.of(each) for each in kelvins)
+                if probe.name in self._times_above:
+                    row.append(self._times_above[probe.name].at(kelvins[0], state.time))
+                else:
+                    row.extend(unit.of(each) for each in kelvins)
             else:
                 value = self._statistics[probe.name].now()
                 row.append(unit.of(value) if probe.unit is None else value)
@@ -71,9 +79,14 @@ class Probes(TableObserver):
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and what statistics need from the rows before."""
-        found = {name: statistic.save() for name, statistic in self._statistics.items()}
+        found = {name: statistic.save() for name, statistic in self._of_rows()}
         kept = {name: values for name, values in found.items() if values is not None}
         return {**super().save(), **({_STATISTICS: json.dumps(kept)} if kept else {})}
+
+    def _of_rows(self) -> Iterator[tuple[str, RegionStatistic | TimeAbove]]:
+        """What may need the rows before, by the name of the probe."""
+        yield from self._statistics.items()
+        yield from self._times_above.items()
 
     def _check(self, probe: Probe, kelvins: Sequence[float], state: RunState) -> None:
         for column, value in zip(probe.columns, kelvins, strict=True):

@@ -148,7 +148,7 @@ class Extent:
 
 @dataclass
 class TimeAbove:
-    """The time for which any cell has been above a threshold, with linear temperatures between rows.
+    """The time for which a temperature has been above a threshold, if it is linear between rows.
 
     Attributes:
         threshold: in K.
@@ -160,14 +160,23 @@ class TimeAbove:
     seconds: float = 0.0
     before: tuple[float, float] | None = None
 
-    def at(self, highest: float, time: float) -> float:
-        """The time in s so far, when a row is written at ``time``; ``highest``: the highest temperature in K then."""
-        excess = highest - self.threshold
+    def at(self, temperature: float, time: float) -> float:
+        """The time in s so far, when the temperature in K is that of a row at ``time``."""
+        excess = temperature - self.threshold
         if self.before is not None:
             since, excess_before = self.before
             self.seconds += (time - since) * _part_above(excess_before, excess)
         self.before = (time, excess)
         return self.seconds
+
+    def save(self) -> list[float] | None:
+        """What the next row needs from the rows before; None before the first."""
+        return None if self.before is None else [self.seconds, *self.before]
+
+    def restore(self, saved: list[float] | None) -> None:
+        """Set what :meth:`save` gave."""
+        if saved is not None:
+            self.seconds, self.before = saved[0], (saved[1], saved[2])
 
 
 class RegionStatistic:
@@ -202,14 +211,12 @@ class RegionStatistic:
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""
-        if self._above is None or self._above.before is None:
-            return None
-        return [self._above.seconds, *self._above.before]
+        return None if self._above is None else self._above.save()
 
     def restore(self, saved: list[float] | None) -> None:
         """Set what :meth:`save` gave."""
-        if saved is not None and self._above is not None:
-            self._above.seconds, self._above.before = saved[0], (saved[1], saved[2])
+        if self._above is not None:
+            self._above.restore(saved)
 
 
 def _part_above(before: float, after: float) -> float:

@@ -122,7 +122,7 @@ def draw_line_probe(
     chosen = profile_times(temperatures)
     with new_figure(path, title, 1600, 900) as figure:
         axes = add_axes(figure, 150, 105, 560, 705)
-        colours = _colours_of_times(len(chosen))
+        colours = colours_of_times(len(chosen))
         marker = "o" if len(place) <= 50 else None
         for row, colour in zip(chosen, colours, strict=True):
             text = format_time(float(times[row]), time_unit, 3)
@@ -174,7 +174,7 @@ def profile_times(temperatures: NDArray[np.float64]) -> list[int]:
     return sorted({0, len(path) - 1, *(int(np.abs(path - place).argmin()) for place in wanted)})
 
 
-def _colours_of_times(count: int) -> Sequence[Any]:
+def colours_of_times(count: int) -> Sequence[Any]:
     """Colours from early to late."""
     colours: Sequence[Any] = colour_map()(np.linspace(0.0, 0.85, count))
     return colours
@@ -217,7 +217,7 @@ def draw_profile(
         for start, end, colour in bands:
             axes.axvspan(start, end, color=colour, alpha=_BAND, linewidth=0.0, zorder=0.5)
         marker = "o" if len(places) <= 50 else None
-        for (text, values), colour in zip(curves, _colours_of_times(len(curves)), strict=True):
+        for (text, values), colour in zip(curves, colours_of_times(len(curves)), strict=True):
             axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)
         axes.set_xlim(*ends)
         if scale.uniform or whole_scale:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import line_style
+from heatsim.render.curves import COLOURS, line_style
 from heatsim.render.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -23,7 +23,6 @@ _WIDTH, _HEIGHT = 900, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 84, 880, 14, 330
 _MOST_POINTS = 400  # for each curve; fewer than the pixels of a screen
 _MOST_NAMED = 14  # curves in the legend
-_MOST_DIFFERENT = 28  # curves that colours and dashes can tell apart
 # Line styles of Matplotlib: dashes of SVG, and borders of CSS that can be told apart.
 _DASHES = {"--": "8 4", ":": "2 3", "-.": "8 3 2 3"}
 _BORDERS = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}
@@ -152,11 +151,11 @@ def _legend(looks: Mapping[str, tuple[str, str]]) -> str:
 
 
 def _looks(chart: Chart, names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The colour and the line style of each curve, as in the pictures.
+    """The colour and the line style of each curve.
 
-    Very many curves run from blue to red instead, so that neighbours look alike.
+    Without styles, many curves run from blue to red, so that neighbours look alike.
     """
-    if len(names) > _MOST_DIFFERENT:
+    if not chart.styles and len(names) > len(COLOURS):
         return {
             name: (f"hsl({round(240.0 - 240.0 * number / (len(names) - 1))} 75% 42%)", "-")
             for number, name in enumerate(names)

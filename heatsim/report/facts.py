@@ -8,7 +8,8 @@ from typing import Any
 from heatsim.render.scales import TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
-from heatsim.temperature_units import TemperatureUnit
+from heatsim.storage.run_tables import RunTable
+from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _PARTS_OF_WALL_TIME = (
     ("preparing", "preparing_time"),
@@ -18,7 +19,8 @@ _PARTS_OF_WALL_TIME = (
     ("waiting for files", "waiting_time"),
 )
 _NEGLIGIBLE_TIME = 0.005  # of the whole
-_EXTREMES = (("hottest", "highest_temperature"), ("coldest", "lowest_temperature"))
+_EXTREMES = {"hottest cell": "highest_temperature", "coldest cell": "lowest_temperature"}
+_SAME = 0.01  # K; temperatures that differ less are told as one
 _NBSP = "\N{NO-BREAK SPACE}"  # keeps a number and its unit on one line
 
 _STEADY_CONTENTS = run_folder.CONTENTS | {
@@ -28,11 +30,19 @@ _STEADY_CONTENTS = run_folder.CONTENTS | {
 }
 
 
-def run_facts(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
-    """Names and texts of what summary.json says of a run; temperatures in ``unit``."""
+def run_facts(
+    summary: Mapping[str, Any], unit: TemperatureUnit, probes: RunTable | None = None
+) -> Iterator[tuple[str, str]]:
+    """Names and texts of what summary.json says of a run.
+
+    Args:
+        summary: its content.
+        unit: in which temperatures are shown.
+        probes: from probes.csv; a probe on a surface may be hotter or colder than all cells.
+    """
     if summary.get("title"):
         yield "scenario", str(summary["title"])
-    yield from _temperatures(summary, unit)
+    yield from _temperatures(summary, unit, _beyond_cells(summary, probes))
     if summary.get("cells"):
         yield "cells", " × ".join(f"{n:,}" for n in summary["cells"])
     how = [str(summary[key]) for key in ("device", "kernel", "precision") if key in summary]
@@ -64,18 +74,21 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
         yield "work", f"that of {summary['equivalent_applications']:.0f} applications of the operator"
 
 
-def _temperatures(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
+def _temperatures(
+    summary: Mapping[str, Any], unit: TemperatureUnit, of_probes: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[str, str]]:
     """The highest and lowest temperature of the whole run with time and place, and the temperatures at its end."""
-    extremes = [(name, summary.get(key)) for name, key in _EXTREMES]
+    extremes = {**{name: summary.get(key) for name, key in _EXTREMES.items()}, **of_probes}
     end = summary.get("temperature") or {}
-    known = [float(found["temperature"]) for _, found in extremes if found] + [
+    known = [float(found["temperature"]) for found in extremes.values() if found] + [
         float(end[key]) for key in ("min", "max", "mean") if end.get(key) is not None
     ]
     if not known:
         return
     decimals = decimals_of_temperatures(unit.of_difference(max(known) - min(known)))
     texts = dict(zip(known, fixed((unit.of(value) for value in known), decimals), strict=True))
-    for name, found in extremes:
+    for name in sorted(extremes, reverse=True):  # hottest probe, hottest cell, coldest probe, coldest cell
+        found = extremes[name]
         if found:
             when_and_where = _when_and_where(found, summary)
             yield name, f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}{when_and_where}"
@@ -83,6 +96,24 @@ def _temperatures(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator
         low, high, mean = (texts.get(end.get(key, nan), "?") for key in ("min", "max", "mean"))
         name = "temperature" if summary.get("method") == "steady" else "at the end"
         yield name, f"{low} to {high}{_NBSP}{unit.symbol}, mean {mean}{_NBSP}{unit.symbol}"
+
+
+def _beyond_cells(summary: Mapping[str, Any], probes: RunTable | None) -> dict[str, dict[str, Any]]:
+    """The hottest and the coldest probe, by what to call them, if it is hotter or colder than all cells.
+
+    Cells have the temperatures of their centres, probes on faces those of the surface.
+    """
+    columns = {} if probes is None else probes.in_unit(KELVIN.name)
+    found: dict[str, dict[str, Any]] = {}
+    for name, kind, sign in (("hottest cell", "hottest probe", 1.0), ("coldest cell", "coldest probe", -1.0)):
+        of_cells = summary.get(_EXTREMES[name])
+        if not columns or probes is None or not of_cells:
+            continue
+        probe, values = max(columns.items(), key=lambda column: float((sign * column[1]).max()))
+        row = int((sign * values).argmax())
+        if sign * (float(values[row]) - float(of_cells["temperature"])) > _SAME:
+            found[kind] = {"temperature": float(values[row]), "time": float(probes.times[row]), "probe": probe}
+    return found
 
 
 def _when_and_where(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -96,7 +127,9 @@ def _when_and_where(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str
 
 
 def _where(found: Mapping[str, Any]) -> str:
-    """A place with its region and material; of an older heatsim only the cell."""
+    """A place with its region and material, or a probe; of an older heatsim only the cell."""
+    if "probe" in found:
+        return f", {found['probe']}"
     if "point" not in found:
         return f" in cell {found['cell']}" if found.get("cell") else ""
     x, y, z = (f"{1e3 * float(coordinate):.4g}".replace("-", "−") for coordinate in found["point"])
@@ -146,11 +179,11 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
         )
     elif summary.get("dt"):
         steps = summary["dt"]
-        longest = f"{max(steps):.6g} s"
+        longest = f"{max(steps):.3g} s"
         limit = summary.get("dt_limit")
         yield (
             f"Euler steps of {longest}"
-            + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {limit:.6g} s" if limit else "")
+            + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {limit:.3g} s" if limit else "")
             + "; their error in time is of first order in the step."
         )
     yield (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import line_style, profile_times
+from heatsim.render.curves import colours_of_times, line_style, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
@@ -25,6 +25,7 @@ from heatsim.temperature_units import KELVIN, TemperatureUnit
 _Floats = NDArray[np.float64]
 
 _MOST_CURVES = 60
+_MOST_DIFFERENT = 28  # curves that colours and dashes can tell apart
 _MOST_PROBES = 200  # rows of the table
 
 
@@ -54,10 +55,10 @@ def build(folder: Path) -> str:
     flows = read_flows(folder, settings.patches) if settings.steady else None
     probes, energy = read_probes(folder), read_energy(folder)
     sections = [
-        Part("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit))),
+        Part("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit, probes))),
         Part("How sure it is", _certainty(summary, settings, balance)),
         Part("Curves", "".join(map(charts.draw, _charts(settings, balance, probes, energy)))),
-        Part("Pictures", document.pictures(_figures(folder))),
+        Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
         Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
         Part("Details", _details(summary, settings)),
@@ -97,12 +98,15 @@ def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: Energ
     return document.sentences(warnings, "warnings") + document.sentences(texts)
 
 
-def _figures(folder: Path) -> list[Path]:
-    """The pictures of a run in the order of interest: the fields over time, then curves."""
+def _figures(folder: Path, steady: bool) -> list[Path]:
+    """The pictures of a run that are no curves over time: first the fields, then the others."""
     figures = folder / run_folder.FIGURES
     suffixes = run_folder.SUFFIXES[run_folder.FIGURES]
     found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
-    return sorted(found, key=lambda path: path.stem.startswith(("probes", "energy", "line_")))
+    if not steady:
+        # The curves of the page show the same.
+        found = [path for path in found if path.stem != "energy" and not path.stem.startswith("probes")]
+    return sorted(found, key=lambda path: path.stem.startswith(("energy", "line_")))
 
 
 def _tables(
@@ -160,12 +164,16 @@ def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
 
 
 def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats, unit: TemperatureUnit) -> Chart:
+    from matplotlib.colors import rgb2hex
+
     lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     rows = profile_times(temperatures) if len(times) > 1 else [0]
     profiles = {format_time(float(times[row]), time_unit): (place, unit.of(temperatures[row])) for row in rows}
     label = f"Distance along the line ({lengths.symbol})"
-    return Chart(f'Probe "{name}" at several times', label, f"Temperature ({unit.symbol})", profiles)
+    colours = (rgb2hex(colour) for colour in colours_of_times(len(profiles)))
+    styles = {name: {"color": colour} for name, colour in zip(profiles, colours, strict=True)}
+    return Chart(f'Probe "{name}" at several times', label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
 
 
 def _balance_chart(balance: EnergyBalance) -> Chart:
@@ -216,4 +224,7 @@ def _over_time(
     shown = {name: (times / unit.size, values) for name, values in list(curves.items())[:_MOST_CURVES]}
     left = len(curves) - len(shown)
     more = f" ({left} more in the table)" if left else ""
+    if styles is None and len(shown) <= _MOST_DIFFERENT:
+        # As in the pictures.
+        styles = {name: line_style(number) for number, name in enumerate(shown)}
     return Chart(title + more, f"Time ({unit.symbol})", label, shown, band, styles or {})

@@ -31,13 +31,13 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
 
     summary = run_folder.read_summary(folder)
     settings = read_settings(folder)
-    lines = [*facts.run_facts(summary, settings.temperature_unit)]
+    probes = read_probes(folder)
+    lines = [*facts.run_facts(summary, settings.temperature_unit, probes)]
     if verbose:
         lines += facts.details(summary, settings.temperature_unit)
     parts: list[RenderableType] = [_name_table(lines), ""]
     if verbose and summary.get("coefficients"):
         parts.append(TerminalTable(number_tables.coefficient_table(summary["coefficients"])))
-    probes = read_probes(folder)
     if probes is not None and probes.columns and len(probes.times):
         parts.append(TerminalTable(number_tables.probe_table(probes, settings)))
     if settings.steady:

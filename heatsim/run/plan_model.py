@@ -163,9 +163,10 @@ def _probe(probe: Probe, scenario: Scenario) -> str:
     if probe.line is not None:
         start, end = probe.points[0], probe.points[-1]
         return f"{len(probe.points)} points from {point(start)} to {point(end)}"
-    if probe.point is not None:
-        return f"at {point(probe.point)}"
-    of = "the whole body" if probe.region is None else f'region "{probe.region}"'
     unit = scenario.output.temperature_unit
+    if probe.point is not None:
+        above = "" if probe.threshold is None else f"{probe.statistic} {unit.text(probe.threshold)} "
+        return f"{above}at {point(probe.point)}"
+    of = "the whole body" if probe.region is None else f'region "{probe.region}"'
     above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
     return f"{probe.statistic}{above} of {of}"

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, PlainValidator
 
 from heatsim.grid import AXES, Grid
 from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice, default_names
-from heatsim.scenario.materials import read_material_name
+from heatsim.scenario.materials import NamesMaterial, read_material_name
 from heatsim.scenario.patches import Rectangle, face_axes
 
 # How far a plane may lie from the faces of cells, as a fraction of a cell: rounding of decimals is less.
@@ -66,7 +66,10 @@ class Layer(BaseModel):
 
     name: Text = Field(description="Name", json_schema_extra={"default": "`layer 1`, …"})
     material: Annotated[
-        str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, or `library:NAME`")
+        str,
+        PlainValidator(read_material_name),
+        Form("a name of `[materials.NAME]`, or `library:NAME`"),
+        NamesMaterial(),
     ] = Field(examples=['material = "copper"'], description="A name from `[materials]`, with constant properties")
     thickness: Length = Field(
         examples=['thickness = "35 um"'], description="Thickness, at most the cell size across the plane"

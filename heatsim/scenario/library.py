@@ -79,6 +79,15 @@ def library() -> dict[str, LibraryMaterial]:
     return found
 
 
+def library_names() -> list[str]:
+    """All names that a scenario may write: ``library:NAME``, and ``library:NAME(T)`` of materials with tables."""
+    return [
+        f"{PREFIX}{name}{ending}"
+        for name, material in library().items()
+        for ending in (("", VARYING) if material.table else ("",))
+    ]
+
+
 def is_of_library(name: object) -> bool:
     """Whether a name is meant for a material of the library."""
     return isinstance(name, str) and name.startswith(PREFIX)

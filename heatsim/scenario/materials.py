@@ -1,6 +1,7 @@
 """Materials: their properties as numbers, or as functions of temperature."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -244,6 +245,14 @@ def read_material_name(value: Any) -> str:
     return value
 
 
+@dataclass(frozen=True)
+class NamesMaterial:
+    """Marks a field whose value is the name of a material: of the scenario, or of the library."""
+
+
 MaterialName = Annotated[
-    str, PlainValidator(read_material_name), Form("a name of `[materials.NAME]`, `library:NAME`, or `void`")
+    str,
+    PlainValidator(read_material_name),
+    Form("a name of `[materials.NAME]`, `library:NAME`, or `void`"),
+    NamesMaterial(),
 ]

@@ -75,7 +75,8 @@ class Probe(BaseModel):
     - liquid_fraction: the liquid part of the volume of materials that melt, from 0 to 1.
     - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
       ``threshold`` (K). Without a threshold: hotter than the liquidus of their material, which is a melt pool.
-    - time_above: the time in s during which any cell has been above ``threshold``.
+    - time_above: the time in s during which any cell has been above ``threshold``; of a point: during which the point
+      has been.
     """
 
     model_config = STRICT
@@ -96,7 +97,7 @@ class Probe(BaseModel):
         default=None,
         examples=['statistic = "mean"'],
         description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
-        "the volume; the length of what is hotter than `threshold`; the time for which any cell was",
+        "the volume; the length of what is hotter than `threshold`; the time for which any cell was, or a `point`",
     )
     threshold: Kelvin | None = Field(
         default=None,
@@ -146,8 +147,11 @@ class Probe(BaseModel):
             if "region" in table and statistic is None:
                 message = 'missing; a region needs a statistic, as in region = "die", statistic = "mean"'
                 faults.append(fault(message, ("statistic",)))
-            if statistic is not None and ("point" in table or "line" in table):
-                message = f"got {show(statistic)} of points; a statistic is of a region, or of the whole body"
+            if statistic is not None and ("line" in table or ("point" in table and statistic != TIME_ABOVE)):
+                message = (
+                    f"got {show(statistic)} of points; a statistic is of a region, or of the whole body; only "
+                    f"{TIME_ABOVE} may be of a point"
+                )
                 faults.append(fault(message, ("statistic",)))
             faults += _threshold_faults(statistic, table.get("threshold"))
         return validate_beside(faults, validate, table)

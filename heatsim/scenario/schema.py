@@ -5,7 +5,7 @@ such as "5 mm" or expressions are accepted as texts, and rules between keys are 
 accepts fits the schema, but not the other way round.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from inspect import isclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -19,9 +19,9 @@ from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import Choice, Form, Named
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.library import PREFIX
+from heatsim.scenario.library import PREFIX, library_names
 from heatsim.scenario.materialfunction import MaterialFunction
-from heatsim.scenario.materials import Material
+from heatsim.scenario.materials import Material, NamesMaterial
 from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.timefunction import Constant, TimeFunction
 
@@ -29,6 +29,7 @@ Schema = dict[str, Any]
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 DEFINITIONS = "definitions"
+_LIBRARY = "MaterialOfTheLibrary"
 _TEXT: Schema = {"type": "string"}
 _NUMBERS: Schema = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2}
 _TABLE_IN_TIME: Schema = {
@@ -117,19 +118,49 @@ class SchemaMaker:
             self.definitions[model.__name__] = self._with_condition(model)
         return {"$ref": f"#/{DEFINITIONS}/{model.__name__}"}
 
+    def _of_library(self) -> Schema:
+        """A reference to the schema of a name of the library."""
+        self.definitions[_LIBRARY] = {"enum": library_names()}
+        return {"$ref": f"#/{DEFINITIONS}/{_LIBRARY}"}
+
+    def _condition(self, models: Sequence[type[BaseModel]]) -> Schema:
+        """A reference to the schema of a condition of one of several types."""
+        name = f"Condition{len(models)}"
+        if name not in self.definitions:
+            self.definitions[name] = self._by_type(models)
+        return {"$ref": f"#/{DEFINITIONS}/{name}"}
+
     def _with_condition(self, model: type[BaseModel]) -> Schema:
         """The schema of a table; if it has a condition, one for each type, with the keys of both."""
         own = self.table(model)
         if "condition" not in model.model_fields:
             return own
-        kinds = []
-        for condition in parts(model.model_fields["condition"]):
-            if isclass(condition) and issubclass(condition, BaseModel):
-                of_type = self.table(condition)
-                properties = own["properties"] | of_type["properties"]
-                required = [*own.get("required", ()), *of_type["required"]]
-                kinds.append({**own, "properties": properties, "required": required})
-        return {"oneOf": kinds}
+        found = parts(model.model_fields["condition"])
+        return self._by_type([part for part in found if isclass(part) and issubclass(part, BaseModel)], own)
+
+    def _by_type(self, models: Sequence[type[BaseModel]], own: Schema | None = None) -> Schema:
+        """The schema of a table whose key `type` chooses one of several models, beside the keys of ``own``.
+
+        An editor that has not seen the type yet completes the keys of all types. Each type then allows its own keys, so
+        that a message names the wrong key.
+        """
+        own = own or {"properties": {}}
+        tables = {str(model.model_fields["type"].default): self.table(model) for model in models}
+        properties: dict[str, Schema] = dict(own["properties"])
+        for table in tables.values():
+            for key, schema in table["properties"].items():
+                same = properties.setdefault(key, schema) == schema
+                properties[key] = schema if same else {"description": schema["description"]}
+        properties["type"] = {"enum": list(tables), "description": "Which condition it is"}
+        cases = []
+        for name, table in tables.items():
+            # What the table itself says of a key need not be said again.
+            keys = {key: schema if schema != properties.get(key) else {} for key, schema in table["properties"].items()}
+            allowed = {key: {} for key in own["properties"]} | keys
+            then = {"properties": allowed, "required": table["required"], "additionalProperties": False}
+            cases.append({"if": {"properties": {"type": {"const": name}}, "required": ["type"]}, "then": then})
+        required = [*own.get("required", ()), "type"]
+        return {"type": "object", "properties": properties, "required": required, "allOf": cases}
 
     def _field(self, info: FieldInfo) -> Schema:
         """The schema of a key's value, with its description, unit and default."""
@@ -138,6 +169,8 @@ class SchemaMaker:
         form = next((part.allowed for part in of_field if isinstance(part, Form)), None)
         names = next((part.names for part in of_field if isinstance(part, Choice)), None)
         kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
+        if any(isinstance(part, NamesMaterial) for part in of_field):
+            kinds = [self._of_library(), _TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
         schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         about = [info.description or ""]
         if quantity is not None and quantity.unit:
@@ -154,12 +187,13 @@ class SchemaMaker:
         if origin is Annotated:
             return self._kinds(arguments[0], quantity)
         if annotation is Material:
-            return [self._reference(Material), {"type": "string", "pattern": f"^{PREFIX}"}]
+            return [self._reference(Material), self._of_library()]
         if origin in (Union, UnionType):
+            if set(arguments) <= set(FACE_TYPES.values()):
+                return [self._condition(arguments)]
             found = [kind for each in arguments for kind in self._kinds(each, quantity)]
             found = [kind for number, kind in enumerate(found) if kind not in found[:number]]
-            # The key `type` of a condition chooses one of several tables.
-            return [{"oneOf": found}] if set(arguments) <= set(FACE_TYPES.values()) else found
+            return found
         if origin is Literal:
             return [{"enum": list(arguments)}]
         if origin is tuple:

@@ -151,5 +151,5 @@ def _number(value: object) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, int | float) and np.isfinite(value):
-        return f"{value:.6g}"
+        return f"{value:.5g}"
     return "–"

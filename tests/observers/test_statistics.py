@@ -65,9 +65,10 @@ def test_the_liquid_part_is_that_of_the_heat(precision: str, tmp_path: Path) -> 
     assert 0.0 < found["melt"][-1] < 1.0
 
 
-def test_the_time_above_a_threshold_is_exact_for_a_straight_line(tmp_path: Path) -> None:
-    """10 K/s from 300 K on: 325 K are reached after 2.5 s, between two rows."""
-    probe = '[[probes]]\nname = "hot"\nstatistic = "time_above"\nthreshold = 325.0\n'
+@pytest.mark.parametrize("place", ["", f"point = [{SIDE / 3}, {SIDE}, 0.0]\n"])
+def test_the_time_above_a_threshold_is_exact_for_a_straight_line(place: str, tmp_path: Path) -> None:
+    """10 K/s from 300 K on: 325 K are reached after 2.5 s, between two rows; of the body, and of a point."""
+    probe = f'[[probes]]\nname = "hot"\nstatistic = "time_above"\nthreshold = 325.0\n{place}'
     found = table_of(tmp_path, HEATED + probe, "time.end=4")
     assert found["hot"] == pytest.approx([0.0, 0.0, 0.0, 0.5, 1.5], abs=1e-9)
 
@@ -125,6 +126,7 @@ def test_nothing_hot_has_no_extent_and_a_melt_is_measured_from_the_liquidus(tmp_
 def test_statistics_resume_to_the_same_bits(step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probes = '[[probes]]\nname = "hot"\nstatistic = "time_above"\nthreshold = 335.0\n'
     probes += '[[probes]]\nname = "wide"\nstatistic = "extent_y"\nthreshold = 320.0\n'
+    probes += '[[probes]]\nname = "at"\npoint = [0.0, 0.02, 0.03]\nstatistic = "time_above"\nthreshold = 335.0\n'
     scenario = runs.write(tmp_path, runs.TEXT + probes)
     Simulation.from_scenario(scenario, output=tmp_path / "whole").run()
     with monkeypatch.context() as patch:
@@ -143,6 +145,10 @@ def test_statistics_resume_to_the_same_bits(step: int, tmp_path: Path, monkeypat
         ('statistic = "time_above"', "probes.0.threshold: missing"),
         ('statistic = "mean"\nthreshold = 3.0', "probes.0.threshold: got 3.0; only the statistics"),
         ('point = [0, 0, 0]\nstatistic = "mean"', 'probes.0.statistic: got "mean" of points'),
+        (
+            'line = { from = [0, 0, 0], to = [1, 0, 0], count = 2 }\nstatistic = "time_above"\nthreshold = 300.0',
+            'probes.0.statistic: got "time_above" of points',
+        ),
         ('region = "die"', "probes.0.statistic: missing; a region needs a statistic"),
         ("", "probes.0.point: missing"),
     ],

@@ -10,6 +10,7 @@ import pytest
 
 from heatsim.cli import main
 from heatsim.scenario import parse
+from heatsim.scenario.library import library
 from heatsim.scenario.load import read_document
 from heatsim.scenario.reference import SECTIONS
 from heatsim.study.schema import NAME, scenario_schema, scenario_schema_text
@@ -86,6 +87,55 @@ def test_it_refuses_what_is_wrong(text: str) -> None:
     assert errors(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "boundaries.x_min = { type = 'convection', coeficient = 3.0, ambient = 300.0 }",
+            "Additional properties are not allowed ('coeficient' was unexpected)",
+        ),
+        ("boundaries.x_min = { type = 'convection', ambient = 300.0 }", "'coefficient' is a required property"),
+        ("boundaries.x_min = { type = 'flux', value = 3.0, ambient = 300.0 }", "('ambient' was unexpected)"),
+        ("boundaries.void = { type = 'periodic' }", "'periodic' is not one of ['temperature', 'flux', "),
+        ("boundaries.x_min = { value = 3.0 }", "'type' is a required property"),
+        (
+            "patches = [{ face = 'z_max', rectangle = { min = [0, 0], max = [1, 1] }, type = 'flux', valu = 1e4 }]",
+            "('valu' was unexpected)",
+        ),
+        (
+            "surfaces = [{ of = 'a', type = 'radiation', emisivity = 0.5, ambient = 300 }]",
+            "('emisivity' was unexpected)",
+        ),
+    ],
+)
+def test_a_message_names_the_wrong_key_of_a_condition(text: str, message: str) -> None:
+    assert any(message in error for error in errors(text)), errors(text)
+
+
+def test_names_of_the_library_are_proposed_and_checked() -> None:
+    definitions = scenario_schema()["definitions"]
+    names = definitions["MaterialOfTheLibrary"]["enum"]
+    assert set(names) >= {"library:copper", "library:copper(T)"}
+    assert len(names) >= len(library())
+    for name in ("'library:copper'", "'void'", "'my own'"):
+        assert not errors(f"regions = [{{ name = 'a', everywhere = true, material = {name} }}]")
+    for text in (
+        "regions = [{ name = 'a', everywhere = true, material = 'library:coper' }]",
+        "materials.a = 'library:coper'",
+        "layers = [{ material = 'library:coper', thickness = 1e-5, plane = { axis = 'z', at = 0.0 } }]",
+    ):
+        assert errors(text)
+
+
+def test_an_editor_knows_the_keys_before_the_type() -> None:
+    """Completion before the type is written: the keys of all types stand in the table itself."""
+    face = scenario_schema()["definitions"]["Condition6"]
+    assert set(face["properties"]) == {
+        "type", "value", "power", "coefficient", "ambient", "emissivity", "surroundings"
+    }  # fmt: skip
+    assert all(schema["description"] for schema in face["properties"].values())
+
+
 def test_every_key_has_its_description() -> None:
     schema = scenario_schema()
     for _, model in SECTIONS:
@@ -97,7 +147,7 @@ def test_every_key_has_its_description() -> None:
 
 def _object(schema: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = schema if name == "Scenario" else schema["definitions"][name]
-    return found["oneOf"][0] if "oneOf" in found else found
+    return found
 
 
 def test_the_file_beside_the_scenarios_is_current_and_they_refer_to_it() -> None:

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -123,8 +123,12 @@ def probe_rows(at: Path) -> list[dict[str, float]]:
     return [{name: float(values[row]) for name, values in curves.items()} for row in range(len(table.times))]
 
 
-def results(at: Path) -> dict[str, Any]:
-    """All results of a run to the bit, without times."""
+# Runs together and runs alone each have their own fastest kernel.
+OF_KERNELS = {"kernel", "launch"}
+
+
+def results(at: Path, without: Collection[str] = ()) -> dict[str, Any]:
+    """All results of a run to the bit, without times and without some values of the summary."""
     saved, warnings = checkpoint.read_last_good(at)
     assert saved is not None
     assert not warnings
@@ -137,7 +141,7 @@ def results(at: Path) -> dict[str, Any]:
         "energy": (at / folder.ENERGY).read_text(),
         "checkpoint": {name: array.tobytes() for name, array in saved.arrays.items()},
         "values": {name: value for name, value in saved.values.items() if name != "wall_time"},
-        "summary": {name: value for name, value in summary.items() if name not in _TIMES},
+        "summary": {name: value for name, value in summary.items() if name not in {*_TIMES, *without}},
     }
 
 

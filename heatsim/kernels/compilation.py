@@ -225,8 +225,9 @@ def build(
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if spec.resident and (many_registers or (precision == "float64" and variant.faces) or variant.varying):
-        spec = replace(spec, block=(_MOST_THREADS // 2, 1, 1), tile=(_MOST_THREADS // 2, 1, 1))
+    if spec.resident and variant.faces and (precision == "float64" or variant.varying):
+        threads = _MOST_THREADS // (4 if many_registers else 2)
+        spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
     elif many_registers and prod(spec.block) == _MOST_THREADS:
         x, y, z = spec.block
         spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))

@@ -121,7 +121,7 @@ def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 
 
 def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     state = stepped(problem, team)
-    own = state.field.team.gathered(np.array(state.field.own))
+    own = state.field.team.gathered(state.field.device.to_host(state.field.own).copy())
     saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
     if state.method is not None:
         saved |= {"roundings": state.method.roundings, **state.method.restart_point().sums}

@@ -10,7 +10,6 @@ import xarray
 
 import heatsim
 from heatsim.errors import FolderError, InputError, ScenarioError
-from heatsim.render.notebook import Pictures
 from heatsim.scenario import load
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
@@ -151,7 +150,7 @@ def test_pictures_are_shown_in_a_notebook(done: Path) -> None:
     assert [path.name for path in pictures] == ["probes.png"]
     assert repr(pictures) == str(done / folder.FIGURES / "probes.png")
     assert pictures._repr_html_().startswith('<img src="data:image/png;base64,iVBOR')
-    assert repr(Pictures(())) == "no pictures"
+    assert repr(ShownPictures(())) == "no pictures"
     before = {path: path.stat().st_mtime_ns for path in (done / folder.FIGURES).iterdir()}
     with pytest.raises(InputError, match=r"got 'nonsense'; the names of its pictures begin with .*'slices'.*'energy'"):
         opened(done).plot("nonsense")

@@ -12,7 +12,7 @@ from PIL import Image
 from heatsim.cli import main
 from heatsim.commands.geometry import geometry_of
 from heatsim.render import geometry, part_sections, solids
-from heatsim.render.labels import Labels
+from heatsim.render.labels import PlacedLabels
 from heatsim.render.parts import sign_of
 from heatsim.render.scales import material_colour
 from heatsim.scenario import load
@@ -134,7 +134,7 @@ def test_surfaces_have_their_cells_and_conditions(tmp_path: Path) -> None:
 def test_letters_of_regions_lie_inside_them_and_labels_apart() -> None:
     figure = Figure(figsize=(4.0, 3.0), dpi=254)
     axes = figure.add_axes((0.1, 0.1, 0.8, 0.8), xlim=(0.0, 1.0), ylim=(0.0, 1.0))
-    labels = Labels(axes)
+    labels = PlacedLabels(axes)
     for number in range(6):
         labels.add_point((0.5, 0.5 + 1e-3 * number), str(number))
     labels.add_area(np.array([[0.5, 0.5], [0.52, 0.5], [0.9, 0.9]]), "A")

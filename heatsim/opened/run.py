@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, InputError
 from heatsim.grid import AXES
-from heatsim.render.notebook import Pictures
+from heatsim.render.notebook import ShownPictures
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables
 from heatsim.storage.field_reader import FieldReader
@@ -126,7 +126,7 @@ class Run:
         """
         return run_folder.read_summary(self.folder)
 
-    def plot(self, beginning: str = "") -> Pictures:
+    def plot(self, beginning: str = "") -> ShownPictures:
         """Draw the pictures of the run into its folder figures/, and show them in a notebook.
 
         Args:
@@ -155,7 +155,7 @@ class Run:
             # Without OpenGL all others are drawn.
             if not all((figures / f"{name}.png").is_file() for name in names):
                 raise
-        return Pictures(figures / f"{name}.png" for name in names)
+        return ShownPictures(figures / f"{name}.png" for name in names)
 
     def __repr__(self) -> str:
         state = "finished" if self.finished else "not finished"

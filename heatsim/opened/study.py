@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from heatsim.errors import FolderError
 from heatsim.opened.run import Run
-from heatsim.render.notebook import Pictures
+from heatsim.render.notebook import ShownPictures
 from heatsim.storage.folder import SCENARIO
 from heatsim.storage.run_tables import header
 from heatsim.storage.study_hint import study_command
@@ -62,13 +62,13 @@ class StudyResults:
             raise FolderError(f"{self.folder}: run {number} {state}; finish it with `{study_command(self.folder)}`")
         return Run(path)
 
-    def plot(self) -> Pictures:
+    def plot(self) -> ShownPictures:
         """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
 
         Raises:
             StorageError: a picture could not be written.
         """
-        return Pictures(draw(self.folder, self._definition, self._results.rows()))
+        return ShownPictures(draw(self.folder, self._definition, self._results.rows()))
 
     def __repr__(self) -> str:
         rows = self._results.rows()

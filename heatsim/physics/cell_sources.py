@@ -57,7 +57,7 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
         ScenarioError: a value is not finite, moves, or is 0 in all cells; a
             beam heats nothing.
     """
-    finder = _Finder(scenario, materials, parts)
+    finder = _HeatFinder(scenario, materials, parts)
     for number, source in enumerate(scenario.sources):
         if source.beam is None and not source.even:
             finder.add(number, source)
@@ -74,7 +74,7 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
     return finder.found()
 
 
-class _Finder:
+class _HeatFinder:
     """Gathers entries."""
 
     def __init__(self, scenario: Scenario, materials: CellTypes, parts: Parts | None) -> None:

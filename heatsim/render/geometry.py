@@ -11,7 +11,7 @@ from heatsim.grid import AXES
 from heatsim.render.axes import add_panel, add_view, length_unit
 from heatsim.render.caption import Caption, remarks_of
 from heatsim.render.figure import WIDTH, new_figure
-from heatsim.render.labels import Labels
+from heatsim.render.labels import PlacedLabels
 from heatsim.render.layers import corners_of
 from heatsim.render.layout import Page, Panel, arrange
 from heatsim.render.legend import LINE, POINT, Entry
@@ -180,7 +180,7 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     ):
         corners = project(corners_of(rectangle.normal, rectangle.low, rectangle.high))
         axes.fill(*corners.T, facecolor=to_rgba(colour, alpha), edgecolor=colour, linewidth=0.8)
-    labels = Labels(axes)
+    labels = PlacedLabels(axes)
     for beam in geometry.beams:
         draw_beam(axes, project(beam.points), project(beam.spot))
         labels.avoid(project(beam.spot))

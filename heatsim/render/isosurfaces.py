@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.levels import Level
+from heatsim.render.levels import Isotherm
 from heatsim.render.samples import Samples
 from heatsim.render.scales import Scale, material_colour
 from heatsim.render.scene import Scene
@@ -29,7 +29,7 @@ class IsosurfaceScene(Scene):
         self,
         samples: Samples,
         scale: Scale,
-        levels: Sequence[Level],
+        levels: Sequence[Isotherm],
         uniform: str,
         materials: Sequence[str] = (),
         layers: Sequence[LayerLines] = (),

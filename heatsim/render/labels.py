@@ -21,7 +21,7 @@ _STEPS = [(0.0, 0.0)] + [
 _Box = tuple[float, float, float, float]
 
 
-class Labels:
+class PlacedLabels:
     """The labels of axes whose size and limits are final."""
 
     def __init__(self, axes: Any) -> None:

@@ -13,7 +13,7 @@ _DARKEST, _BRIGHTEST = 0.2, 0.9
 
 
 @dataclass(frozen=True)
-class Level:
+class Isotherm:
     """An isosurface: its drawn number, its text in the legend, and its colour."""
 
     value: float
@@ -21,7 +21,7 @@ class Level:
     colour: str
 
 
-def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> list[Level]:
+def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> list[Isotherm]:
     """The isosurfaces of a field, from low to high; none of a uniform field.
 
     Args:
@@ -47,7 +47,7 @@ def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> l
         and all(abs(value - front) > _FROM_MELTING * span for front in fronts)
     }
     return [
-        Level(value, text, _colour(_DARKEST + (value - bottom) / span * (_BRIGHTEST - _DARKEST)))
+        Isotherm(value, text, _colour(_DARKEST + (value - bottom) / span * (_BRIGHTEST - _DARKEST)))
         for value, text in sorted({**found, **fronts}.items())
     ]
 

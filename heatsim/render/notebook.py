@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
-class Pictures(tuple[Path, ...]):
+class ShownPictures(tuple[Path, ...]):
     """The paths of pictures; a notebook shows the pictures themselves."""
 
     __slots__ = ()
 
-    def __new__(cls, paths: Iterable[Path]) -> "Pictures":
+    def __new__(cls, paths: Iterable[Path]) -> "ShownPictures":
         """Keep the paths in their order."""
         return super().__new__(cls, paths)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.axes import length_unit
-from heatsim.render.labels import Labels
+from heatsim.render.labels import PlacedLabels
 from heatsim.render.layout import Panel
 from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, sign_of
 from heatsim.render.scales import material_colour
@@ -157,7 +157,7 @@ class PartSection:
 
     def _draw_labels(self) -> None:
         """Add the numbers of probes and the letters of regions."""
-        labels = Labels(self._axes)
+        labels = PlacedLabels(self._axes)
         for number, probe in enumerate(self._geometry.probes, 1):
             close = np.abs(probe.points[:, self._panel.normal] - self._place) <= self._near
             draw_probe(self._axes, labels, self._flat(probe.points[close]), number)
@@ -184,7 +184,7 @@ def draw_beam(axes: Any, path: _Floats, spot: _Floats) -> None:
         axes.plot(*path.T, color=BEAM_COLOUR, marker="+", markersize=5.0, zorder=5)
 
 
-def draw_probe(axes: Any, labels: Labels, points: _Floats, number: int) -> None:
+def draw_probe(axes: Any, labels: PlacedLabels, points: _Floats, number: int) -> None:
     """Draw the points of a probe, if there are any, with its number at the first; in the coordinates of the axes."""
     if len(points):
         if len(points) > 1:

@@ -13,7 +13,7 @@ from heatsim.render.axes import Image, add_view, ends_of, finish_plane, length_u
 from heatsim.render.caption import Caption
 from heatsim.render.figure import WIDTH, add_axes, add_colour_bar, new_figure
 from heatsim.render.layout import view_height
-from heatsim.render.levels import Level, uniform_colour
+from heatsim.render.levels import Isotherm, uniform_colour
 from heatsim.render.outlines import draw_outlines
 from heatsim.render.samples import wide_axes
 from heatsim.render.scales import Scale
@@ -48,7 +48,7 @@ def draw_isosurfaces(
     caption: Caption,
     grid: Grid,
     scale: Scale,
-    levels: Sequence[Level],
+    levels: Sequence[Isotherm],
     view: View,
     image: Image,
 ) -> None:

@@ -174,13 +174,13 @@ def _read_initial(value: object, info: ValidationInfo) -> float | Expression | A
 
 
 @dataclass(frozen=True)
-class Choice(PlainValidator):
+class OneOf(PlainValidator):
     """The field type for one of several names."""
 
     names: tuple[str, ...] = ()
 
 
-def choice(*names: str) -> Choice:
+def choice(*names: str) -> OneOf:
     """The field type for one of ``names``."""
 
     def read(value: object) -> str:
@@ -189,7 +189,7 @@ def choice(*names: str) -> Choice:
             raise ValueError(f"got {show(value)}; one of {allowed} is expected{did_you_mean(value, names)}")
         return str(value)
 
-    return Choice(read, names=names)
+    return OneOf(read, names=names)
 
 
 def _read_flag(value: object) -> bool:

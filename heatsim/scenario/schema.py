@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.boundaries import FACE_TYPES
 from heatsim.scenario.document_quantities import parts
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.fields import Choice, Form, Named
+from heatsim.scenario.fields import Form, Named, OneOf
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.library import PREFIX, library_names
@@ -167,7 +167,7 @@ class SchemaMaker:
         of_field = parts(info)
         quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
         form = next((part.allowed for part in of_field if isinstance(part, Form)), None)
-        names = next((part.names for part in of_field if isinstance(part, Choice)), None)
+        names = next((part.names for part in of_field if isinstance(part, OneOf)), None)
         kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
         if any(isinstance(part, NamesMaterial) for part in of_field):
             kinds = [self._of_library(), _TEXT | {"not": {"pattern": f"^{PREFIX}"}}]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.reductions.fused import PART, WHOLE, Division, Thermometers
+from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Thermometers
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.enthalpy import TemperatureTables
 from heatsim.physics.problem import HeatProblem
@@ -34,7 +34,7 @@ class CellParts:
     """
 
     labels: Any
-    division: Division
+    division: Labelling
     cell_types: Numbers
     owners: Numbers
     counts: Numbers
@@ -60,7 +60,7 @@ class CellParts:
     def of_types(cls, materials: CellTypes, cells: Any) -> "CellParts":
         """A part for each cell type."""
         count = len(materials.types)
-        division = WHOLE if materials.uniform else Division(count, int(CELL_TYPE))
+        division = WHOLE if materials.uniform else Labelling(count, int(CELL_TYPE))
         numbers = np.arange(count), np.zeros(count, dtype=np.int64), np.asarray(materials.counts, dtype=np.int64)
         return cls(None if materials.uniform else cells, division, *numbers)
 
@@ -81,7 +81,7 @@ class CellParts:
         for planes, pairs in _pairs(materials, painted.owner, owner_of):
             labels[planes] = label_of[pairs]
         one = len(present) == 1
-        division = WHOLE if one else Division(len(present))
+        division = WHOLE if one else Labelling(len(present))
         own = field.device.xp.asarray(labels[field.slab.first : field.slab.last])
         return cls(None if one else own, division, present // 256, present % 256, count[present])
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Division, Sections, partials, statistics
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials, statistics
 from heatsim.kernels.reductions.gather import gather
 from heatsim.kernels.reductions.statistics import Statistics, combined
 from heatsim.parallel.halo import Halo
@@ -105,7 +105,7 @@ class Field:
         self.point_thermometer: Thermometer | None = None
         _, ny, nx = grid.shape
         self._bounds = grid.groups.starts(self.slab.count) * (ny * nx)
-        self.division: Division = WHOLE
+        self.division: Labelling = WHOLE
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
@@ -140,7 +140,7 @@ class Field:
         other.changed()
         return other
 
-    def divide(self, labels: Any, division: Division) -> None:
+    def divide(self, labels: Any, division: Labelling) -> None:
         """Divide the cells into parts, whose statistics are found separately from now on; see ``labels``."""
         self.labels, self.division = labels, division
         self.changed()
@@ -224,7 +224,7 @@ class Field:
         out = xp.empty(values.shape, dtype=values.dtype)
         return xp.add(deviation, self.reference, out=out, dtype=np.float64, casting="same_kind")
 
-    def statistics_by_part(self, division: Division | None = None) -> list[Statistics]:
+    def statistics_by_part(self, division: Labelling | None = None) -> list[Statistics]:
         """Statistics of the buffer for each part of the cells, in one pass; stored until the field changes.
 
         Args:
@@ -246,7 +246,7 @@ class Field:
         """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
         return self._combined(replace(self._sections(), labels=None, before=before), WHOLE)[0].largest_change
 
-    def _combined(self, sections: Sections, division: Division) -> list[Statistics]:
+    def _combined(self, sections: Sections, division: Labelling) -> list[Statistics]:
         """The statistics of each part, from the sections of all ranks."""
         (found,) = partials(self.device, [sections], division)
         return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.kernels.reductions.fused import WHOLE, Division, Sections
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections
 from heatsim.kernels.reductions.statistics import Partials, exact_sum
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
@@ -102,7 +102,7 @@ class SurfaceSums:
         self._bounds = np.concatenate(bounds)
         # Equal on all ranks: sums with labels are formed in another order than those without.
         most = max(map(len, parts.values()), default=1)
-        self.division = WHOLE if most == 1 else Division(most)
+        self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
 
     def _agree(self, of_rank: Sequence[Sequence[_Part]]) -> dict[tuple[str, int], list[_Part]]:

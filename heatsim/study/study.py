@@ -14,7 +14,7 @@ from heatsim.device import usable_cores
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.render.notebook import Pictures
+from heatsim.render.notebook import ShownPictures
 from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
@@ -158,7 +158,7 @@ class Study:
             write_report(self.folder, self.definition, self._rows)
         return results.table()
 
-    def plot(self) -> Pictures:
+    def plot(self) -> ShownPictures:
         """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
 
         Raises:
@@ -166,7 +166,7 @@ class Study:
         """
         from heatsim.study.figures import draw
 
-        return Pictures(draw(self.folder, self.definition, Results(self.folder, self.definition).rows()))
+        return ShownPictures(draw(self.folder, self.definition, Results(self.folder, self.definition).rows()))
 
     def __repr__(self) -> str:
         return f"<heatsim study {self._describe()}>"

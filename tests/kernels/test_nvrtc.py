@@ -137,7 +137,7 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [80, 90, 100])
+@pytest.mark.parametrize("architecture", [80, 90])
 def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(architecture: int) -> None:
     """On Hopper every kernel, those that ensembles take also for members; elsewhere those that runs take."""
     skip_if_unknown(architecture)
@@ -146,7 +146,7 @@ def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(ar
         for spec in (LADDER if architecture == 90 else LADDER[5:])
         for variant in (("float32", "seven_term"), ("float64", "seven_term"), ("float64", "increments"))
         if architecture == 90 or variant[1] == "seven_term"
-        for members in ((False, True) if architecture == 90 and spec in LADDER[5:] else (False,))
+        for members in ((False, True) if architecture == 90 and spec in LADDER[5:] and not spec.resident else (False,))
     ]
 
     def build(variant: tuple[KernelSpec, Any, Any, bool]) -> Compiled:
@@ -164,7 +164,7 @@ def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(ar
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [80, 90])
+@pytest.mark.parametrize("architecture", [90])
 def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     streamed = next(spec for spec in LADDER if spec.name == "streamed")
@@ -202,7 +202,7 @@ def test_kernels_of_heated_cells_and_lit_surfaces_compile_without_warnings_or_sp
             assert all(stack <= 16 for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [75, 90, 100])
+@pytest.mark.parametrize("architecture", [75, 90])
 def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     jobs: list[tuple[str, Mapping[str, str | int]]] = [("read.cu", {"THREADS": 256})]
@@ -234,7 +234,7 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
             assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
 
 
-@pytest.mark.parametrize("architecture", [75, 90, 100])
+@pytest.mark.parametrize("architecture", [75, 90])
 def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     for primer, precision, nx in product(primers.PRIMERS, REAL, (64, 65)):
@@ -246,7 +246,7 @@ def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> 
             assert all(memory == (0, 0, 0) for memory in result.local_memory), result.log
 
 
-@pytest.mark.parametrize("architecture", [75, 90, 100])
+@pytest.mark.parametrize("architecture", [75, 90])
 def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     source = cuda_sweeps.source()

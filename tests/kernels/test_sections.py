@@ -15,7 +15,7 @@ from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels import compiled
 from heatsim.kernels.reductions import find, fused
-from heatsim.kernels.reductions.fused import PART, WHOLE, Division, Sections, Thermometers
+from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers
 from heatsim.kernels.reductions.statistics import Partials, combined
 from heatsim.physics.enthalpy import TemperatureTables, Thermometer, constant, tabulate
 from heatsim.scenario import Material
@@ -38,7 +38,7 @@ def random_field(precision: str, shape: Sequence[int] = SHAPE) -> NDArray[Any]:
 
 
 def in_pieces(
-    where: Device, values: NDArray[Any], labels: NDArray[Any] | None, division: Division, pieces: int
+    where: Device, values: NDArray[Any], labels: NDArray[Any] | None, division: Labelling, pieces: int
 ) -> Partials:
     """STATISTICS of a field of which each piece, cut between groups of planes, is a separate array."""
     groups = PlaneGroups.of((len(values), *SHAPE[1:]))
@@ -72,7 +72,7 @@ def test_groups_follow_from_the_whole_grid() -> None:
 def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labelled: bool) -> None:
     values = random_field(precision)
     labels = np.random.default_rng(6).integers(0, 5, SHAPE).astype(np.uint8) if labelled else None
-    division = Division(5) if labelled else WHOLE
+    division = Labelling(5) if labelled else WHOLE
     whole = in_pieces(where, values, labels, division, 1)
     assert len(whole) == 10
     for pieces in PIECES:
@@ -90,7 +90,7 @@ def test_each_part_is_described(where: Device, precision: str, label: str) -> No
     labels[2, :, ::2] = 70
     marked = labels | np.where(values > 0.0, 0x100 if label == "uint16" else 0, 0).astype(label)
     array = Sections(where.xp.asarray(values), np.arange(0, 7, 2) * 40 * 51, where.xp.asarray(marked))
-    (found,) = fused.statistics(where, [array], Division(parts, 0xFF))
+    (found,) = fused.statistics(where, [array], Labelling(parts, 0xFF))
     for part in range(parts):
         exact = values[labels == part].astype(np.float64)
         assert found[part].total == pytest.approx(fsum(exact), rel=1e-13, abs=1e-10)
@@ -106,7 +106,7 @@ def test_values_that_are_not_finite_are_counted_in_their_part(where: Device) -> 
     labels[:, :, 10:] = 1
     values[1, 7, 3], values[3, 2, 15], values[3, 29, 19] = np.nan, np.inf, -np.inf
     array = Sections(where.xp.asarray(values), np.array([0, 1200, 2400]), where.xp.asarray(labels))
-    ((first, second),) = fused.statistics(where, [array], Division(2))
+    ((first, second),) = fused.statistics(where, [array], Labelling(2))
     assert (first.not_finite, second.not_finite) == (1, 2)
     assert np.isnan(first.total)
     assert np.isnan(second.total)
@@ -123,7 +123,7 @@ def test_several_arrays_keep_their_own_sections(where: Device) -> None:
         Sections(where.xp.asarray(one), np.array(its), None if own is None else where.xp.asarray(own))
         for one, its, own in zip(some, bounds, labels, strict=True)
     ]
-    found = fused.partials(where, arrays, Division(3))
+    found = fused.partials(where, arrays, Labelling(3))
     for one, its, own, got in zip(some, bounds, labels, found, strict=True):
         parts = np.zeros(len(one), np.uint8) if own is None else own
         assert got.shape == (len(its) - 1, 3)
@@ -154,7 +154,7 @@ def test_temperatures_and_liquid_parts_are_those_of_the_thermometer(where: Devic
     of_part["solidus"], of_part["melting"] = (0.0, 20.0), (0.0, 10.0)
     arrays = (where.xp.asarray(one) for one in (of_part.view(np.float64), tables.values, tables.rises))
     array = Sections(where.xp.asarray(contents), np.array([0, 558, 1116]), where.xp.asarray(labels))
-    (found,) = fused.statistics(where, [array], Division(2, thermometers=Thermometers(*arrays)))
+    (found,) = fused.statistics(where, [array], Labelling(2, thermometers=Thermometers(*arrays)))
     T = Thermometer(np, enthalpies, lambda place: labels[place])(contents, slice(None))
     for part in range(2):
         assert found[part].degrees == pytest.approx(fsum(T[labels == part]), rel=1e-13)

@@ -56,7 +56,7 @@ class Thermometers:
 
 
 @dataclass(frozen=True, eq=False)
-class Division:
+class Labelling:
     """How labels divide values into parts.
 
     Attributes:
@@ -70,7 +70,7 @@ class Division:
     thermometers: Thermometers | None = None
 
 
-WHOLE = Division()
+WHOLE = Labelling()
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +95,12 @@ class Sections:
         return len(self.bounds) - 1
 
 
-def statistics(device: Device, arrays: Sequence[Sections], division: Division = WHOLE) -> list[list[Statistics]]:
+def statistics(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[list[Statistics]]:
     """The statistics of each part of several arrays of one precision; on a GPU all are found together."""
     return [combined(found) for found in partials(device, arrays, division)]
 
 
-def partials(device: Device, arrays: Sequence[Sections], division: Division = WHOLE) -> list[Partials]:
+def partials(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[Partials]:
     """STATISTICS of each section and part of several arrays of one precision, on the host, shape (sections, parts).
 
     Labels are of one type. Either all arrays have ``before``, or none has.
@@ -114,7 +114,7 @@ def partials(device: Device, arrays: Sequence[Sections], division: Division = WH
 
 
 def macros(
-    precision: str, compared: bool, aligned: bool, division: Division = WHOLE, label: str | None = None
+    precision: str, compared: bool, aligned: bool, division: Labelling = WHOLE, label: str | None = None
 ) -> dict[str, str | int]:
     """The macros of fused.cu; ``label``: the type of the labels, None if there are none."""
     return {
@@ -149,13 +149,13 @@ class Pass:
     look: Any
     fold: Any
     arrays: Sequence[Sections]
-    division: Division
+    division: Labelling
     table: Any
     chunks: int
     xp: Any
 
     @classmethod
-    def of(cls, xp: Any, arrays: Sequence[Sections], division: Division = WHOLE) -> "Pass":
+    def of(cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE) -> "Pass":
         """Compile the kernels and upload the table of the sections."""
         first = arrays[0]
         precision = str(first.values.dtype)
@@ -205,7 +205,7 @@ def _table(array: Sections, size: int) -> NDArray[Any]:
     return table
 
 
-def _on_cpu(array: Sections, division: Division) -> Partials:
+def _on_cpu(array: Sections, division: Labelling) -> Partials:
     from heatsim.kernels.reductions import cpu_fused
 
     values, parts, tables = array.values.reshape(-1), division.parts, division.thermometers

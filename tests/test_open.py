@@ -10,6 +10,7 @@ import xarray
 
 import heatsim
 from heatsim.errors import FolderError, InputError, ScenarioError
+from heatsim.render.notebook import ShownPictures
 from heatsim.scenario import load
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader

@@ -16,7 +16,7 @@ Kernel = Annotated[str | None, Parameter(help="Replace solver.kernel; `heatsim k
 Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
 Ranks = Annotated[
     str | None,
-    Parameter(help="Divide the grid among N processes with MPI; `all`: one for each GPU.", show_default=False),
+    Parameter(help="Divide the grid among N MPI processes; `all`: one for each GPU.", show_default=False),
 ]
 Folder = Annotated[Path, Parameter(help="The output folder of a run.")]
 Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negative="")]

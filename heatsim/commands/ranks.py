@@ -1,4 +1,4 @@
-"""What the option --ranks does: it starts several processes, each of which runs the same command."""
+"""The option --ranks: start several processes that run the same command together."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +13,14 @@ from heatsim.storage.folder import SCENARIO
 
 
 def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
-    """How many processes this one has to start; 1 if it does the run itself, alone or as a rank.
+    """The number of processes to start; 1 if this process does the run itself, alone or as a rank.
 
     Args:
         ranks: the value of --ranks.
-        scenario: says which device "all" is about.
+        scenario: its device decides what "all" means.
 
     Raises:
-        InputError: not a number of ranks, or not that of the job that this process belongs to.
+        InputError: the value is no number of ranks, or a launcher started another number of processes.
     """
     if ranks is None:
         return 1
@@ -37,12 +37,12 @@ def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
 
     Args:
         count: the number of ranks.
-        arguments: of the command line, without --ranks.
-        folder: of the run, for the advice after a rank was killed.
+        arguments: the command line's arguments without --ranks.
+        folder: the folder of the run, for the advice after a rank was killed.
     """
 
     def advice() -> str:
-        # Before the run has its folder there is nothing to resume.
+        # Without a folder there is nothing to resume.
         return resume_advice(folder, count) if (folder / SCENARIO).is_file() else ""
 
     return launch(count, arguments, advice)

@@ -33,7 +33,7 @@ def render(
     ] = None,
     zoom: Annotated[
         str | None,
-        Parameter(help='Draw a part: a box as in "x = 30 to 38 mm, y = 0 to 5 mm", or around a region by its name.'),
+        Parameter(help='Draw a part: a box such as "x = 30 to 38 mm, y = 0 to 5 mm", or a region by its name.'),
     ] = None,
     range: Annotated[str | None, Parameter(help='Ends of the colour scale, as in "20 degC, 80 degC".')] = None,
     quantity: Annotated[
@@ -128,7 +128,7 @@ def _choose(
 
 
 def _part(folder: Path, text: str) -> "Cells":
-    """The cells of a part of the body that `--zoom` names.
+    """The cells of the part of the body that `--zoom` selects.
 
     Raises:
         InputError: there is no such part.
@@ -147,12 +147,12 @@ def _part(folder: Path, text: str) -> "Cells":
     if text not in names:
         known = f"its regions are {', '.join(names)}" if names else "it has no regions"
         raise InputError(
-            f'--zoom: got "{text}", which is no region of this run; {known}; or write a box, for example '
+            f'--zoom: got "{text}", which is not a region of this run; {known}; or write a box, for example '
             '--zoom "x = 30 to 38 mm, y = 0 to 5 mm"'
         )
     inside = region_mask(text, scenario, paint(scenario))
     if not inside.any():
-        raise InputError(f'--zoom: got "{text}", which has no cell that conducts')
+        raise InputError(f'--zoom: got "{text}", which contains no conducting cell')
     return part_around(inside, scenario.grid)
 
 

@@ -109,7 +109,7 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
     ranks: Annotated[
-        int | None, Parameter(help="Also show memory, messages and efficiency of N ranks.", show_default=False)
+        int | None, Parameter(help="Also show memory, halo exchange and efficiency for N ranks.", show_default=False)
     ] = None,
 ) -> int:
     """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
@@ -122,7 +122,7 @@ def plan(
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
         if ranks is not None:
-            raise InputError(f"{scenario}: has a table [study]; --ranks plans single runs, leave it out")
+            raise InputError(f"{scenario}: has a table [study]; --ranks plans single runs only, so leave it out")
         return _plan_study(scenario, changes, target, picture)
     return _plan_run(scenario, changes, target, picture, ranks)
 
@@ -153,7 +153,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     for hint in read.hints:
         warn(hint)
     if ranks is not None and ranks < 1:
-        raise InputError(f"--ranks = {ranks}: a number of ranks from 1 on is expected")
+        raise InputError(f"--ranks = {ranks}: expected a number of ranks, 1 or more")
     several = ranks is not None and ranks > 1
     if not several:
         check_room(read)
@@ -227,7 +227,7 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
 
 
 def _end_together(simulation: "Simulation") -> None:
-    """Wait until all ranks have done their part of a run. Then rank 0 goes on alone."""
+    """Wait until all ranks have finished a run. Only rank 0 continues."""
     team = simulation.state.team
     code, text = team.end(0, "")
     if code:

@@ -12,8 +12,8 @@ from typing import Any, TextIO
 
 from heatsim.errors import InputError, RunError
 
-_NARROWEST = 40  # characters to which lines are broken
-_AFTER_LABEL = 13  # where the text of a plan's line begins
+_NARROWEST = 40  # characters: lines are not broken shorter than this
+_AFTER_LABEL = 13  # column at which the text of a plan's line begins
 _NBSP = "\N{NO-BREAK SPACE}"
 # Spaces between a number and its unit, within a unit, and around ×: lines are not broken there.
 _WITHIN_AMOUNTS = re.compile(r"(?<=\d) (?=[^\W\d])|(?<=[m²g]) (?=K\b)| (?=×)|(?<=×) ")
@@ -21,7 +21,7 @@ _WITHIN_AMOUNTS = re.compile(r"(?<=\d) (?=[^\W\d])|(?<=[m²g]) (?=K\b)| (?=×)|(
 
 @contextmanager
 def usable_streams(silent: bool = False) -> Iterator[None]:
-    """Provide a usable stdout and stderr inside the context, also if the program was started without them.
+    """Provide a usable stdout and stderr inside the context, even if the program was started without them.
 
     If ``silent``, what is printed goes nowhere.
 
@@ -68,7 +68,7 @@ def show_table(table: Any) -> None:
 
 
 def show_lines(text: str) -> None:
-    """Print lines; on a terminal, those that are too long go on below their texts."""
+    """Print lines. On a terminal, break long lines and indent the rest below the text of the line."""
     for line in text.split("\n"):
         indent = _AFTER_LABEL if line[:_AFTER_LABEL].rstrip() != line[:_AFTER_LABEL] else 0
         print(fitted(line, sys.stdout, " " * indent))
@@ -80,12 +80,12 @@ def warn(warning: str) -> None:
 
 
 def tell(message: str) -> None:
-    """Print a message on stderr; on a terminal it is broken between words."""
+    """Print a message on stderr; on a terminal, break it between words."""
     print("\n".join(fitted(line, sys.stderr, "  ") for line in message.split("\n")), file=sys.stderr)
 
 
 def fitted(line: str, stream: TextIO, indent: str) -> str:
-    """A line broken between words if the stream is a terminal that is narrower; further lines begin with ``indent``."""
+    """The line, broken between words if the terminal is too narrow for it; further lines begin with ``indent``."""
     if not stream.isatty():
         return line
     width = max(shutil.get_terminal_size().columns, _NARROWEST)

@@ -3,13 +3,13 @@
 //        step n     compute | count | wait for the blocks that own neighbours |
 //        step n+1                                                             compute | count | ...
 //
-// A step of a small grid takes a few microseconds, most of them for the launch and for loads that wait for each other. Here a
-// block owns the same consecutive cells for all steps of the launch. What a cell needs besides temperatures is loaded once and
-// stays in registers. The conditions of the next step are copied to shared memory while the block waits. Temperatures of
-// neighbours come from L2. Expected: the time of two exchanges between multiprocessors through L2, about 2 us.
+// A step of a small grid takes a few microseconds, mostly for the launch and for loads that depend on each other. Here a
+// block owns the same consecutive cells for all steps of the launch. Everything a cell needs except temperatures is loaded once
+// and stays in registers. While the block waits, it copies the conditions of the next step to shared memory. Temperatures of
+// neighbours come from L2. Expected time of a step: two exchanges between multiprocessors through L2, about 2 us.
 //
-// Each block counts its steps. A block starts a step when all blocks that own its neighbours have counted the step
-// before. Then they have also read what this step overwrites, so two buffers are enough. There is no barrier of the whole grid.
+// Each block counts its steps. A block starts a step when all blocks that own its neighbours have counted the previous step.
+// By then they have also read the values that this step overwrites, so two buffers are enough. No barrier spans the whole grid.
 // All blocks must run at the same time: there is at most one for each multiprocessor, and the launch is cooperative.
 
 #include "vector.cuh"
@@ -18,7 +18,7 @@
 #define OWNED (THREADS * VECTOR)  // cells of a block
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS, 1)
 
-// What a block wrote before it stored a number with a release is seen by all blocks that load the number with an acquire.
+// A block writes values, then stores its count with a release. Blocks that load this count with an acquire see the values.
 __device__ __forceinline__ unsigned int load_acquire(const unsigned int* number)
 {
 #if defined(__CUDA_ARCH__)
@@ -39,7 +39,7 @@ __device__ __forceinline__ void store_release(unsigned int* number, unsigned int
 #endif
 }
 
-// The blocks that own neighbours of a block's cells: first ... last. Numbers outside 0 ... blocks - 1 wrap.
+// The blocks that own neighbours of a block's cells: first ... last. Numbers outside 0 ... blocks - 1 wrap around.
 struct Neighbours {
     int first, last;
 };
@@ -52,19 +52,19 @@ __device__ __forceinline__ Neighbours neighbours_of(const Grid& grid, int begin,
     return {low < 0 ? (low + cells) / OWNED - blocks : low / OWNED, high < cells ? high / OWNED : (high - cells) / OWNED + blocks};
 }
 
-// Waits until these blocks have done `steps` steps; for one warp.
+// Waits until these blocks have done `steps` steps. One warp calls it.
 __device__ __forceinline__ void wait_for(const Neighbours& neighbours, const unsigned int* counts, unsigned int steps, int blocks)
 {
     for (int n = neighbours.first + (int)threadIdx.x; n <= neighbours.last; n += WARP) {
         const int block = n < 0 ? n + blocks : n < blocks ? n : n - blocks;
-        while ((int)(load_acquire(counts + block) - steps) < 0) {}  // counts may wrap
+        while ((int)(load_acquire(counts + block) - steps) < 0) {}  // counts may overflow
     }
 }
 
-// What a thread keeps of its vector of cells.
+// The constant data of a thread's vector of cells.
 struct Kept {
     int x, y, z;
-    int west, east, south, north, below, above;  // where the neighbours are, relative to the first cell
+    int west, east, south, north, below, above;  // offsets of the neighbours from the first cell
 #if FACES
     int type;
 #if MATERIALS == 2
@@ -109,7 +109,7 @@ __device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c,
     return own;
 }
 
-// The new values of a vector of cells. `T`: their values, `field`: where the first of them is in the field.
+// The new values of a vector of cells. `T`: their values, `field`: address of the first of them in the field.
 __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                          int cell, const Kept& own, const Cells& T, const Real* field)
 {
@@ -129,16 +129,16 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 }
 
-// What changes from step to step, in shared memory: of this step and of the next.
+// The data that change from step to step, in shared memory, for this step and the next.
 struct Steps {
     Sweep* sweeps;  // two
 #if FACES
-    Real* numbers;  // of each: conditions, then heat of the types
+    Real* numbers;  // for each of the two: conditions, then heat of the types
     int conditions, types;
 #endif
 };
 
-// Copies the data of a step; for `count` threads, of which this is number `thread`.
+// Copies the data of a step. `count` threads call it; this is number `thread`.
 __device__ __forceinline__ void copy_step(const Steps& to, int place, const Sweep* from, int thread, int count)
 {
 #if FACES
@@ -168,7 +168,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     unsigned int* const counts = reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments));
     const unsigned int done = counts[blockIdx.x];
 
-    // 1. Keep what does not change.
+    // 1. Load the constant data.
     Steps steps;
     steps.sweeps = sweeps;
     Coefficients kept = c;

@@ -11,8 +11,8 @@ has no row before it; its flows are NaN.
 With `output.region_heat` the heat of each region and the flow through each contact follow; see parts.py.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
-of its face; the heat through void surfaces is not. The heat through the surface of each region with a condition of its
-own is included in that through all void surfaces; tables of layout 2 and older have no such columns.
+of its face; the heat through void surfaces is not. The heat through the surface of each region with a condition towards
+void is included in that through all void surfaces; tables of layout 2 and older have no such columns.
 """
 
 import json

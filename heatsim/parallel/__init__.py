@@ -1,1 +1,1 @@
-"""One run over several processes, called ranks: messages between them, and what to do when one of them fails."""
+"""Run one simulation on several processes, called ranks: their messages, and how the job ends if a rank fails."""

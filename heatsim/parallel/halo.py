@@ -1,4 +1,4 @@
-"""The halo planes of a slab: how many of them are right, and their exchange with the neighbours."""
+"""The halo planes of a slab: count how many are still correct, and exchange them with the neighbours."""
 
 from typing import Any
 
@@ -18,27 +18,27 @@ class Halo:
     Attributes:
         slab: the planes of this rank.
         team: the ranks.
-        most: the most steps between two exchanges; a very large number if there are no cuts.
+        most: the largest number of steps between two exchanges; ``ALWAYS`` if there are no cuts.
     """
 
     def __init__(self, slab: Slab, team: Team, transport: Transport, most: int = HALO) -> None:
-        """``most``: at most HALO; fewer if halo planes become wrong otherwise too."""
+        """``most``: at most HALO; less if something else than steps makes halo planes wrong."""
         self.slab, self.team, self._transport = slab, team, transport
         self.most = ALWAYS if slab.alone else most
         self._good = ALWAYS if slab.alone else 0
 
     @classmethod
     def none(cls, planes: int, device: Device) -> "Halo":
-        """That of a run on one rank, which has all planes."""
+        """The halo of a run on one rank, which has all planes: it has no cuts."""
         return cls(Slab.whole(planes), ALONE, HostTransport(ALONE, device))
 
     @property
     def way(self) -> str:
-        """What planes travel through, for messages."""
+        """How planes are sent, for messages: ``"NCCL"`` or ``"host buffers"``."""
         return self._transport.name
 
     def reach(self, values: Any, steps: int) -> None:
-        """Make sure that ``steps`` steps from here on leave the own planes right. Collective."""
+        """Exchange the halo planes if they are too old for ``steps`` more steps. Collective."""
         if steps > self._good:
             self.exchange(values)
             self._good = self.most
@@ -49,12 +49,12 @@ class Halo:
             self._good -= steps
 
     def stale(self) -> None:
-        """Record that own planes were changed otherwise than by steps."""
+        """Record that something other than a step changed the own planes."""
         if self._good != ALWAYS:
             self._good = 0
 
     def exchange(self, values: Any) -> None:
-        """Replace the halo planes of an array by the own planes of the neighbours. Collective."""
+        """Copy the neighbours' own planes into the halo planes of an array. Collective."""
         if self.slab.alone:
             return
         own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
@@ -67,14 +67,14 @@ class Halo:
         self._transport.exchange(sent, received)
 
     def swap(self, lowest: Any, highest: Any) -> tuple[Any, Any]:
-        """Give arrays to the neighbours and take theirs. Collective.
+        """Send an array to each neighbour and receive one from each. Collective.
 
         Args:
-            lowest: on the host, for the rank below; not used where there is none.
-            highest: of the same shape, for the rank above.
+            lowest: array on the host for the rank below; ignored if there is no such rank.
+            highest: array of the same shape for the rank above.
 
         Returns:
-            What the rank below and the rank above gave; None where there is none.
+            The arrays from the rank below and from the rank above; None for a rank that does not exist.
         """
         found, sent, received = list[Any]([None, None]), list[Parcel](), list[Parcel]()
         for side, (is_cut, array) in enumerate(zip(self.slab.cut, (lowest, highest), strict=True)):

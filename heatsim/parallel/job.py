@@ -1,4 +1,4 @@
-"""The job of several processes that this one belongs to, as its launcher says in the environment."""
+"""Join the job of several processes that a launcher started this process for."""
 
 import atexit
 import os
@@ -19,19 +19,19 @@ MISSING = (
 
 @cache
 def join() -> Team:
-    """The team of all processes of the job; a team of one if this process was started alone. Collective.
+    """The team of all processes of the job; a team of one if there is no launcher. Collective.
 
-    The threads of kernels and the GPUs of a machine are divided among its ranks.
+    The GPUs and the kernel threads of a machine are divided among its ranks.
 
     Raises:
-        DeviceError: mpi4py is missing, or belongs to another MPI than the launcher.
+        DeviceError: mpi4py is missing, or the launcher belongs to another MPI.
     """
     if size() == 1:
         return ALONE
     try:
         import mpi4py
 
-        # A process that failed does not wait for the others at its exit; see MpiTeam.leave.
+        # Without this, a process that failed would wait for the others at its exit; see MpiTeam.leave.
         mpi4py.rc.finalize = False
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
@@ -52,7 +52,7 @@ def join() -> Team:
 
 
 def _end_with_interpreter(team: Team) -> None:
-    """Have a program that does not end the team itself do it at its exit, with any error that it does not catch."""
+    """End the team at the exit of a program that does not end it itself; report any uncaught error to the team."""
     show = sys.excepthook
 
     def tell(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -68,7 +68,7 @@ def _end_with_interpreter(team: Team) -> None:
 
 
 def _share_cores(team: Team) -> None:
-    """Divide the cores that several ranks of a machine may use. Each number of threads that the user set stays."""
+    """Divide cores among the ranks of a machine that share them. A number of threads that the user set is kept."""
     if "numba" in sys.modules:
         return
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))

@@ -14,9 +14,9 @@ from types import FrameType
 from heatsim.errors import DeviceError, InputError, Interrupted, RunError
 from heatsim.parallel.job import MISSING
 
-# All of them reach the ranks as SIGTERM: a rank that is just starting then ends without a traceback.
+# All of these reach the ranks as SIGTERM, because a rank that is still starting then ends without a traceback.
 _STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-# What heatsim itself returns; a launcher returns something else if a rank was killed.
+# The exit codes of heatsim itself. A launcher returns another code if a rank was killed.
 _CODES = (0, 1, 2, 130)
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
@@ -25,9 +25,9 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     """Run `heatsim` with these arguments on several ranks of this machine. Returns their exit code.
 
     Args:
-        ranks: how many.
-        arguments: of the command line, without --ranks.
-        advice: what the user should do if a rank was killed.
+        ranks: number of ranks.
+        arguments: the command line's arguments without --ranks.
+        advice: returns text that says what to do if a rank was killed.
 
     Raises:
         DeviceError: mpi4py or mpiexec is missing.
@@ -53,7 +53,7 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
 
     before = {number: signal.signal(number, stop) for number in _STOPS if _is_heard(number)}
     try:
-        # In a session apart Ctrl-C comes to this process only.
+        # In a separate session, so that Ctrl-C reaches this process only.
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent()
         )
@@ -69,14 +69,14 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
         if stopping:
             raise Interrupted("interrupted before a checkpoint was saved" + (f"; {told}" if told else ""))
         raise RunError(
-            f"a rank was killed (mpiexec returned {code}), by a user, the system or for lack of memory"
+            f"a rank was killed (mpiexec returned {code}) by a user, by the system, or because memory ran out"
             + (f"; {told}" if told else "")
         )
     return code
 
 
 def all_ranks(backend: str) -> int:
-    """The number of ranks that use all of this machine: one for each GPU, or for each memory node of the CPUs."""
+    """The number of ranks that use the whole machine: one for each GPU, or on CPUs one for each NUMA node."""
     if backend == "cuda":
         from heatsim import device
 
@@ -85,37 +85,37 @@ def all_ranks(backend: str) -> int:
 
 
 def check_ranks(text: str) -> int | None:
-    """The number that the option --ranks gives; None for "all".
+    """Convert the value of --ranks to a number; None for "all".
 
     Raises:
-        InputError: it is neither.
+        InputError: the value is neither a number of ranks nor "all".
     """
     if text == "all":
         return None
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f'--ranks = "{text}": a number of ranks from 1 on is expected, or "all"')
+        raise InputError(f'--ranks = "{text}": expected a number of ranks, 1 or more, or "all"')
     return int(text)
 
 
 def _mpiexec() -> str:
-    """The path of mpiexec: that of the Python environment, which belongs to its mpi4py, before others.
+    """The path of mpiexec. The one of the Python environment comes first, because it belongs to the same mpi4py.
 
     Raises:
-        DeviceError: there is none.
+        DeviceError: there is no mpiexec.
     """
     found = shutil.which("mpiexec", path=sysconfig.get_path("scripts")) or shutil.which("mpiexec")
     if found is None:
-        raise DeviceError("--ranks needs mpiexec, which is not there; install heatsim[ranks], or an MPI")
+        raise DeviceError("--ranks needs mpiexec, which was not found; install heatsim[ranks], or an MPI")
     return found
 
 
 def _is_heard(number: signal.Signals) -> bool:
-    """Whether a signal is passed on; SIGHUP is not under nohup."""
+    """Whether to pass on a signal. Under nohup SIGHUP is ignored."""
     return number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """What a child process calls before it starts, so that SIGTERM comes to it if this process is killed; on Linux."""
+    """A function for the child process to call first: on Linux it then gets SIGTERM if this process is killed."""
     if sys.platform != "linux":
         return None
     import ctypes

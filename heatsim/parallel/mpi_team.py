@@ -1,7 +1,7 @@
 """A team of several processes that MPI started.
 
-No call waits without a deadline: requests are polled, and :mod:`heatsim.parallel.watch` ends the job when a rank is
-dead or hangs. Large messages go as the bytes of arrays, small ones as pickled objects.
+Every call has a deadline: it polls its requests, and :mod:`heatsim.parallel.watch` ends the job if a rank is dead or
+hangs. Arrays are sent as bytes, all other messages as pickled objects.
 """
 
 import pickle
@@ -19,13 +19,13 @@ from heatsim.parallel.watch import Watch, leave_failed
 
 T = TypeVar("T")
 
-# A rank that gives signs of life may keep the others waiting this long, in s, and this many times the longest time
-# between two of its calls so far.
+# The longest wait in s for ranks that are alive; or this many times the longest time between two calls so far, if that
+# is longer.
 PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8
-_AT_ONCE = 50  # looks at requests before the first pause
+_AT_ONCE = 50  # polls before the first pause
 _LONGEST_PAUSE = 1e-3
 
 
@@ -33,8 +33,8 @@ class MpiTeam(Team):
     """The ranks of an MPI communicator.
 
     Args:
-        communicator: of mpi4py; this team alone uses it.
-        watch: of the team that this one is a branch of; a new team starts its own.
+        communicator: an mpi4py communicator that only this team uses.
+        watch: the watch of the team that this one is a branch of; None starts a new watch.
 
     Attributes:
         hosts: the machine of each rank.
@@ -45,8 +45,8 @@ class MpiTeam(Team):
 
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
             raise RanksError(
-                f"{MPI.Get_library_version().splitlines()[0]}: does not let several threads send messages, which "
-                "heatsim needs to watch over its ranks; use an MPI with MPI_THREAD_MULTIPLE"
+                f"{MPI.Get_library_version().splitlines()[0]}: does not support messages from several threads, which "
+                "heatsim needs to watch its ranks; use an MPI with MPI_THREAD_MULTIPLE"
             )
         self._mpi = MPI
         self._communicator = communicator
@@ -73,7 +73,7 @@ class MpiTeam(Team):
             if self.rank == 0:
                 rest[:] = np.frombuffer(content, np.uint8)[_HEAD - _LENGTH :]
             self._wait([self._communicator.Ibcast([rest, self._mpi.BYTE], 0)])
-        # Rank 0 takes what was sent too: all ranks have equal objects, none shares parts with others.
+        # Rank 0 unpickles the message too, so that on every rank the object is a copy.
         found: T = pickle.loads(_joined(head, rest, length))
         return found
 
@@ -112,7 +112,7 @@ class MpiTeam(Team):
         return self._watch is not None and self._watch.stop_requested
 
     def request_stop(self) -> None:
-        """Tell rank 0 that a signal asks to stop."""
+        """Tell rank 0 that a signal asks the run to stop."""
         if self._watch is not None:
             self._watch.request_stop()
 
@@ -140,7 +140,7 @@ class MpiTeam(Team):
         if code == 0:
             self._mpi.Finalize()
         else:
-            # After a failure messages may be left that no rank takes; Finalize would wait for them.
+            # After a failure some messages may never be received; Finalize would wait for them.
             leave_failed(self.rank, code)
 
     def _head(self, content: bytes) -> Any:
@@ -152,7 +152,7 @@ class MpiTeam(Team):
         """Wait until all requests are done.
 
         Raises:
-            RanksError: another rank failed, or others live, but do not come to their part of this call.
+            RanksError: another rank failed, or is alive but did not reach its part of this call in time.
         """
         began = time.monotonic()
         self._longest = max(self._longest, began - self._called)
@@ -168,7 +168,7 @@ class MpiTeam(Team):
                 if time.monotonic() - began > patience:
                     raise RanksError(
                         f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
-                        "which live but do not go on"
+                        "which are alive but make no progress"
                     )
         self._called = time.monotonic()
 
@@ -178,6 +178,6 @@ def _length(head: Any) -> int:
 
 
 def _joined(head: Any, rest: Any, length: int) -> bytes:
-    """The bytes of an object from its first message and the rest."""
+    """Join the first message of an object and the rest to its bytes."""
     content: bytes = head[_LENGTH:].tobytes() + rest.tobytes()
     return content[:length]

@@ -6,8 +6,8 @@ A rank holds its own planes and, at each cut, copies of HALO planes of its neigh
     rank 1             halo  | own own own own | halo
     rank 2                               halo  | own own own own
 
-Its kernels step all of them as a grid with insulated faces at the cuts. So after one step the outermost plane of a halo
-is wrong, after n steps n planes are. Before that reaches its own planes the rank gets its neighbours' planes again
+Its kernels step all of these planes, and treat the cuts as insulated faces. So each step makes one more halo plane
+wrong, from the outside inwards. Before the error reaches its own planes, the rank gets its neighbours' planes again
 (:mod:`heatsim.parallel.halo`). With a periodic z axis the first and the last rank are neighbours too.
 """
 
@@ -18,16 +18,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-HALO = 4  # planes; the most steps that a kernel does in one sweep
+HALO = 4  # planes: as many as the steps that a kernel can do in one sweep
 
-# Factors of the hash of stochastic rounding (kernels/stencil.cuh) along z and along the steps. The hash is linear, so
-# planes that start higher are steps that start later.
+# Factors of the hash of stochastic rounding (kernels/stencil.cuh) for the plane and for the step. The hash is linear,
+# so an offset in z can be expressed as an offset of the step number.
 _HASH_OF_PLANES, _HASH_OF_STEPS = 0xC2B2AE3D, 0x27D4EB2F
 _WORDS = 1 << 32
 
 
 class TooManyRanksError(ValueError):
-    """A grid has too few planes for a number of ranks; the text is for the user."""
+    """A grid has too few planes for this number of ranks; the text is for the user."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Slab:
 
     @property
     def start(self) -> int:
-        """The lowest plane of the buffers, counted as planes of the whole grid; below 0 across a periodic face."""
+        """The number in the whole grid of the lowest plane of the buffers; negative across a periodic face."""
         return self.first - self.below
 
     @property
@@ -80,7 +80,7 @@ class Slab:
 
     @property
     def place(self) -> NDArray[np.int64]:
-        """The plane of the whole grid that each plane of the buffers is."""
+        """The number in the whole grid of each plane of the buffers."""
         return np.arange(self.start, self.start + self.depth, dtype=np.int64) % self.planes
 
     @property
@@ -90,11 +90,11 @@ class Slab:
 
     @property
     def step_shift(self) -> int:
-        """What is added to the number of a step so that stochastic rounding is that of the whole grid."""
+        """What to add to the step number so that stochastic rounding is the same as in the whole grid."""
         return self.start * _HASH_OF_PLANES * pow(_HASH_OF_STEPS, -1, _WORDS) % _WORDS
 
     def holds(self, z: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of some planes of the whole grid are own planes."""
+        """Which of some planes, numbered in the whole grid, belong to this rank."""
         return np.asarray((z >= self.first) & (z < self.last))
 
     def rows_of(self, numbers: NDArray[np.int64], row: int) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
@@ -115,7 +115,7 @@ class Slab:
 
 
 def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1) -> Sequence[Slab]:
-    """The slabs of all ranks, as equal as cuts between groups of planes allow.
+    """The slabs of all ranks. They are as equal as possible with cuts between groups of planes only.
 
     Args:
         planes: of the whole grid.

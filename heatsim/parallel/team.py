@@ -1,7 +1,7 @@
 """The ranks that do one run together, and the messages between them.
 
-Every rank runs the same program. A collective call is made by all ranks in the same order, and gives all of them the
-same result. A run alone is a team of one: its calls return at once, and no MPI is imported.
+Every rank runs the same program. All ranks must make the collective calls in the same order. A run on one rank is a
+team of one: its calls return at once, and MPI is not imported.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """An array on the way between two ranks.
+    """An array to send to, or to receive from, another rank.
 
     Attributes:
         peer: the other rank.
-        mark: tells the parcels between two ranks apart; equal at both ends.
-        array: on the host, contiguous; the values to send, or the room for what comes.
+        mark: distinguishes the parcels between two ranks; equal at both ends.
+        array: contiguous array on the host: the values to send, or the buffer to receive into.
     """
 
     peer: int
@@ -39,7 +39,7 @@ class Team:
         size: the number of ranks.
         local_rank: its number among the ranks of this machine, from 0.
         local_size: the number of ranks on this machine.
-        host: the name of this machine, where there are several ranks.
+        host: the name of this machine; set only if there are several ranks.
     """
 
     rank = 0
@@ -74,7 +74,7 @@ class Team:
         self.gathered(None)
 
     def agree(self, error: HeatsimError | None) -> None:
-        """Raise the error of the lowest rank that has one on all ranks. Collective.
+        """If any rank has an error, raise that of the lowest such rank on all ranks. Collective.
 
         Args:
             error: what went wrong on this rank, or None.
@@ -88,7 +88,7 @@ class Team:
 
     @contextmanager
     def agreeing(self) -> Iterator[None]:
-        """Run a block without collective calls. Its error on one rank becomes the error of all ranks.
+        """Run a block without collective calls. If it fails on one rank, all ranks raise that error.
 
         Raises:
             HeatsimError: the block failed on a rank.
@@ -105,7 +105,7 @@ class Team:
     def exchange(self, sent: Sequence[Parcel], received: Sequence[Parcel]) -> None:
         """Send arrays to other ranks and fill arrays with what they send; returns when all of it is done.
 
-        Each sent parcel needs a received one of the same mark and number of bytes at its peer.
+        The peer of each sent parcel must receive one with the same mark and the same number of bytes.
         """
         if sent or received:
             raise ValueError("a team of one rank cannot exchange arrays")
@@ -116,20 +116,20 @@ class Team:
         return False
 
     def request_stop(self) -> None:
-        """Tell rank 0 that a signal asks to stop."""
+        """Tell rank 0 that a signal asks the run to stop."""
 
     def advise(self, advice: str) -> None:
-        """Set what a user should do after a rank is lost."""
+        """Set the advice to the user that follows the message about a lost rank."""
 
     def failing(self, error: BaseException | None) -> None:
-        """Tell the other ranks that an error was raised here; None: that this rank goes on after an error of all.
+        """Tell the other ranks that an error was raised here; None cancels this after an error of all ranks.
 
-        They raise it too, unless they raise their own.
+        The others raise it too, unless they raise an error themselves.
         """
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Run a block; :meth:`failing` is called for its error, before what is around the block closes."""
+        """Run a block. If it fails, call :meth:`failing` before the files around the block are closed."""
         self.failing(None)
         try:
             yield
@@ -138,14 +138,14 @@ class Team:
             raise
 
     def end(self, code: int, text: str) -> tuple[int, str]:
-        """Wait until all ranks have come to their end. Collective.
+        """Wait until all ranks have ended. Collective.
 
         Args:
             code: the exit code of this rank.
             text: the message of its error.
 
         Returns:
-            The exit code of all ranks, and the message that this rank has to print, if any.
+            The exit code of the job, and the message that this rank must print, "" for none.
         """
         return code, text
 
@@ -153,7 +153,7 @@ class Team:
         """Leave the team after :meth:`end`; with an exit code other than 0 the process may end here."""
 
     def branch(self) -> "Team":
-        """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
+        """A second team of the same ranks for another thread, with separate messages. Collective."""
         return self
 
 

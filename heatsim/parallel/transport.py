@@ -1,7 +1,7 @@
-"""How arrays on devices travel between ranks: from GPU to GPU with NCCL, or through the host.
+"""Send arrays on devices between ranks: from GPU to GPU with NCCL, or through the host.
 
-NCCL takes the fastest way between two GPUs: NVLink, PCIe or the network. It needs a GPU for each rank. Without it, and
-on CPUs, arrays are copied to the host and travel as messages of the team.
+NCCL uses the fastest connection between two GPUs: NVLink, PCIe or the network. It needs one GPU per rank. Without NCCL,
+and on CPUs, arrays are copied to the host and sent as messages of the team.
 """
 
 import os
@@ -19,12 +19,12 @@ from heatsim.parallel.team import Parcel, Team
 
 @dataclass(frozen=True, eq=False)
 class DeviceParcel:
-    """An array of a device on the way between two ranks.
+    """An array on a device to send to, or to receive from, another rank.
 
     Attributes:
         peer: the other rank.
-        mark: tells the parcels between two ranks apart; equal at both ends.
-        array: contiguous; the values to send, or the room for what comes.
+        mark: distinguishes the parcels between two ranks; equal at both ends.
+        array: contiguous: the values to send, or the buffer to receive into.
     """
 
     peer: int
@@ -33,18 +33,18 @@ class DeviceParcel:
 
 
 class Transport(Protocol):
-    """A way for arrays between ranks."""
+    """A method to send arrays on devices between ranks."""
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send arrays, and fill arrays with what other ranks send. On a GPU this may be queued. Collective."""
+        """Send some arrays and receive others. On a GPU this may only be queued. Collective."""
 
 
 class HostTransport:
-    """Through buffers on the host, as messages of the team."""
+    """Sends arrays through host memory, as messages of the team."""
 
     name = "host buffers"
 
@@ -52,7 +52,7 @@ class HostTransport:
         self._team, self._device = team, device
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send arrays, and fill arrays with what other ranks send."""
+        """Send some arrays and receive others."""
         out = [Parcel(of.peer, of.mark, np.ascontiguousarray(self._device.to_host(of.array))) for of in sent]
         rooms = [Parcel(of.peer, of.mark, np.empty(of.array.shape, of.array.dtype)) for of in received]
         self._team.exchange(out, rooms)
@@ -61,11 +61,11 @@ class HostTransport:
 
 
 class NcclTransport:
-    """From GPU to GPU, queued on the current stream.
+    """Sends arrays from GPU to GPU; the transfers are queued on the current stream.
 
     Args:
-        nccl: the module of CuPy.
-        communicator: of the ranks of the team.
+        nccl: CuPy's module for NCCL.
+        communicator: the NCCL communicator of the team.
         device: the GPU of this rank.
     """
 
@@ -75,7 +75,7 @@ class NcclTransport:
         self._nccl, self._communicator, self._device = nccl, communicator, device
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Queue all parcels as one group. Between two ranks NCCL matches them in their order, that of the marks."""
+        """Queue all parcels as one group. NCCL matches parcels by their order, so they are sorted by mark."""
         stream, byte = self._device.xp.cuda.get_current_stream().ptr, self._nccl.NCCL_INT8
         self._nccl.groupStart()
         for parcels, call in ((sent, self._communicator.send), (received, self._communicator.recv)):
@@ -85,7 +85,7 @@ class NcclTransport:
 
 
 def choose_transport(team: Team, device: Device) -> Transport:
-    """NCCL, if every rank has it and a GPU that no other rank uses; else through the host. Collective."""
+    """NCCL if every rank has NCCL and a separate GPU, else host memory. Collective."""
     through_host = HostTransport(team, device)
     if team.size == 1 or device.backend == "cpu":
         return through_host
@@ -93,7 +93,7 @@ def choose_transport(team: Team, device: Device) -> Transport:
     gpus = team.gathered(None if nccl is None else (socket.gethostname(), device.number()))
     if None in gpus or len(set(gpus)) < team.size:
         return through_host
-    # Multicast over NVLink needs rights that containers often lack, and sends between two ranks do not use it.
+    # Multicast over NVLink needs permissions that containers often lack. Sends between two ranks do not use it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     unique = team.broadcast(nccl.get_unique_id() if team.first else None)
     return NcclTransport(nccl, nccl.NcclCommunicator(team.size, unique, team.rank), device)

@@ -1,15 +1,15 @@
-"""The watch over the ranks of a run: it finds ranks that died, hang or failed, and ends all of them.
+"""Watch the ranks of a run: detect ranks that died, hang or failed, and then end all ranks.
 
-A thread on each rank gives a sign of life to rank 0 four times a second, and rank 0 answers. So a rank that computes
-for minutes stays known as alive, while a dead, stopped or unreachable one is missed after ten seconds, and no rank has
-to guess from the length of a wait. The thread can end the process even if the main thread waits inside a library.
+A thread on each rank sends a heartbeat to rank 0 four times a second, and rank 0 answers. A rank that computes for
+minutes therefore still counts as alive, while a dead, stopped or unreachable rank is detected after ten seconds. The
+thread can end the process even if the main thread waits inside a library.
 
-    sign     rank → 0    alive; failing: an error was raised and the rank closes its files; ended: nothing is left to do
-    notice   0 → ranks   a rank fails and others do not: raise its error in the next call that waits for other ranks
-    verdict  0 → ranks   all have ended: leave with this exit code; or: leave at once
+    Sign     rank → 0    alive; failing: an error was raised and the rank closes its files; ended: nothing is left to do
+    Notice   0 → ranks   a rank failed, others did not: raise its error in the next call that waits for other ranks;
+                         or all ranks have ended: leave with this exit code; or leave at once
 
-Errors that all ranks raise by themselves, such as those of a scenario, need no notice: every rank ends, rank 0 prints.
-Silence is counted in ticks of the own thread, so a job that is suspended as a whole and continued goes on.
+If all ranks raise an error themselves, such as one in the scenario, no notice is needed: all end, rank 0 prints.
+Silence is counted in ticks of this thread, not in seconds. So a job survives if all of it is suspended and continued.
 """
 
 import os
@@ -37,9 +37,9 @@ from heatsim.errors import (
 
 TICK = 0.25  # s
 SILENT_TICKS = 40  # until a rank counts as dead or hanging: 10 s
-SECONDS_TO_FAIL_TOGETHER = 1.0  # then ranks that have not failed get notice
-SECONDS_TO_END = 4.0  # after a notice; then all are ended
-# Errors that keep their class on other ranks, those that are made from one text; others become a RanksError.
+SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
+SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
+# Errors that keep their class on other ranks, because one text is enough to create them. Others become a RanksError.
 _KINDS: dict[str, type[HeatsimError]] = {ScenarioError.__name__: InputError} | {
     kind.__name__: kind
     for kind in (
@@ -47,7 +47,7 @@ _KINDS: dict[str, type[HeatsimError]] = {ScenarioError.__name__: InputError} | {
         *(StorageError, Interrupted),
     )
 }
-_MOST_BYTES = 4000  # of a text in a message, which has to travel at once
+_MOST_BYTES = 4000  # of a text in a message: small messages are sent without waiting for the receiver
 _SECONDS_TO_TELL = 0.5
 _SECONDS_TO_BE_ENDED = 5.0
 
@@ -61,7 +61,7 @@ class Sign:
         text: the message of the error.
         kind: the name of its class.
         ended: whether the rank has nothing left to do.
-        stop: whether a signal asks it to stop.
+        stop: whether a signal asked this rank to stop.
     """
 
     code: int | None = None
@@ -81,8 +81,8 @@ class Notice:
     """What rank 0 says to all.
 
     Attributes:
-        code: the exit code of the rank that failed first; None if none has, 0 if all have ended well.
-        text: its message, with the rank.
+        code: the exit code of the rank that failed first; None if no rank failed, 0 if all ended without an error.
+        text: the message of its error, with the rank.
         kind: the name of the class of its error.
         leave: whether all ranks have ended.
         at_once: whether to end the process now.
@@ -99,7 +99,7 @@ class Watch:
     """The watch of one rank.
 
     Args:
-        communicator: of mpi4py; the watch alone uses it.
+        communicator: an mpi4py communicator that only the watch uses.
         hosts: the machine of each rank.
 
     Attributes:
@@ -123,25 +123,25 @@ class Watch:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether a rank was asked to stop by a signal; known to rank 0."""
+        """Whether a signal asked any rank to stop; only rank 0 knows."""
         return any(sign.stop for sign in self._signs)
 
     def request_stop(self) -> None:
-        """Tell rank 0 that a signal asks to stop."""
+        """Tell rank 0 that a signal asks the run to stop."""
         self._sign = replace(self._sign, stop=True)
 
     def check(self) -> None:
-        """Called by what waits for other ranks.
+        """Raise the error of another rank, if one failed. Code that waits for other ranks calls this.
 
         Raises:
-            HeatsimError: another rank failed; has its message.
+            HeatsimError: another rank failed; with the message of that rank.
         """
         notice = self._notice
         if notice.code and not self._sign.ended:
             raise _KINDS.get(notice.kind, RanksError)(notice.text)
 
     def failing(self, error: BaseException | None) -> None:
-        """Tell the other ranks that an error was raised here, before files are closed; None: that it is over."""
+        """Tell the other ranks that an error was raised here, before files are closed; None cancels this."""
         if error is None:
             self._sign = Sign()
         elif self._sign.code is None:
@@ -202,7 +202,7 @@ class Watch:
                 self._lose(rank)
 
     def _decide(self) -> None:
-        """Find out what rank 0 has to say."""
+        """Set the notice that rank 0 sends."""
         now, signs, notice = time.monotonic(), self._signs, self._notice
         failing = [rank for rank, sign in enumerate(signs) if sign.failing]
         if not failing:
@@ -228,7 +228,7 @@ class Watch:
         return f"rank {rank} on {self._hosts[rank]}: {self._signs[rank].text}"
 
     def _tell(self) -> None:
-        """Send the sign to rank 0, or the notice to all others that have taken the one before."""
+        """Send the sign to rank 0; as rank 0, send the notice to each rank that has received the previous one."""
         message: Sign | Notice = self._notice
         if self._rank > 0:
             message = replace(self._sign, text=_shortened(self._sign.text))
@@ -239,7 +239,7 @@ class Watch:
                 self._requests[rank] = self._communicator.isend(message, rank)
 
     def _finish_telling(self) -> None:
-        """Bring the last messages on their way; with an end, so that a lost rank does not keep this one."""
+        """Wait until the last messages are sent, but not for long, because a lost rank receives nothing."""
         until = time.monotonic() + _SECONDS_TO_TELL
         waiting = list(self._silent)
         while waiting and time.monotonic() < until:
@@ -247,7 +247,7 @@ class Watch:
             time.sleep(0.001)
 
     def _leave_at_once(self) -> NoReturn:
-        """End this process; files stay as after a kill. Rank 0 prints why."""
+        """End this process without closing files, as a kill would. Rank 0 prints why."""
         if self._rank == 0:
             _print(self._notice.text)
         self._finish_telling()
@@ -270,22 +270,23 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
     """End the processes of all ranks with an exit code other than 0; called by each of them.
 
     Args:
-        rank: the number of this one.
+        rank: the number of this rank.
         code: the exit code.
-        first: the rank that prints. It has MPI end all others: launchers report the code of one process only, and
-            that of a process that leaves MPI without a word becomes any code.
+        first: the rank that prints and calls MPI_Abort. A launcher reports the exit code of one process only; after a
+            process that exits without MPI_Finalize or MPI_Abort, it may report any code.
     """
     if rank != first:
         time.sleep(_SECONDS_TO_BE_ENDED)
         os._exit(code)
-    # The launcher drops what it has not passed on when it ends the processes. MPI would print a line about that.
+    # Give the launcher time to pass on the message: it drops the rest when it ends the processes. Then silence both
+    # streams, because MPI_Abort would print a line.
     time.sleep(_SECONDS_TO_TELL)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
         os.dup2(nowhere, stream)
     from mpi4py import MPI
 
-    # The one of a copy of the communicator lets launchers report any code.
+    # Abort COMM_WORLD: after an Abort on a copy of it, launchers may report another code.
     MPI.COMM_WORLD.Abort(code)
     os._exit(code)
 
@@ -296,5 +297,5 @@ def _shortened(text: str) -> str:
 
 
 def _print(text: str) -> None:
-    """Print on stderr although the main thread may hold the stream."""
+    """Print on stderr even if the main thread holds the lock of the stream."""
     os.write(2, f"heatsim: {text}\n".encode())

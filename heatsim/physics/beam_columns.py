@@ -1,12 +1,12 @@
-"""Where the light of a beam goes that its face of the box does not absorb: along the face's normal, cell by cell.
+"""Follow the light of a beam that its face of the box does not absorb along the face's normal, cell by cell.
 
-Light passes void without loss. Without an absorption depth the surface of the first cell that conducts takes all of it;
-where void surfaces let no heat through, the cell itself does. With an absorption depth δ, a cell that the light reaches
-after a distance s in cells that conduct takes the part
+Light passes void without loss. Without an absorption depth, the surface of the first conducting cell absorbs all of it;
+if void surfaces are insulated, the cell itself absorbs it. With an absorption depth δ, a conducting cell absorbs the
+fraction
 
-    exp(−s/δ) − exp(−(s + d)/δ)        d: the size of the cell along the normal
+    exp(−s/δ) − exp(−(s + d)/δ)        s: distance so far in conducting cells, d: size of the cell along the normal
 
-of the light that came in (Beer–Lambert): the sum over a column is exact, whatever the size of the cells.
+of the light that came in (Beer–Lambert). The sum over a column is exact for any cell size.
 """
 
 from dataclasses import dataclass
@@ -23,20 +23,21 @@ from heatsim.scenario import Beam, Scenario, face_axes
 
 Array = NDArray[np.float64]
 
-# Light below this part of what came in is none.
+# Light below this fraction of the incoming light is ignored.
 _DARK = 1e-18
 
 
 @dataclass(frozen=True, eq=False)
 class Absorbed:
-    """What takes the light of a beam, apart from cells at its face of the box whose surface absorbs it.
+    """The cells and surfaces that absorb the light of a beam, except surfaces at its face of the box.
 
     Attributes:
-        cells: those that take light, by their indices in the flattened grid, shape (n,).
-        weights: the part of the light in the column of each cell that it takes, per length along the normal, in 1/m.
-        spots: the cell (u, v) of the face before each of them, shape (n, 2).
-        lit: cells whose surface towards void takes light on the side of the face, by their places among the cells with
-            weighted surfaces.
+        cells: the cells that absorb light, by their indices in the flattened grid, shape (n,).
+        weights: for each cell the fraction of its column's light that it absorbs, divided by the size of the cell along
+            the normal, in 1/m.
+        spots: for each cell the cell (u, v) of the face in the same column, shape (n, 2).
+        lit: cells whose surface towards void absorbs light on the side of the face, by their indices among the cells
+            with weighted surfaces.
     """
 
     cells: NDArray[np.int64]
@@ -46,7 +47,7 @@ class Absorbed:
 
 
 def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbed:
-    """What takes the light of a beam."""
+    """The cells and surfaces that absorb the light of a beam; see :class:`Absorbed`."""
     grid, face = materials.grid, FACES.index(beam.face)
     axis, n = face // 2, materials.grid.cells[face // 2]
     d = grid.spacing[axis]
@@ -61,7 +62,7 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
         v, u = np.nonzero(solid)
         if beam.absorption_depth is None:
             light[v, u] = 0.0
-            if depth == 0:  # absorbed by the surface, with its condition
+            if depth == 0:  # the surface at the face of the box absorbs it, with its condition
                 continue
             cells = _index(grid.cells, axis, place, v, u)
             has_surface = np.zeros(len(cells), dtype=bool)
@@ -86,7 +87,7 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
 
 
 def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
-    """Whether any cell that conducts lies behind a cell of its face that a beam reaches."""
+    """Whether a beam meets any conducting cell."""
     if materials.void is None:
         return True
     axis = FACES.index(beam.face) // 2

@@ -1,4 +1,4 @@
-"""What sources give to single cells at one moment, in the form in which solvers see surfaces."""
+"""Heat of sources in single cells at one moment, with the same interface for solvers as surfaces."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ class CellExchange(ExchangingCells):
 
     Attributes:
         heated: the cells.
-        cell_types: their types, on the device, or one number where all are equal.
+        cell_types: their types, on the device; one number if all are equal.
         amounts: at this moment, shape (amounts,).
-        fluxes: that of each beam at the entries' spots in W/m², on the device, shape (entries,) each.
+        fluxes: of each beam, the flux in W/m² at the spots of the entries, on the device, shape (entries,).
         reference: the temperature in K that deviations are counted from.
     """
 
@@ -67,7 +67,7 @@ class CellExchange(ExchangingCells):
 
     @property
     def grounded(self) -> bool:
-        """Whether the heat falls with the temperature, so that it fixes the level of a steady state."""
+        """Whether the heat decreases with temperature; if so, it determines the level of a steady state."""
         return any(table.values[0] > table.values[-1] for table in self.heated.tables)
 
     def linear_terms(self) -> tuple[Any, Any]:
@@ -75,11 +75,11 @@ class CellExchange(ExchangingCells):
         return self.exchange(0.0)
 
     def exchange(self, T: Any) -> tuple[Any, Any]:
-        """Heat into each cell in W, and by how much it falls for each kelvin in W/K, at deviations T in K."""
+        """Heat into each cell in W, and its decrease per kelvin in W/K, at deviations T in K."""
         heat, slope = self.heated.densities(self.amounts, self.fluxes, T + self.reference, self.xp)
         return heat * self.heated.volume, -slope * self.heated.volume
 
 
 def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> list[Any]:
-    """The flux of each beam at the entries' spots; nothing if no entry is light."""
+    """The flux of each beam at the entries' spots; an empty list if no entry is light."""
     return [xp.asarray(rows.fluxes(0, heated.spots)) for rows in beams] if heated.has_beams else []

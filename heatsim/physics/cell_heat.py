@@ -1,14 +1,14 @@
-"""Heat that sources give to single cells: densities that vary in space or with temperature, beams in the body.
+"""Heat of sources in single cells: densities that vary in space or with temperature, and beams in the body.
 
-A cell has a list of entries. Entry e gives it
+A cell has a list of entries. Entry e adds a heat of
 
     weight_e · amount(t)                  W/m³    a density that varies in space
-    weight_e · amount(t) · table(T)       W/m³    one that depends on the temperature T of the cell
-    weight_e · flux(u, v, t)              W/m³    light that the cell takes from a beam; the weight is in 1/m
+    weight_e · amount(t) · table(T)       W/m³    a density that depends on the temperature T of the cell
+    weight_e · flux(u, v, t)              W/m³    light of a beam that the cell absorbs; the weight is in 1/m
 
-Amounts are averaged over each step, as all sources are. Everything that depends on the cell alone is in the weights, so
-kernels only look up and add. Tables have equal steps of temperature and are linear in between: they define the source
-for all parts of the program.
+Amounts are averaged over each step, as all sources are. The weights contain every factor that depends only on the cell,
+so kernels look up and add. Tables have equal steps of temperature and are linear in between. All parts of the program
+use the table, not the expression.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from heatsim.scenario import TimeFunction
 
 Array = NDArray[np.float64]
 
-# The range in K of an expression in T without a temperature_range.
+# The range in K of an expression in T if the scenario has no temperature_range.
 WIDEST = (1.0, 10_000.0)
 
 
@@ -33,7 +33,7 @@ class DensityTable:
 
     Attributes:
         low: temperature in K of the first node.
-        per_kelvin: steps in a kelvin.
+        per_kelvin: steps per kelvin.
         values: at the nodes, in W/m³; shape (steps + 1,).
     """
 
@@ -64,12 +64,12 @@ class DensityTable:
 
 @dataclass(frozen=True)
 class Amount:
-    """A factor in time of some entries.
+    """A function of time by which entries are multiplied.
 
     Attributes:
-        source: the number of the source in the scenario; its scale and its interval count too.
-        function: in W/m³, or without a unit if there is a table or the weights have it.
-        table: the number of the table that it multiplies; −1 if there is none.
+        source: the number of the source in the scenario. Its scale and its interval multiply the function.
+        function: in W/m³; without a unit if a table or the weights have the unit.
+        table: the number of the table that the amount multiplies; −1 for none.
     """
 
     source: int
@@ -84,16 +84,16 @@ class HeatedCells:
     Attributes:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
         first: the first entry of each cell, and the number of entries; shape (n + 1,).
-        numbers: the amount of each entry, or the number of amounts + that of a beam; shape (entries,).
-        weights: see above, shape (entries,).
-        spots: for a beam the cell (u, v) on its face through which it comes; shape (entries, 2), or (0, 2) if there
-            are no beams.
+        numbers: of each entry the number of its amount, or (number of amounts) + (number of its beam), shape (entries,).
+        weights: see the docstring of this module, shape (entries,).
+        spots: for each entry of a beam the cell (u, v) of the face that the light enters; shape (entries, 2), or (0, 2)
+            if there are no beams.
         heat_capacity: ρ·cp of each cell in J/(m³ K), shape (n,).
         amounts: factors in time.
         tables: densities that depend on temperature.
         volume: of a cell in m³.
-        lit: for each cell with weighted surfaces a bit for each of its sides x−, x+, …, z+ that beams through the face
-            of the box on this side fall on; shape (weighted cells,), empty if there are none.
+        lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+). These
+            beams come through the face of the box on the same side. Shape (weighted cells,); empty without such beams.
     """
 
     cells: NDArray[np.int64]
@@ -126,12 +126,12 @@ class HeatedCells:
         return bool((self.numbers >= len(self.amounts)).any())
 
     def per_kelvin(self) -> Array:
-        """Temperature change in K of each entry's cell by 1 J/m³ for each unit of its amount; shape (entries,)."""
+        """Temperature change in K of each entry's cell for one unit of amount · time; shape (entries,)."""
         return self.weights / self.heat_capacity[self.owners]
 
     @cached_property
     def magnitudes(self) -> Array:
-        """Σ |weight|·volume of each amount in W for each unit of it, 0 for those with a table; shape (amounts,)."""
+        """Σ |weight|·volume of each amount, in W per unit of it; 0 for amounts with a table; shape (amounts,)."""
         count, fixed = len(self.amounts), [amount.table < 0 for amount in self.amounts]
         some = self.numbers < count
         found = np.bincount(self.numbers[some], np.abs(self.weights[some]), count) * self.volume
@@ -142,8 +142,9 @@ class HeatedCells:
 
         Args:
             amounts: the amounts at one moment, shape (amounts,).
-            fluxes: that of each beam in W/m² at the entries' spots, shape (entries,), or None for a beam without any.
-            T: temperatures of the cells in K; not read if none depends on it.
+            fluxes: of each beam, the flux in W/m² at the spots of all entries, shape (entries,); None for a beam that
+                no entry uses.
+            T: temperatures of the cells in K; not read if no density depends on T.
             xp: NumPy, or CuPy.
         """
         heat, slope = xp.zeros(len(self)), xp.zeros(len(self))
@@ -182,7 +183,7 @@ class HeatedCells:
 
 @dataclass(frozen=True, eq=False)
 class _OnDevice:
-    """Arrays of :class:`HeatedCells`; the nth layer has the cells with more than n entries, and their nth entries."""
+    """Arrays of :class:`HeatedCells`. Layer n has the cells with more than n entries, and entry n of each of them."""
 
     layers: list[tuple[Any, Any]]
     numbers: Any
@@ -201,7 +202,7 @@ NO_HEATED_CELLS = HeatedCells(
 
 
 def extreme_densities(heated: HeatedCells, amounts: Array) -> tuple[float, float]:
-    """The lowest and highest heat in W/m³ that amounts without beams can give to a cell, shape (amounts,) of each."""
+    """The lowest and highest heat in W/m³ that each amount can give to a cell, without beams; shape (amounts,)."""
     low, high = np.zeros(len(heated)), np.zeros(len(heated))
     for number, amount in enumerate(heated.amounts):
         some = heated.numbers == number

@@ -1,4 +1,4 @@
-"""The cells that the sources of a scenario heat one by one: which entries each cell has (cell_heat.py)."""
+"""Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
 
 from dataclasses import dataclass, replace
 
@@ -20,11 +20,11 @@ from heatsim.scenario.timefunction import GOLDEN
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
-# A value in space and time is looked at in this many times and cells, and written as a sum of at most this many
-# products, which may miss it by this part of the largest value.
+# A density in space and time is sampled at this many times and cells. It is approximated by a sum of at most this many
+# products; the error may be this fraction of the largest value.
 _TIMES, _PLACES, _MOST_TERMS, _SAME = 65, 4096, 8, 1e-10
-# Steps of a table, as powers of 2; the error in parts of a value at which there are enough, and the part of the largest
-# value below which others do not count.
+# Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
+# below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
 
 
@@ -34,7 +34,7 @@ class _Entries:
 
     Attributes:
         cells: by their index in the flattened grid.
-        number: of the amount, or of the amounts of all sources + that of the beam.
+        number: of the amount, or (number of amounts) + (number of the beam).
         weights: see cell_heat.py, shape (n,).
         spots: of a beam, shape (n, 2); None for other sources.
     """
@@ -46,7 +46,7 @@ class _Entries:
 
 
 def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> HeatedCells:
-    """The cells that sources of a scenario heat one by one.
+    """The cells that sources of a scenario heat individually.
 
     Args:
         scenario: the scenario.
@@ -54,8 +54,7 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
         parts: the painted cells; None if nothing is painted.
 
     Raises:
-        ScenarioError: a value is not finite, moves, or is 0 in all cells; a
-            beam heats nothing.
+        ScenarioError: a density is not finite, its shape moves, or it is 0 in all cells; or a beam heats nothing.
     """
     finder = _HeatFinder(scenario, materials, parts)
     for number, source in enumerate(scenario.sources):
@@ -64,7 +63,7 @@ def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> Heate
     beams = [(index, source.beam) for index, source in enumerate(scenario.sources) if source.beam is not None]
     for number, (index, beam) in enumerate(beams):
         if not hits(beam, scenario, materials):
-            message = f"{show(scenario.sources[index].name)} heats nothing: behind its path no cell conducts"
+            message = f"{show(scenario.sources[index].name)} heats nothing: there is no conducting cell behind its path"
             raise ScenarioError(scenario.path, [Mistake(f"sources.{index}.beam.path", message)])
         absorbed = absorbed_by(beam, scenario, materials)
         if len(absorbed.cells):
@@ -104,7 +103,7 @@ class _HeatFinder:
             self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
 
     def light(self, side: int, places: Cells) -> None:
-        """Add sides of weighted cells that a beam falls on; ``places`` are those of the cells among all of them."""
+        """Add sides of weighted cells that a beam falls on; ``places``: indices among all weighted cells."""
         if len(places):
             if not len(self._lit):
                 self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)
@@ -164,8 +163,8 @@ class _HeatFinder:
         pivots = _skeleton(table)
         if pivots is None:
             message = (
-                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products of a function "
-                "of t and one of x, y, z: its shape moves; write a moving source of heat as a beam"
+                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products "
+                "f(t)·g(x, y, z): its shape moves; write a moving heat source as a beam"
             )
             raise self._mistake(number, "power_density", message)
         at_times, at_places = pivots
@@ -215,16 +214,16 @@ class _HeatFinder:
 
 
 def _skeleton(table: Array) -> tuple[list[int], list[int]] | None:
-    """Times and places from which all values of a function of time and place follow, as sums of products.
+    """Times and places whose values determine a function of time and place, as a sum of products.
 
-    With the values V at some times and places, v(x, t) = v(x, times)·V⁻¹·v(places, t). They are found by full pivoting
-    (adaptive cross approximation: Bebendorf, *Numer. Math.* 86 (2000) 565).
+    With the matrix V of the values at these times and places: v(x, t) = v(x, times)·V⁻¹·v(places, t). Full pivoting
+    finds them (adaptive cross approximation: Bebendorf, *Numer. Math.* 86 (2000) 565).
 
     Args:
         table: values at times and places, shape (times, places).
 
     Returns:
-        The numbers of times and places; None if more than ``_MOST_TERMS`` are needed.
+        The indices of the times and of the places; None if more than ``_MOST_TERMS`` of each are needed.
     """
     rest, largest, times, places = table.copy(), float(np.abs(table).max()), list[int](), list[int]()
     while True:
@@ -261,7 +260,7 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
             )
         nodes, middles = values[::2], values[1::2]
         error = np.abs(0.5 * (nodes[1:] + nodes[:-1]) - middles)
-        # Reactions at room temperature are many powers of ten below their largest values.
+        # The rate of a reaction at room temperature is many powers of ten smaller than at its hottest.
         allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
         if (error <= allowed).all():
             break

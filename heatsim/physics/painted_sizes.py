@@ -1,4 +1,4 @@
-"""The sizes of regions as drawn, and as cells show them."""
+"""The sizes of regions as the scenario draws them, and as their cells have them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from heatsim.grid import AXES, Grid
 from heatsim.physics.shapes import Solid, cells_between
 from heatsim.scenario import Scenario, Stl
 
-MOST_OFF = 0.1  # of the drawn size: more is told to the user
+MOST_OFF = 0.1  # of the drawn size; the user is warned about larger differences
 _ROUNDING = 1e-9
 _MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
 class PaintedSize:
-    """The box around a region, without what lies outside of the domain.
+    """The bounding box of a region, clipped to the domain.
 
     Attributes:
         region: its name.
         drawn: the lengths along x, y, z in m.
-        painted: those of its cells in m.
+        painted: the lengths of its cells in m.
         cells: the number of cells along x, y, z.
-        through: along which axes it reaches through the whole domain.
+        through: for each axis, whether it spans the whole domain.
     """
 
     region: str
@@ -36,12 +36,12 @@ class PaintedSize:
         return max(range(3), key=lambda axis: abs(self.part_off(axis)))
 
     def part_off(self, axis: int) -> float:
-        """By which part the painted length along an axis is too long; negative if it is too short."""
+        """The relative error of the painted length along an axis; positive if it is too long."""
         return self.painted[axis] / self.drawn[axis] - 1.0 if self.drawn[axis] > 0.0 else 0.0
 
     @property
     def thin_axes(self) -> list[int]:
-        """The axes along which it has a single cell, but the domain has several."""
+        """The axes along which it has at most one cell and does not span the domain."""
         return [axis for axis in range(3) if self.cells[axis] < 2 and not self.through[axis]]
 
 
@@ -72,7 +72,7 @@ def _overlap(solid: Solid, grid: Grid, axis: int) -> float:
 
 
 def thickness_hints(scenario: Scenario) -> list[str]:
-    """A warning about the regions whose cells are more than 10 % thicker or thinner than they are drawn."""
+    """A warning about regions whose cells are more than 10 % thicker or thinner than drawn."""
     off = [size for size in painted_sizes(scenario, files=False) if abs(size.part_off(size.worst)) > MOST_OFF]
     if not off:
         return []

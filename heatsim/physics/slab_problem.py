@@ -1,7 +1,7 @@
-"""The problem of a slab: what the kernels of one rank step, cut out of the problem of the whole grid.
+"""The heat problem of one rank: the problem of the whole grid, cut to the rank's slab.
 
-Its faces at cuts let no heat through. Conditions, sources, steps and errors are those of the whole grid, so all ranks
-raise the same error at the same step.
+Faces at cuts are insulated. Conditions, sources, steps and errors are those of the whole grid, so all ranks raise the
+same error at the same step.
 """
 
 from dataclasses import dataclass, field, fields, replace
@@ -34,7 +34,7 @@ class SlabProblem(HeatProblem):
     Attributes:
         cut_from: the problem of the whole grid.
         planes: the planes.
-        parts_here: the places of this slab's parts of mixed cells among those of the whole grid.
+        parts_here: for each part of a mixed cell in this slab, its index among those of the whole grid.
     """
 
     cut_from: HeatProblem = field(kw_only=True)
@@ -59,12 +59,12 @@ class SlabProblem(HeatProblem):
 
     @property
     def step_shift(self) -> int:
-        """What kernels add to the number of a step, for stochastic rounding."""
+        """The offset that kernels add to the step number, for stochastic rounding."""
         return self.slab.step_shift
 
     @cached_property
     def linear(self) -> bool:
-        """Whether kernels take the form f − g·(T − T_ref): on all ranks the same."""
+        """Whether kernels use the form f − g·(T − T_ref); the same on all ranks."""
         return self.whole.linear
 
     @cached_property
@@ -125,18 +125,18 @@ class _SlabSources(Sources):
 
     @property
     def beams(self) -> list[Source]:
-        """The sources on faces that are not cut."""
+        """The beams on faces that are not cuts."""
         faces = [*FACES[:4], *(face for face, is_cut in zip(FACES[4:], self.slab.cut, strict=True) if not is_cut)]
         return [source for source in super().beams if source.beam is not None and source.beam.face in faces]
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
-        """What every beam brings to the planes of the slab."""
+        """The flux of each beam on the planes of the slab."""
         for source in Sources.beams.fget(self):  # type: ignore[attr-defined]
-            self._spot(source, times, dt)  # an error in a beam on another slab is one here too
+            self._spot(source, times, dt)  # so that all ranks raise the error of a beam on any slab
         return [beam if beam.face >= 4 else self._cut(beam) for beam in super().beam_rows(times, dt)]
 
     def _cut(self, beam: BeamRows) -> BeamRows:
-        """A beam on a face along z: its weights in all planes of the slab."""
+        """A beam on an x or y face: its weights in all planes of the slab."""
         u, v = beam.weights
         column = self.slab.place - beam.first[:, 1:]
         there = (column >= 0) & (column < v.shape[1])
@@ -176,7 +176,7 @@ def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> Weighte
 
 
 def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:
-    """The boundary of a slab, and the places of its parts of mixed cells among all parts."""
+    """The boundary of a slab, and the indices of its parts of mixed cells among all parts."""
     maps, mixed = list(boundary.maps), boundary.mixed
     places, cells_here = [], []
     for face in range(6):

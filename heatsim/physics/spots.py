@@ -11,17 +11,17 @@ from heatsim.scenario import Beam, Periodic, Scenario, face_axes
 
 Array = NDArray[np.float64]
 
-# A spot is followed to 4 radii from its centre along each axis. The flux there is exp(-32) of its peak, and what lies
-# beyond is 3e-15 of the power.
+# A spot is cut off 4 radii from its centre along each axis. The flux there is exp(-32) of its peak; 3e-15 of the power
+# is lost.
 REACH = 4.0
-# A spot this many times as wide as a periodic axis is long heats it evenly, to exp(-44) of its flux.
+# A spot whose radius is this many times the length of a periodic axis heats it evenly, to exp(-44) of its flux.
 _EVEN = 3.0
 
 _erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
 
 
 def wraps(scenario: Scenario, beam: Beam, axis: int) -> bool:
-    """Whether the spot reaches over an end of a periodic axis somewhere on its path."""
+    """Whether the spot crosses an end of a periodic axis somewhere on its path."""
     grid, reach = scenario.grid, REACH * beam.radius
     along = [point[face_axes(beam.face).index(axis)] - grid.origin[axis] for point in beam.path]
     periodic = isinstance(scenario.boundaries.face(FACES[2 * axis]), Periodic)
@@ -29,7 +29,7 @@ def wraps(scenario: Scenario, beam: Beam, axis: int) -> bool:
 
 
 def window(scenario: Scenario, beam: Beam, axis: int) -> int:
-    """How many cells along an axis of its face a beam can reach in a step."""
+    """The number of cells along an axis of its face that a beam can reach in a step."""
     n = scenario.grid.cells[axis]
     if wraps(scenario, beam, axis):
         return n
@@ -42,12 +42,12 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
     Args:
         scenario: the scenario.
         beam: the beam.
-        axis: one of the two of its face.
-        centre: of the spots along the axis in m, shape (n,).
+        axis: one of the two axes of its face.
+        centre: the centres of n spots along the axis in m, shape (n,).
 
     Returns:
-        The first cell of each window, shape (n,), and the part of the power in each cell per length in 1/m, shape
-        (n, cells of the window).
+        The first cell of each window, shape (n,), and the fraction of the power in each cell, divided by the length of
+        the cell, in 1/m, shape (n, cells of the window).
     """
     grid = scenario.grid
     d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
@@ -62,12 +62,12 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
 
 
 def _radius(scenario: Scenario, beam: Beam, axis: int) -> float:
-    """The radius in m that a beam's weights along an axis are made with."""
+    """The radius in m for a beam's weights along an axis."""
     return min(beam.radius, _EVEN * scenario.grid.size[axis]) if wraps(scenario, beam, axis) else beam.radius
 
 
 def _images(scenario: Scenario, beam: Beam, axis: int) -> list[float]:
-    """Distances in m at which an axis repeats itself within the reach of a beam; 0 alone where it does not."""
+    """Distances in m at which a periodic axis repeats within the reach of a beam; only 0 for other axes."""
     if not wraps(scenario, beam, axis):
         return [0.0]
     size = scenario.grid.size[axis]

@@ -9,7 +9,7 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.scenario import Scenario
 
-# Bytes that every machine has; asking takes 5 ms on some, for each run of a study.
+# Every machine has this many bytes, so they need no check. A check can take 5 ms, for each run of a study.
 _ALWAYS_FREE = 1 << 24
 ADVICE = 'use fewer cells, precision "float32" or a larger machine'
 
@@ -22,7 +22,7 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) 
 
     Args:
         scenario: the scenario to run.
-        elsewhere: whether other machines do the run; its cells are painted on this machine too.
+        elsewhere: whether other machines do the run. Even then this machine paints the cells.
         team: the ranks that do the run.
 
     Raises:
@@ -52,7 +52,7 @@ class Need:
 
     Attributes:
         where: the name of the host or the GPU.
-        number: tells GPUs of a host apart; empty for the host.
+        number: distinguishes the GPUs of a host; empty for the host.
         needed: bytes that the rank needs.
         free: bytes that are free before any rank takes them.
     """
@@ -64,7 +64,7 @@ class Need:
 
 
 def found_lack(need: Need, team: Team) -> str:
-    """What is needed and free where the ranks of a machine or a GPU do not fit together; empty if all fit. Collective.
+    """Text about a machine or GPU on which the ranks do not fit together; empty if all fit. Collective.
 
     Args:
         need: of this rank.

@@ -1,4 +1,4 @@
-"""Conditions, sources and sizes of a scenario in words, for plans and pictures of the geometry."""
+"""Describe the conditions, sources and sizes of a scenario in words, for plans and pictures of the geometry."""
 
 from collections.abc import Callable, Sequence
 from math import dist
@@ -36,12 +36,12 @@ Number = Callable[[float], str]
 
 
 def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> str:
-    """A condition: its type and its values.
+    """The type and the values of a condition.
 
     Args:
-        condition: of a face, a patch or a surface.
-        unit: in which temperatures are shown.
-        end: of the run in s.
+        condition: the condition of a face, a patch or a surface.
+        unit: the unit for temperatures.
+        end: the end of the run in s.
     """
 
     def temperature(value: TimeFunction) -> str:
@@ -71,7 +71,7 @@ def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> st
 
 
 def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> str:
-    """A value that may change: a number, the range of a table or formula until ``end`` (s), or a formula in space."""
+    """A value that may vary: a number, the range of a table or formula until ``end`` (s), or a formula in space."""
     match function:
         case Constant(value=value):
             return f"{number(value)} {unit}".rstrip().replace("-", "−")
@@ -122,7 +122,7 @@ def density_in_words(density: object) -> str:
         return f"{density:.6g} W/m³"
     if isinstance(density, SpaceFormula | MaterialFormula):
         return f"{_short(density.expression.text)} W/m³"
-    return "a table in the temperature of the cell"
+    return "a table of the cell's temperature"
 
 
 def _beam(beam: Beam) -> str:

@@ -153,7 +153,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
     problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy()
     part, team = plan.part, plan.team
-    # Halo planes beyond a periodic face get the random numbers of other planes.
+    # Halo planes beyond a periodic face would otherwise get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
     halo = Halo(part.slab, team, choose_transport(team, plan.device), most)
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)

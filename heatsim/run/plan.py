@@ -42,7 +42,7 @@ class Plan:
         disk_bytes: largest disk space of fields, tables and checkpoints at any time.
         fields: number of fields written.
         rows: number of probe and energy rows.
-        team: the ranks that do the run; bytes are those of this rank.
+        team: the ranks that do the run. All bytes above are for this rank.
         part: the problem of the planes that this rank steps; ``problem`` in a run on one rank.
     """
 
@@ -120,7 +120,7 @@ class Plan:
         return self.device.backend == "cuda" and self.problem.scenario.solver.kernel == "auto"
 
     def room_for_copy(self) -> bool:
-        """Whether the free memory before the run suffices for a copy of the field too. Collective."""
+        """Whether the memory that is free before the run is enough for a copy of the field too. Collective."""
         return not found_lack(self._need(self.copy_bytes), self.team)
 
     def check_capacity(self, folder: Path) -> None:
@@ -168,7 +168,7 @@ class Plan:
                 raise CapacityError(f"{path}: also needs {lack}; {ADVICE}")
 
     def _need(self, more: int = 0) -> Need:
-        """The memory of the device that this rank needs, with ``more`` bytes."""
+        """The device memory that this rank needs, plus ``more`` bytes."""
         needed = self.device_bytes + more + (self.host_bytes if self.device.backend == "cpu" else 0)
         return Need(self.device.name, self.device.number(), needed, self.device.free_memory())
 

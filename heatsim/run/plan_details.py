@@ -1,4 +1,4 @@
-"""The lines of a plan for those who look at the numerics: stability limits, steps, and c0…c6."""
+"""The lines of a plan about the numerics: stability limits, steps, and c0…c6."""
 
 from collections.abc import Iterator
 from math import isfinite
@@ -11,7 +11,7 @@ _LENGTHS_SHOWN = 4
 
 
 def describe_details(plan: Plan) -> Iterator[str]:
-    """The limit and what sets it; the steps with their coefficients; limit and coefficients of each material."""
+    """The stability limit and its cause, the steps with their coefficients, and both for each material."""
     problem, limit = plan.problem, plan.problem.limit
     yield f"limit        {_limit(limit.dt)}" + (f", set by {_setter(problem)}" if isfinite(limit.dt) else "")
     if not problem.timeline.adaptive:
@@ -64,7 +64,7 @@ def _coefficients_of_steps(problem: HeatProblem, material: Survey) -> Iterator[s
 
 
 def _coefficients(material: Survey, dt: float) -> list[str]:
-    """c0…c6 as text, equal ones together; with their range if the material varies with temperature."""
+    """c0…c6 as text, with equal ones combined; as ranges if the material varies with temperature."""
     alike: dict[str, list[int]] = {}
     pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)
     for number, pair in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""The lines of a plan on what the scenario describes: materials, regions, surfaces, conditions, sources, probes."""
+"""The lines of a plan about the model: materials, regions, surfaces, conditions, sources, probes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,11 +10,11 @@ from heatsim.physics.survey import Survey, survey
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
 from heatsim.scenario import VOID, Probe, Region, Scenario
 
-_LAID = 1.0 - 1e-6  # of a layer's area: less means that some of it lies over void
+_LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
 
 
 def describe_model(problem: HeatProblem) -> list[str]:
-    """Everything that the scenario describes, a line each."""
+    """One line for each thing that the scenario describes."""
     scenario = problem.scenario
     return [
         *_initial(scenario),
@@ -29,7 +29,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
 
 
 def _initial(scenario: Scenario) -> Iterator[str]:
-    """The initial temperature where it is one number."""
+    """The initial temperature, if it is one number."""
     if not scenario.steady and isinstance(scenario.initial.temperature, float):
         yield f"initial      {scenario.output.temperature_unit.text(scenario.initial.temperature)}"
 
@@ -62,7 +62,7 @@ def _material(problem: HeatProblem, material: Survey) -> Iterator[str]:
 
 
 def _regions(problem: HeatProblem) -> Iterator[str]:
-    """Each region with its cells, and its size as drawn and as painted; a hint where both differ much."""
+    """Each region with its cells, its drawn size and its painted size; a hint if the two sizes differ much."""
     if problem.parts is None:
         return
     found = {size.region: size for size in painted_sizes(problem.scenario)}
@@ -79,12 +79,12 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
 
 
 def _axes(region: Region) -> str:
-    """Along which axes of the domain those of a region's material lie, if it turns them."""
+    """The domain axes along which the axes of a region's material lie; empty if the region does not turn them."""
     return "" if region.axes is None else f"; its x, y, z lie along {', '.join(region.axes)}"
 
 
 def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:
-    """Hints about regions whose cells differ much from the drawing, or that have one cell across."""
+    """Hints about regions whose painted size differs much from the drawn one, or that are one cell thick."""
     for size in found:
         off = size.part_off(size.worst)
         if abs(off) > MOST_OFF:
@@ -97,7 +97,7 @@ def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:
         thin = [size.region for size in found if axis in size.thin_axes]
         if thin:
             yield (
-                f"hint         1 cell along {AXES[axis]}: {', '.join(thin)}; 2 cells or more show temperatures across"
+                f"hint         1 cell along {AXES[axis]}: {', '.join(thin)}; use 2 or more to see differences across"
             )
 
 
@@ -120,7 +120,7 @@ def _contacts(problem: HeatProblem) -> Iterator[str]:
 
 
 def _layers(problem: HeatProblem) -> Iterator[str]:
-    """Each layer with its area; what lies over void is left out."""
+    """Each layer with its area, without the part over void."""
     scenario = problem.scenario
     for number, layer in enumerate(scenario.layers):
         (u_low, v_low), (u_high, v_high) = layer.plane.corners(scenario.grid)
@@ -133,7 +133,7 @@ def _layers(problem: HeatProblem) -> Iterator[str]:
 
 
 def _conditions(problem: HeatProblem) -> Iterator[str]:
-    """The conditions of all faces, equal ones together; of patches, of surfaces towards void."""
+    """The conditions of all faces, with equal ones in one line; then of patches and of surfaces towards void."""
     scenario = problem.scenario
     unit, end = scenario.output.temperature_unit, scenario.time.end
     alike: dict[str, list[str]] = {}

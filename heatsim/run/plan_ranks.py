@@ -1,11 +1,11 @@
-"""What `heatsim plan --ranks N` says: how the grid is divided, what each rank needs, and how well they work together.
+"""The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency.
 
 A sweep of s steps is followed by an exchange of halo planes. A rank with n own planes and two cuts of h planes takes
 
     t = T · (n + 2·h) + latency + 2 · bytes / bandwidth,       efficiency = T · n / t
 
-for a sweep, where T is the time that a plane takes, measured here. The halo planes are calculated twice, and nothing is
-done while they travel.
+for a sweep, where T is the measured time per plane. The halo planes are calculated twice, and ranks wait during the
+exchange.
 """
 
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ class Link:
     """A connection between two ranks.
 
     Attributes:
-        name: for the user.
-        latency: s from the start of an exchange to its end, for small messages.
+        name: its name in the plan.
+        latency: time in s of an exchange of small messages.
         bandwidth: bytes per second in each direction.
     """
 
@@ -32,9 +32,9 @@ class Link:
     bandwidth: float
 
 
-# NVLink: two H200 with NCCL, 512³ to 1024³ cells a GPU in both precisions, within 1.1 % (kernels/MEASUREMENTS.md).
-# InfiniBand: published measurements of NCCL over one NDR adapter a GPU. Messages of MPI within a machine, and over
-# 100 Gbit/s: orders of magnitude.
+# NVLink: two H200 with NCCL, 512³ to 1024³ cells per GPU in both precisions, within 1.1 % (kernels/MEASUREMENTS.md).
+# InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and
+# over 100 Gbit/s) are only orders of magnitude.
 LINKS = {
     "cuda": (Link("NVLink", 20e-6, 200e9), Link("InfiniBand NDR", 20e-6, 47e9)),
     "cpu": (Link("one machine", 20e-6, 5e9), Link("100 Gbit/s", 30e-6, 11e9)),
@@ -42,7 +42,7 @@ LINKS = {
 
 
 class PlannedTeam(Team):
-    """A rank of a run that is only planned; it has no messages.
+    """A rank of a run that is only planned. It sends no messages.
 
     Args:
         rank: its number.
@@ -57,7 +57,7 @@ def plan_of_ranks(problem: HeatProblem, ranks: int) -> list[Plan]:
     """The plans of all ranks.
 
     Raises:
-        ScenarioError: the grid has too few planes, or the method runs on one rank.
+        ScenarioError: the grid has too few planes, or the method or a source runs on one rank only.
         DeviceError: the device or the kernel of the scenario is not available.
     """
     return [Plan.of(problem, PlannedTeam(rank, ranks)) for rank in range(ranks)]
@@ -70,13 +70,13 @@ def halo_bytes(problem: HeatProblem) -> int:
 
 
 def efficiency(slab: Slab, sweep: float, sent: int, link: Link) -> float:
-    """The part of a rank's time that goes into its own planes.
+    """The fraction of a rank's time that it spends on its own planes.
 
     Args:
         slab: its planes.
         sweep: seconds of a sweep over the whole grid on one processor.
-        sent: bytes over a cut in an exchange.
-        link: to its neighbours.
+        sent: bytes sent over a cut in an exchange.
+        link: the connection to its neighbours.
     """
     plane, cuts = sweep / slab.planes, sum(slab.cut)
     if not cuts:
@@ -89,16 +89,16 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
 
     Args:
         plans: from :func:`plan_of_ranks`.
-        seconds: of a step or stage on one processor such as this one; None if they were not measured.
+        seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured.
     """
     largest = max(plans, key=lambda plan: plan.device_bytes)
     counts = [plan.slab.count for plan in plans]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     sent = halo_bytes(largest.problem)
     lines = [
-        f"ranks        {len(plans)}, each with {planes} planes of its own and up to {2 * HALO} of its neighbours",
+        f"ranks        {len(plans)}, each with {planes} own planes and up to {2 * HALO} halo planes",
         f"memory       {size(largest.device_bytes)} on the device of each rank, {size(largest.host_bytes)} on its host",
-        f"halo         {size(sent)} over each cut and direction, every {HALO} steps",
+        f"halo         {size(sent)} over each cut in each direction, every {HALO} steps",
     ]
     if seconds:
         slowest = max(plans, key=lambda plan: plan.slab.depth).slab
@@ -106,5 +106,5 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
             f"{efficiency(slowest, HALO * seconds, sent, link):.1%} over {link.name}"
             for link in LINKS[largest.device.backend]
         ]
-        lines.append(f"efficiency   {', '.join(found)}, if each rank has a processor such as this one; by a model")
+        lines.append(f"efficiency   {', '.join(found)}, estimated, for one processor such as this for each rank")
     return "\n".join(lines)

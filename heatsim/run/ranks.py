@@ -1,4 +1,4 @@
-"""How a run is divided among ranks, and which runs are done on one rank only."""
+"""Divide a run among ranks, and refuse runs that work on one rank only."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ _METHODS = ("euler", "stabilized")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:
-    """The problem of the planes that a rank of ``team`` steps.
+    """The problem that a rank of ``team`` steps: that of its planes.
 
     Raises:
-        ScenarioError: the method, or a source, runs on one rank only, or the grid has too few planes.
+        ScenarioError: the method or a source runs on one rank only, or the grid has too few planes.
     """
     if team.size == 1:
         return problem
@@ -42,6 +42,6 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
 
 
 def resume_advice(folder: Path, ranks: int) -> str:
-    """How to continue a run of which a rank was lost."""
+    """Text that says how to continue a run after a rank was lost."""
     fewer = ", or on fewer ranks" if ranks > 1 else ""
     return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"

@@ -81,7 +81,7 @@ class Simulation:
             overrides: "key.path=value" texts, each of which replaces one value of the file.
             output: the output folder; by default outputs/<the file's stem>.
             overwrite: replace the files of an unfinished run in that folder.
-            team: the ranks that do the run together, each of which makes this call.
+            team: the ranks that do the run together. Each of them must make this call.
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
@@ -136,7 +136,7 @@ class Simulation:
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
-        with ExitStack() as stack:  # nothing is said about a folder in which another process writes
+        with ExitStack() as stack:  # print nothing if another process writes in the folder
             with team.agreeing():
                 if team.first:
                     stack.enter_context(folder.claim(target))

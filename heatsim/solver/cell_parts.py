@@ -1,4 +1,4 @@
-"""The cells of a body in parts, over which sums are formed: by cell type and, where observers ask for it, by region."""
+"""Divide the cells of a body into parts for sums: by cell type and, if observers need it, by region."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,14 +22,14 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CellParts:
-    """The parts of a body's cells. Cells of a part have one type and, if regions are watched, one owner.
+    """The parts of a body's cells. All cells of a part have the same type and, if regions are watched, the same owner.
 
     Attributes:
-        labels: for each own cell a number whose bits ``division.mask`` are its part, on the device, [z, y, x]; None if
+        labels: device array [z, y, x] with a number for each own cell; ``number & division.mask`` is its part. None if
             there is one part.
         division: the number of parts, and how to read the labels.
         cell_types: the type of each part.
-        owners: the region of each part by its number; 0 for all regions that are not watched.
+        owners: the region number of each part; 0 for all regions that are not watched.
         counts: the number of cells of each part.
     """
 
@@ -46,7 +46,7 @@ class CellParts:
         Args:
             problem: the problem.
             cells: the byte of each own cell on the device; empty if there is one type.
-            field: whose device, planes and reference are used.
+            field: the field; its device, planes and reference temperature are used.
         """
         xp, reference = field.device.xp, field.reference
         regions = [region_number(name, problem.scenario) for name in watched_regions(problem)]
@@ -66,7 +66,7 @@ class CellParts:
 
     @classmethod
     def of_regions(cls, problem: HeatProblem, regions: Sequence[int], field: Field) -> "CellParts":
-        """A part for each cell type in each of some regions, and in all other cells."""
+        """One part for each cell type in each of some regions; and one for each cell type in all other cells."""
         materials, painted = problem.materials, problem.parts
         assert painted is not None, "a scenario with regions is painted"
         owner_of = np.zeros(256, dtype=np.int64)
@@ -86,7 +86,7 @@ class CellParts:
         return cls(None if one else own, division, present // 256, present % 256, count[present])
 
     def with_thermometers(self, problem: HeatProblem, xp: Any, reference: float) -> "CellParts":
-        """The same parts, for which temperatures and liquid parts are summed too."""
+        """The same parts, with sums of temperatures and liquid parts in addition."""
         materials, palette = problem.materials, dict(problem.scenario.palette)
         tables = TemperatureTables.of(materials.enthalpies)
         of_type = np.zeros(len(materials.types), PART)
@@ -103,14 +103,14 @@ class CellParts:
 
 
 def watched_regions(problem: HeatProblem) -> list[str]:
-    """The regions whose statistics or heat a scenario asks for."""
+    """The regions whose statistics or heat the scenario records."""
     scenario = problem.scenario
     names = [probe.region for probe in scenario.probes if probe.statistic is not None and probe.region is not None]
     return list(dict.fromkeys([*names, *regions_with_heat(problem)]))
 
 
 def regions_with_heat(problem: HeatProblem) -> list[str]:
-    """The regions whose heat energy.csv has; none unless the scenario asks for them."""
+    """The regions whose heat energy.csv has; empty unless the scenario asks for it."""
     scenario = problem.scenario
     if not scenario.output.region_heat or problem.parts is None:
         return []

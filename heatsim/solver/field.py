@@ -98,7 +98,7 @@ class Field:
         shape = (self.slab.depth, *grid.shape[1:])
         self.deviation: Any = device.xp.empty(shape, dtype=precision)
         self.spare: Any = device.xp.empty(shape, dtype=precision)
-        if not self.slab.alone:  # halos are read, although nothing comes of it, before they are exchanged
+        if not self.slab.alone:  # halos are read before the first exchange, although the result is not used
             self.deviation.fill(0.0)
             self.spare.fill(0.0)
         self.thermometer: Thermometer | None = None
@@ -228,7 +228,7 @@ class Field:
         """Statistics of the buffer for each part of the cells, in one pass; stored until the field changes.
 
         Args:
-            division: to find more than ``self.division`` says, in a pass of its own.
+            division: asks for more statistics than ``self.division``; this needs a separate pass.
         """
         if division is not None:
             return self._combined(self._sections(), division)
@@ -269,7 +269,7 @@ class Field:
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
 
     def first_cell(self, highest: bool) -> int:
-        """The first cell with the highest, or else the lowest value, as an index in the flattened whole field.
+        """The index in the flattened whole field of the first cell with the highest value, or with the lowest.
 
         It is stored until the field changes.
         """

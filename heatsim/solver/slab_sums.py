@@ -1,7 +1,7 @@
-"""The shapes of the sums of an energy ledger, and which of them are a rank's own.
+"""The shapes of an energy ledger's sums, and which of them belong to a rank.
 
-If several ranks do a run, the kernels of a rank also enter the heat of its halo planes, again and partly wrong. These
-sums are left out.
+With several ranks, the kernels of a rank also enter heat for its halo planes. That heat is a duplicate and partly
+wrong, so these sums are left out.
 """
 
 from collections.abc import Mapping
@@ -17,21 +17,21 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import SlabProblem
 from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 
-# All sums, with the shapes that they have where nothing is entered.
+# The shapes of all sums of a ledger that records nothing.
 SHAPES_OF_NOTHING: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM_SUMS), (0, 0)) | {
     EXPOSED_SUMS: (0,),
     PART_SUMS: (0,),
     CELL_SUMS: (0,),
     LIT_SUMS: (0,),
 }
-# With one row for each plane of the grid.
+# Sums with one row for each plane of the grid.
 _BY_PLANES = (*FACE_SUMS[:4], *BEAM_SUMS[:4])
 
 Place = slice | NDArray[np.intp]
 
 
 def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
-    """The shapes of the sums that a problem needs, by the names that checkpoints give them, faces and beams first."""
+    """The shapes of the sums that a problem needs, by their names in checkpoints; faces first, then beams."""
     beams, grid = problem.sources.beam_faces(), problem.grid
     faces = {FACE_SUMS[face]: grid.face_shape(face) for face in range(6) if problem.open_faces[face]}
     shapes: dict[str, tuple[int, ...]] = {**faces}
@@ -44,10 +44,10 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
 
 
 class SlabSums:
-    """The sums of a rank as a part of those of the whole grid.
+    """Maps the sums of a rank to those of the whole grid.
 
     Attributes:
-        shapes: of the sums of the whole grid by name; none is empty.
+        shapes: the shapes of the sums of the whole grid by name; empty sums are left out.
     """
 
     def __init__(self, problem: HeatProblem, team: Team, enabled: bool) -> None:
@@ -69,7 +69,7 @@ class SlabSums:
         """The sums of all ranks in the order of the whole grid, on the host. Collective.
 
         Args:
-            sums: those of this rank by name, on the host; ranks may have sums of different names.
+            sums: the sums of this rank by name, on the host; ranks may have sums of different names.
         """
         if self.alone:
             return dict(sums)
@@ -81,7 +81,7 @@ class SlabSums:
         return {name: whole[name] for name in self.shapes if name in whole}
 
     def put(self, xp: Any, name: str, sums: Any, whole: NDArray[Any]) -> None:
-        """Set this rank's own sums of a name, on a device, to their values in those of the whole grid, on the host."""
+        """Copy this rank's own sums of a name from those of the whole grid (host) to its array (device)."""
         if self.alone:
             sums[...] = xp.asarray(whole)
         else:
@@ -90,7 +90,7 @@ class SlabSums:
 
     @cached_property
     def _places(self) -> dict[str, tuple[Place, Place]]:
-        """By name the places of the rank's own sums: among all its sums, and among those of the whole grid."""
+        """For each name the places of the rank's own sums: in its array, and in that of the whole grid."""
         problem = self._problem
         assert isinstance(problem, SlabProblem)
         slab, everything = problem.slab, slice(None)
@@ -111,7 +111,7 @@ class SlabSums:
 
 
 def _own_parts(problem: SlabProblem) -> NDArray[np.intp]:
-    """The parts of mixed cells that belong to own planes, or to uncut faces across z."""
+    """The parts of mixed cells that belong to own planes, or to z faces that are not cuts."""
     mixed, own = problem.boundary.mixed, problem.slab.own
     found = []
     for face in range(6):

@@ -1,8 +1,8 @@
-"""The sums of an energy ledger in sections and parts, and the heat that follows from them.
+"""Divide the sums of an energy ledger into sections and parts, and calculate the heat from them.
 
-Sections lie between the same planes as those of a field (:class:`heatsim.grid.PlaneGroups`); a face across z is one
-section. The sums of a face are divided by the type of their cell and by their patch, those of surfaces towards void by
-the type of their cell and by their condition.
+Sections lie between the same planes as those of a field (:class:`heatsim.grid.PlaneGroups`). A z face is one section.
+The sums of a face are divided into parts by cell type and patch, those of surfaces towards void by cell type and
+condition.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,14 +34,14 @@ class Heats:
     """Heat in J into a body since the start.
 
     Attributes:
-        faces: through each face, that of its patches among it, that of beams left out.
+        faces: through each face, including its patches, without beams.
         patches: through each patch.
         void: through the surfaces towards void.
-        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
+        surfaces: through the surface of each region that has a condition towards void; ``void`` contains them.
         beams: absorbed from beams by surfaces.
-        magnitude: Σ |heat through the faces of each cell|, beams left out, void included.
-        cells: given by sources to single cells, and by beams to cells in the body.
-        cells_magnitude: Σ |heat given to each of these cells|.
+        magnitude: Σ |heat through the faces of each cell|, including surfaces towards void, without beams.
+        cells: from sources that heat single cells, and from beams to cells in the body.
+        cells_magnitude: Σ |heat to each of these cells|.
     """
 
     faces: tuple[float, ...]
@@ -54,17 +54,17 @@ class Heats:
     cells_magnitude: float
 
 
-# The name of some sums, the number of their face (−1 for surfaces towards void and heated cells), the type of their
-# cells, and the number of their patch or condition towards void, or _NO_OWNER.
+# The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
+# and the number of the patch or of the condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class _Surface:
-    """Some sums that lie side by side.
+    """Contiguous sums of one surface.
 
     Attributes:
-        sections: where its sections stand among all.
+        sections: the indices of its sections among all sections.
         parts: what the sums of each part have in common.
     """
 
@@ -73,13 +73,13 @@ class _Surface:
 
 
 class SurfaceSums:
-    """Where the own sums of a ledger lie, and what they mean.
+    """Where a rank's own sums lie in the ledger, and what they mean.
 
     Args:
-        problem: the problem; of several ranks that of this rank's slab.
+        problem: the problem; with several ranks that of this rank's slab.
         layout: where the sums of each name lie.
         xp: NumPy or CuPy, the library of the sums.
-        team: the ranks. Making an object, and its heats, are collective.
+        team: the ranks. The constructor and :meth:`heats` are collective.
     """
 
     def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any, team: Team) -> None:
@@ -95,18 +95,18 @@ class SurfaceSums:
             numbers = {(cell_type, patch): number for number, (_, _, cell_type, patch) in enumerate(its_parts)}
             pairs, which = np.unique(np.stack([types, patches]), axis=1, return_inverse=True)
             labels[place] = np.array([numbers[pair] for pair in zip(*pairs.tolist(), strict=True)], int)[which.ravel()]
-            # Between the sums of two surfaces there may be a gap, of zeros or of halo planes, which is a section too.
+            # A gap between the sums of two surfaces (zeros, or halo planes) counts as a section too.
             first = sum(map(len, bounds))
             bounds.append(place.start + starts)
             self._surfaces.append(_Surface(slice(first, first + len(starts) - 1), its_parts))
         self._bounds = np.concatenate(bounds)
-        # Equal on all ranks: sums with labels are formed in another order than those without.
+        # All ranks must agree on this, because sums with labels are formed in another order than sums without.
         most = max(map(len, parts.values()), default=1)
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
 
     def _agree(self, of_rank: Sequence[Sequence[_Part]]) -> dict[tuple[str, int], list[_Part]]:
-        """The parts of each surface on any rank."""
+        """The parts that each surface has on at least one rank."""
         found: dict[tuple[str, int], set[_Part]] = {}
         for surfaces in self._team.gathered(of_rank):
             for parts in surfaces:
@@ -121,7 +121,7 @@ class SurfaceSums:
         """The heats in J.
 
         Args:
-            found: STATISTICS of the sections of one array of sums, or of several that are to be added.
+            found: STATISTICS of the sections of one array of sums, or of several arrays to add.
         """
         faces: list[list[float]] = [[] for _ in FACES]
         owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
@@ -152,7 +152,7 @@ class SurfaceSums:
         )
 
     def _of_all_ranks(self, found: Sequence[Partials]) -> dict[_Part, tuple[list[float], list[float]]]:
-        """The sums in the sections of all ranks, and those of the magnitudes, for each part."""
+        """For each part, the sums and the sums of magnitudes of the sections of all ranks."""
         own: dict[_Part, tuple[list[float], list[float]]] = {}
         totals, magnitudes = ([one[name].T.tolist() for one in found] for name in ("total", "magnitude"))
         for surface in self._surfaces:
@@ -169,8 +169,8 @@ class SurfaceSums:
         return first
 
 
-# The name of some sums, their face, their place in the array of the layout, the first of each section and their number,
-# and for each the type of its cell and its patch or condition towards void.
+# The name of an array of sums, its face, its place in the array of the layout, the first sum of each section followed
+# by the number of sums, and for each sum its cell type and its patch or condition towards void.
 _Found = tuple[str, int, slice, Indices, Indices, Indices]
 
 
@@ -207,7 +207,7 @@ def _parts_of(name: str, face: int, _place: slice, _starts: Indices, types: Indi
 
 
 def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:
-    """The sums of cells that several conditions share, face by face; they begin at ``start``."""
+    """The sums of cells with several conditions, face by face; they begin at ``start``."""
     owners = np.asarray(problem.boundary.owners, dtype=np.int64)
     for face in range(6):
         parts, cells = problem.boundary.mixed.on_face(face)
@@ -220,18 +220,18 @@ def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:
 
 
 def _are_patches(problem: HeatProblem, numbers: Indices) -> NDArray[np.bool_]:
-    """Which numbers of conditions are those of patches."""
+    """Which condition numbers belong to patches."""
     return (numbers >= _FIRST_PATCH) & (numbers < _FIRST_PATCH + len(problem.scenario.patches))
 
 
 def _starts(problem: HeatProblem, face: int, cells: Indices) -> Indices:
-    """The first of each section, and the number, of ascending cells of a face."""
+    """The index of the first cell of each section, then the number of cells; the cells of a face are ascending."""
     if face >= 4:
         return np.array([0, len(cells)])
     return np.searchsorted(cells, _planes(problem) * problem.grid.face_shape(face)[1])
 
 
 def _planes(problem: HeatProblem) -> Indices:
-    """The first plane of each group among the own planes, and their end, counted in the arrays of the problem."""
+    """The first own plane of each group, then the end of the own planes, as indices in the problem's arrays."""
     own = problem.slab.own
     return np.asarray(own.start + problem.whole.grid.groups.starts(own.stop - own.start))

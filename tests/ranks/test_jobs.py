@@ -29,7 +29,7 @@ def test_collective_calls() -> None:
     assert out.split() == ["checked"] * 3
     code, _, err = jobs.ended(late)
     assert code == 1
-    assert "waited 1 s for the other ranks, which live but do not go on" in err
+    assert "waited 1 s for the other ranks, which are alive but make no progress" in err
 
 
 def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert launch.check_ranks("all") is None
     assert launch.check_ranks("3") == 3
     for text in ("0", "-1", "two", "1.5"):
-        with pytest.raises(InputError, match=f'--ranks = "{text}": a number of ranks from 1 on is expected, or "all"'):
+        with pytest.raises(InputError, match=f'--ranks = "{text}": expected a number of ranks, 1 or more, or "all"'):
             launch.check_ranks(text)
     assert launch.all_ranks("cpu") >= 1
     monkeypatch.setenv("PMI_SIZE", "3")

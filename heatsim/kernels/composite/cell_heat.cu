@@ -1,16 +1,16 @@
-// The heat of sources in single cells, before a step: densities that vary in space or with temperature, light of beams in the
-// body. One thread per heated cell; the step adds what this kernel writes (cell_heat_of() in composite.cuh). A cell has a list
-// of entries:
+// Calculates the heat of sources in single cells before a step: densities that vary in space or with temperature, and light of
+// beams in the body. One thread per heated cell. The step adds the result (with_cell_heat() in composite.cuh). A cell has a
+// list of entries:
 //
 //        weight . amount              a density that varies in space
-//        weight . amount . table(T)   one that depends on the temperature of the cell
-//        weight . dt . flux(u, v)     light of a beam that came through cell (u, v) of its face
+//        weight . amount . table(T)   a density that depends on the temperature of the cell
+//        weight . dt . flux(u, v)     light of a beam that entered through cell (u, v) of its face
 //
-// Weights contain 1/(rho cp), amounts the length of the step.
+// Weights contain the factor 1/(rho cp), amounts the factor dt.
 
 #include "stencil.cuh"
 
-// A density in W/m3 at a temperature (a deviation); constant beyond the ends of the table.
+// The density in W/m3 at a temperature (T - T_ref); constant beyond the ends of the table.
 __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number, Real T)
 {
     const HeatTable table = heated.tables[number];
@@ -20,7 +20,7 @@ __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number
     return multiply_add(entry[1], steps - step, entry[0]);
 }
 
-// The flux of a beam at a cell (u, v) of its face, W/m2; 0 beyond the cells that it reaches in the step.
+// The flux of a beam in W/m2 at a cell (u, v) of its face; 0 outside the cells that it reaches in the step.
 __device__ __forceinline__ Real flux_at(const Beam& beam, const int* spot)
 {
     const int i = spot[0] - beam.first_u, j = spot[1] - beam.first_v;

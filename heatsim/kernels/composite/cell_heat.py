@@ -1,4 +1,4 @@
-"""Steps of bodies whose cells get heat for themselves: a kernel finds this heat, then the step adds it."""
+"""Step bodies with sources in single cells: one kernel calculates their heat, then the step adds it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ class HeatedKernel(CudaKernel):
 
 
 def heating_build(build: Build) -> Build:
-    """The build of the kernel that finds the heat, for a build that does steps."""
+    """The build of the kernel that calculates the heat, for the build of a kernel that does steps."""
     return replace(build, spec=CELL_HEAT, vector=1, access=1)
 
 
@@ -60,7 +60,7 @@ def heating_launch(grid: Grid, count: int) -> Launch:
 
 
 def compile_kernel(build: Build, grid: Grid, count: int) -> CudaKernel:
-    """A kernel for the current GPU, with what finds the heat of sources in ``count`` cells if its variant needs it."""
+    """A kernel for the current GPU. If its variant needs it, it also calculates the heat of sources in ``count`` cells."""
     kernel = launch.compile_kernel(build)
     if not build.variant.cell_heat:
         return kernel

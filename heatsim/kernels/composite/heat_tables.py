@@ -18,13 +18,14 @@ class HeatTables:
     Attributes:
         cells: by their index in the flattened grid, ascending, int64, shape (n,).
         first: the first entry of each cell, and the number of entries; int64, shape (n + 1,).
-        numbers: the amount of each entry, or the number of amounts + that of a beam; int32, shape (entries,).
-        weights: change in K of the cell for each unit of its amount, shape (entries,).
+        numbers: of each entry the number of its amount, or (number of amounts) + (number of its beam); int32, shape
+            (entries,).
+        weights: temperature change in K of the cell per unit of its amount, shape (entries,).
         spots: cells (u, v) of beams, int32, shape (entries, 2); (0, 2) without beams.
-        table_of: the number of the table of each amount, −1 if it has none; int32, shape (amounts,).
-        tables: of each table its first entry, its number of steps, steps per kelvin, and the deviation in K of its
-            first node; shape (tables, 4).
-        entries: value at the lower end of each step, and rise across it, of all tables; shape (steps, 2).
+        table_of: the number of the table of each amount, −1 for none; int32, shape (amounts,).
+        tables: for each table its first entry, number of steps, steps per kelvin, and T − T_ref in K at its first node;
+            shape (tables, 4).
+        entries: for each step of all tables the value at its lower end and the rise across it; shape (steps, 2).
     """
 
     cells: NDArray[np.int64]

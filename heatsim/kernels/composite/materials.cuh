@@ -81,7 +81,7 @@ struct MixedCells {
 #endif
 
 #if CELL_HEAT
-// A density that depends on temperature: its first entry and its number of steps, whole numbers; steps per kelvin; the
+// A density that depends on temperature: its first entry and its number of steps (both integers); steps per kelvin; the
 // temperature of the first node.
 struct __align__(16) HeatTable {
     Real first, steps, per_kelvin, low;
@@ -117,7 +117,7 @@ struct CellTypes {
     int void_type;                    // -1 if there is none
     int exposed;                      // whether surfaces towards void let heat through
     int open;                         // one bit for each face of the box: set if it lets heat through
-    int numbers;                      // how many Sweep::conditions points to, tables and held potentials too
+    int numbers;                      // length of Sweep::conditions, including tables and held potentials
 #if MATERIALS == 2
     EnthalpyTables enthalpies;
 #endif
@@ -137,6 +137,6 @@ struct Ledger {
     double* beam[6];  // heat of the beams, for each face
     double* exposed;  // heat through surfaces towards void, for each weighted cell
     double* parts;    // heat through each part of the mixed cells, without beams; `face` contains it too
-    double* cells;    // heat that sources give to each cell that they heat by itself
+    double* cells;    // heat of sources in each cell that they heat individually
     double* lit;      // heat of beams on the surfaces towards void of each weighted cell; `exposed` does not contain it
 };

@@ -1,4 +1,4 @@
-"""What composite/cell_heat.cu and the macro LIT do, in NumPy: heat of sources in cells, light on void surfaces."""
+"""NumPy reference for composite/cell_heat.cu and the macro LIT: heat of sources in cells, light on void surfaces."""
 
 from typing import Any
 
@@ -45,7 +45,7 @@ def _densities(table: Field, entries: Field, T: Field) -> Field:
 
 
 def flux_on_lit(side: int, places: NDArray[np.int64], shape: tuple[int, ...], body: HostBody, row: StepRow) -> Any:
-    """The flux of beams in W/m² on the voxel face of weighted cells on a side, 0 where they do not fall on it."""
+    """The flux of beams in W/m² on the voxel faces of weighted cells on one side; 0 where no beam falls on them."""
     if not body.lit.size or not row.beams[side].size:
         return row.factor.dtype.type(0.0)
     z, y, x = np.unravel_index(places, shape)

@@ -1,10 +1,10 @@
 // sums: sums and extremes over all cells, in two launches. Included by multigrid.cu.
 //
-// A sum is formed in groups of planes of the whole grid (heatsim/grid.py), each by a number of blocks that follows from that grid.
-// Each block leaves what it has found; one block unites that, in their order. So the result has the same bits if each of several
-// GPUs leaves the parts of its own groups and all parts are united.
+// Sums are formed in groups of planes of the whole grid (heatsim/grid.py). The grid determines the number of blocks per group.
+// Each block stores its result; one block combines all results in the order of the blocks. So several GPUs give the same bits
+// if each stores the results of its groups and all results are combined.
 
-// What a thread, a warp, a block, and then all of them have found.
+// The result of a thread, a warp, a block, or all blocks.
 struct Found {
     double sum, largest, lowest;
 };

@@ -1,7 +1,7 @@
 """The CPU kernel of :mod:`heatsim.kernels.reductions.fused`.
 
-Values of a part are added in LANES sums: the n-th value of a run of equal labels goes to sum n mod LANES. So loops are
-vectors on every processor, and the order does not depend on how wide these are.
+Values of a part are added in LANES separate sums: in a run of equal labels, value n goes to sum n mod LANES. So loops can
+be vectorised on every processor, and the order of additions does not depend on the width of its vectors.
 """
 
 from typing import Any
@@ -36,7 +36,7 @@ def _add(value: Any, room: Any, part: Any, lane: Any) -> None:
     room[part, 0, lane] += exact
     room[part, 1, lane] += abs(exact)
     lowest, highest = room[part, 2, lane], room[part, 3, lane]
-    room[part, 2, lane] = exact if exact < lowest else lowest  # of a number and NaN the number
+    room[part, 2, lane] = exact if exact < lowest else lowest  # a number and NaN: keep the number
     room[part, 3, lane] = exact if exact > highest else highest
 
 
@@ -63,16 +63,16 @@ def _fold(room: Any, seen: Any, part: Any, found: Any) -> None:
 def look(
     values: Any, labels: Any, mask: Any, bounds: Any, room: Any, seen: Any, found: Any, first: int, end: int
 ) -> None:
-    """Look at sections ``first`` … ``end`` − 1.
+    """Calculate the statistics of sections ``first`` … ``end`` − 1.
 
     Args:
         values: a 1-d array.
-        labels: numbers whose bits ``mask`` are the part of each value; empty if there is one part.
-        mask: see there; of the type of the labels.
+        labels: for each value a number; ``number & mask`` is its part. Empty if there is one part.
+        mask: the bits of a label that are its part; of the type of the labels.
         bounds: the first value of each section, and the end of the last one.
-        room: float64, shape (parts, 4, LANES).
-        seen: room, one byte for each part.
-        found: gets STATISTICS as numbers, shape (sections, parts, NUMBERS).
+        room: work array, float64, shape (parts, 4, LANES).
+        seen: work array, one byte for each part.
+        found: receives STATISTICS as numbers, shape (sections, parts, NUMBERS).
         first: the first section.
         end: one after the last section.
     """
@@ -123,16 +123,16 @@ def add_degrees(
     """Add temperatures and liquid parts of the contents in some sections; the arguments are those of :func:`look`.
 
     Args:
-        values: see there.
-        labels: see there.
-        mask: see there.
-        bounds: see there.
+        values: as for :func:`look`.
+        labels: as for :func:`look`.
+        mask: as for :func:`look`.
+        bounds: as for :func:`look`.
         tables: the thermometer of each part, shape (parts, 6).
         temperatures: T − T_ref in K at the nodes of all thermometers.
         rises: their differences to the next node.
-        found: see there.
-        first: see there.
-        end: see there.
+        found: as for :func:`look`.
+        first: as for :func:`look`.
+        end: as for :func:`look`.
     """
     for section in range(first, end):
         for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):
@@ -150,7 +150,7 @@ def add_degrees(
 
 @kept(**_OPTIONS)
 def find_changes(values: Any, before: Any, bounds: Any, found: Any, first: int, end: int) -> None:
-    """Find the largest magnitude of the differences in some sections, without NaN; for their first part."""
+    """Find the largest magnitude of the differences in some sections, without NaN, and store it in the first part."""
     for section in range(first, end):
         largest = 0.0
         for i in range(np.uint64(bounds[section]), np.uint64(bounds[section + 1])):

@@ -28,12 +28,12 @@ WANTED = np.dtype(
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """The cells that may be found: those whose label has a given number.
+    """Restricts a search to the cells with a certain label.
 
     Attributes:
         labels: bytes of all cells on the device.
         mask: the bits of a label that count.
-        label: their value.
+        label: the value of these bits.
     """
 
     labels: Any
@@ -50,7 +50,7 @@ def first_of_each(
         device: of the fields.
         fields: contiguous arrays of one precision.
         values: for each field a number that one of its cells has.
-        among: the cells that count; None for all.
+        among: the cells to search; None for all.
 
     Raises:
         ValueError: on the CPU, no cell has it.

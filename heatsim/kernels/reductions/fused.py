@@ -45,7 +45,7 @@ class Thermometers:
     """Tables that give temperatures from contents (heatsim/physics/enthalpy.py), on the device of the values.
 
     Attributes:
-        parts: the table of each part and its solidus and melting range in K, as numbers of PART.
+        parts: for each part its table, its solidus and its melting range in K, of type PART.
         temperatures: T − T_ref in K at the nodes of all tables, without the last one of each.
         rises: their differences to the next node.
     """
@@ -62,7 +62,7 @@ class Labelling:
     Attributes:
         parts: their number.
         mask: the bits of a label that are the number of its part.
-        thermometers: for sums of temperatures and of liquid parts; None where they are not asked for.
+        thermometers: tables for sums of temperatures and liquid parts; None if these sums are not needed.
     """
 
     parts: int = 1
@@ -81,7 +81,7 @@ class Sections:
         values: a contiguous float32 or float64 array on its device.
         bounds: the index of the first value of each section, and the end of the last one; ascending.
         labels: an unsigned array of the same length on the device; None if all values belong to part 0.
-        before: an array like ``values``, for the largest change of the first part; None where it is not asked for.
+        before: an array like ``values`` to find the largest change from, for the first part; None if not needed.
     """
 
     values: Any
@@ -96,14 +96,14 @@ class Sections:
 
 
 def statistics(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[list[Statistics]]:
-    """The statistics of each part of several arrays of one precision; on a GPU all are found together."""
+    """The statistics of each part of several arrays of one precision; on a GPU with the same launches for all."""
     return [combined(found) for found in partials(device, arrays, division)]
 
 
 def partials(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[Partials]:
     """STATISTICS of each section and part of several arrays of one precision, on the host, shape (sections, parts).
 
-    Labels are of one type. Either all arrays have ``before``, or none has.
+    All labels have the same type. Either all arrays have ``before``, or none has.
     """
     if device.backend == "cpu":
         return [_on_cpu(array, division) for array in arrays]
@@ -131,7 +131,7 @@ def macros(
 
 
 def chunk_length(precision: str, labelled: bool = False) -> int:
-    """Values of a section that a block looks at."""
+    """The number of values of a section that a block handles."""
     return THREADS * LABELLED if labelled else _CHUNK_BYTES // np.dtype(precision).itemsize
 
 
@@ -141,7 +141,7 @@ class Pass:
 
     Attributes:
         look, fold: the kernels; ``fold`` combines the chunks of a section, if there are several.
-        arrays, division: what is looked at.
+        arrays, division: the input.
         table: struct Section of all sections, as bytes.
         chunks: blocks of each section.
     """

@@ -1,7 +1,7 @@
-"""Statistics of values: those of sections, and the statistics of all sections combined.
+"""Statistics of the values in sections, and of all sections combined.
 
-A section is summed in a fixed order. The sums of all sections are added exactly, by :func:`math.fsum`. So the result
-does not depend on how the sections are spread over processes, as long as all of them are combined.
+Each section is summed in a fixed order. Then :func:`math.fsum` adds the sums of all sections exactly. So the result does
+not depend on which process sums which section.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# struct Statistics of fused.cu: what is found in one part of one section.
+# struct Statistics of fused.cu: the results for one part of one section.
 STATISTICS = np.dtype(
     [
         (name, np.float64)
@@ -36,8 +36,8 @@ class Statistics(NamedTuple):
         not_finite: the number of values that are NaN or infinite.
         largest_change: the largest magnitude of the difference from a second array, without NaN; 0 if there is no
             second array.
-        degrees: the sum of T − T_ref in K, if it was asked for.
-        liquid: the sum of the liquid parts of the cells, if it was asked for.
+        degrees: the sum of T − T_ref in K, if requested.
+        liquid: the sum of the liquid parts of the cells, if requested.
     """
 
     total: float
@@ -51,7 +51,7 @@ class Statistics(NamedTuple):
 
     @classmethod
     def joined(cls, some: "Sequence[Statistics]") -> "Statistics":
-        """The statistics of the values of several."""
+        """The statistics of several sets of values together."""
         if len(some) == 1:
             return some[0]
         return cls(
@@ -70,7 +70,7 @@ def combined(partials: Partials) -> list[Statistics]:
     """The statistics of each part, from those of all sections, in any order.
 
     Args:
-        partials: STATISTICS, shape (sections, parts); of several processes one after the other.
+        partials: STATISTICS, shape (sections, parts), for each process.
     """
     sections, parts = partials.shape
     if not sections:

@@ -52,7 +52,7 @@ class StepError:
 
 
 def combined(parts: Sequence[StepError]) -> StepError:
-    """The result for all cells from those for several parts, which are cut between even planes and the ones below."""
+    """The result for all cells from those for several parts. The parts are cut below planes with an even number."""
     return StepError(
         norm=max(part.norm for part in parts),
         lowest=min(part.lowest for part in parts),

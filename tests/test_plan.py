@@ -238,7 +238,7 @@ def test_materials_and_regions_are_shown(tmp_path: Path, capsys: pytest.CaptureF
     assert "void         4 cells" in out
     assert "region       die: 8 cells of silicon; painted as drawn, 20 × 10 × 5 mm: 4 × 2 × 1 cells" in out
     assert "region       hole: 4 cells of void" in out
-    assert "hint         1 cell along z: die, hole; 2 cells or more show temperatures across" in out
+    assert "hint         1 cell along z: die, hole; use 2 or more to see differences across" in out
 
 
 MODEL = """

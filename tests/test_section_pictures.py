@@ -195,7 +195,8 @@ def test_zoom_draws_around_a_region_or_a_box(tmp_path: Path, capsys: pytest.Capt
         assert picture.name == "zoom_sections_t0000.png"
         picture.unlink()
     assert main(["render", str(folder), "--zoom", "pulg"]) == 2
-    assert 'got "pulg", which is no region of this run; its regions are plug; or write a box' in capsys.readouterr().err
+    message = 'got "pulg", which is not a region of this run; its regions are plug; or write a box'
+    assert message in capsys.readouterr().err
 
 
 def test_isosurfaces_are_a_few_round_numbers_and_melting_points() -> None:

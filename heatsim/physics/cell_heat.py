@@ -84,7 +84,8 @@ class HeatedCells:
     Attributes:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.
         first: the first entry of each cell, and the number of entries; shape (n + 1,).
-        numbers: of each entry the number of its amount, or (number of amounts) + (number of its beam), shape (entries,).
+        numbers: for each entry the number of its amount, or (number of amounts) + (number of its beam); shape
+            (entries,).
         weights: see the docstring of this module, shape (entries,).
         spots: for each entry of a beam the cell (u, v) of the face that the light enters; shape (entries, 2), or (0, 2)
             if there are no beams.
@@ -92,8 +93,8 @@ class HeatedCells:
         amounts: factors in time.
         tables: densities that depend on temperature.
         volume: of a cell in m³.
-        lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+). These
-            beams come through the face of the box on the same side. Shape (weighted cells,); empty without such beams.
+        lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+).
+            These beams come through the face of the box on the same side. Shape (weighted cells,), or empty.
     """
 
     cells: NDArray[np.int64]

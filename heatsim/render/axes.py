@@ -30,7 +30,7 @@ def ends_of(grid: Grid, axis: int, unit: Unit) -> tuple[float, float]:
 
 
 def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int, int]) -> Any:
-    """Draw a 3-D view with ticks along the three edges of the box that bound its outline; the axes, in its pixels."""
+    """Draw a 3-D view with ticks along three edges of the box; returns the axes, whose coordinates are its pixels."""
     from heatsim.render.raster import Raster
 
     axes = add_axes(figure, *place, view.width, view.height)
@@ -67,7 +67,7 @@ def add_view(figure: Any, grid: Grid, view: View, image: Image, place: tuple[int
 
 
 def add_panel(figure: Any, grid: Grid, panel: Panel, part: Grid | None = None) -> Any:
-    """Axes of a section with ticks and labels; those of an enlarged panel show a part of the body."""
+    """Axes of a section with ticks and labels. An enlarged panel shows a part of the body."""
     axes = add_axes(figure, panel.x, panel.y, panel.width, panel.height)
     unit = length_unit(grid)
     for axis, limit in ((panel.across, axes.set_xlim), (panel.up, axes.set_ylim)):
@@ -96,7 +96,7 @@ def finish_plane(axes: Any, grid: Grid, level: int, upright: int) -> None:
 
 
 def fitting_ticks(low: float, high: float, room: float, is_level: bool) -> dict[float, str]:
-    """Ticks whose texts do not overlap on an axis of ``room`` pixels, level or upright."""
+    """Ticks whose texts do not overlap on a horizontal or vertical axis of ``room`` pixels."""
     marks: dict[float, str] = {}
     for most in range(6, 0, -1):
         marks = ticks(low, high, most)

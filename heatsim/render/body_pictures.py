@@ -39,8 +39,8 @@ class BodyPictures:
         Args:
             fields: what to draw.
             stack: closes the scenes.
-            same_page: whether the pictures of all times have the same sections, as an animation needs. Otherwise equal
-                sections are drawn once, and a small part in which the field varies is enlarged.
+            same_page: whether pictures of all times show the same sections, as an animation needs. If not, equal
+                sections are drawn once, and if the field varies only in a small part of the body, it is enlarged.
         """
         self._fields, self._stack, self._same_page = fields, stack, same_page
         self._reader, self._choice, self._grid = fields.reader, fields.choice, fields.grid
@@ -77,7 +77,7 @@ class BodyPictures:
         return Picture(name, partial(self._draw_isosurfaces, lambda: index))
 
     def _scene(self, view: View) -> Scene:
-        """The scene of a view, which its pictures share."""
+        """The scene of a view. All pictures of the view share it."""
         if view not in self._scenes:
             self._scenes[view] = self._stack.enter_context(Scene(self._grid, view))
         return self._scenes[view]
@@ -123,9 +123,9 @@ class BodyPictures:
         pictures.draw_surface(path, self._fields.caption(index, remark), self._grid, scale, self._view_beside, image)
 
     def _draw_isosurfaces(self, when: Callable[[], int], path: Path) -> None:
-        """Draw a field with a scale for its range alone, which may be a small part of the common one.
+        """Draw a field with a scale for its range only, which may be a small part of the common range.
 
-        If it varies only in a small part of the body, this part is drawn.
+        If the field varies only in a small part of the body, draw only this part.
         """
         fields, index = self._fields, when()
         cells = self._part(read_sections(self._reader, index, self._choice.planes))
@@ -155,7 +155,7 @@ def _meets(section: Section, axis: int, grid: Grid, part: Grid) -> bool:
 
 
 def _describe_range(scale: Scale) -> str:
-    """The range of a scale as a sentence, with as many digits as tell its ends apart."""
+    """The range of a scale as a sentence, with enough digits to distinguish its ends."""
     if scale.uniform:
         return ""
     low, high = scale.limits

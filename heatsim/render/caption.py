@@ -20,7 +20,7 @@ class Caption:
     Attributes:
         title: above it.
         remarks: sentences below it.
-        legend: entries between both.
+        legend: entries between title and remarks.
     """
 
     title: str
@@ -28,7 +28,7 @@ class Caption:
     legend: Sequence[Entry] = ()
 
     def height(self, width: float = WIDTH, larger: float = 1.0) -> int:
-        """The room in pixels for the legend and the remarks below a picture of some width."""
+        """The height in pixels of the legend and the remarks below a picture of a certain width."""
         legend = height_of(self.legend, width / larger - 2 * _INDENT)
         return round((legend + _REMARK_ROW * len(self._lines(width / larger)) + 14) * larger)
 
@@ -42,7 +42,7 @@ class Caption:
         draw_legend(figure, self.legend, _INDENT, y, width / larger - 2 * _INDENT, larger)
 
     def _lines(self, width: float) -> list[str]:
-        """The remarks in lines that fit a width: together if they fit one, else each begins a line."""
+        """The remarks, broken to a width: all in one line if they fit, else each begins a new line."""
         room = width - 2 * _INDENT
         remarks = [remark for remark in self.remarks if remark]
         together = "  ".join(remarks)
@@ -65,5 +65,5 @@ def _wrapped(text: str, room: float) -> Iterator[str]:
 
 
 def remarks_of(grid: Grid, *others: str) -> list[str]:
-    """Sentences for below a picture: the stretch of the drawing, and others."""
+    """The remarks below a picture: how the drawing is stretched, then others."""
     return [remark for remark in (*others, describe_stretch(grid)) if remark]

@@ -26,8 +26,8 @@ class PictureChoice:
         views: of bodies; empty for the usual ones.
         times: in s; empty for the usual ones.
         quantity: one of ``QUANTITIES``.
-        planes: the coordinate in m of the section normal to an axis (0 = x), by axis; others are chosen.
-        span: the ends of the colour scale in SI; None for those of the values.
+        planes: by axis (0 = x), the coordinate in m of the section normal to it; heatsim chooses the others.
+        span: the ends of the colour scale in SI; None for the range of the values.
         cells: the part of the body to draw; None for all of it.
         format: the suffix of the pictures.
     """
@@ -42,7 +42,7 @@ class PictureChoice:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the names of pictures other than those of temperatures of the whole body."""
+        """The prefix of picture names; empty for temperatures of the whole body."""
         quantity = "" if self.quantity == TEMPERATURE else f"{self.quantity}_"
         return quantity if self.cells is None else f"{quantity}zoom_"
 
@@ -56,7 +56,7 @@ def read_times(text: str | None) -> tuple[float, ...]:
     """Times in s from a text such as ``"2, 10, 20 h"``: numbers without a unit have the unit of the others.
 
     Raises:
-        InputError: names the entry that is no time, or has no clear unit.
+        InputError: an entry is no time, or its unit is unclear; the message names it.
     """
     return tuple(read_number(entry, "s", "--times") for entry in _with_units(_entries(text), "--times"))
 
@@ -87,10 +87,10 @@ def read_planes(text: str | None, grid: Grid) -> dict[int, float]:
 def read_span(text: str | None, quantity: str, unit: TemperatureUnit) -> tuple[float, float] | None:
     """The ends of a colour scale in SI from a text such as ``"20 degC, 80 degC"``.
 
-    A number without a unit has that of the other end; without any unit both are in the unit that the run shows.
+    A number without a unit has the unit of the other end. If neither has a unit, both are in the unit of the run.
 
     Raises:
-        InputError: the text has not two ends, or the first is not below the second.
+        InputError: the text does not contain two ends, or the first is not below the second.
     """
     if text is None:
         return None
@@ -112,10 +112,10 @@ def _entries(text: str | None) -> list[str]:
 
 
 def _with_units(entries: Sequence[str], option: str) -> list[str]:
-    """Entries with the unit that others have added to plain numbers.
+    """The entries; plain numbers get the unit of the other entries.
 
     Raises:
-        InputError: the others have several units.
+        InputError: the other entries have different units.
     """
     plain = [entry for entry in entries if _is_number(entry)]
     units = list(dict.fromkeys(parts[1] for entry in entries if (parts := split(entry)) is not None))

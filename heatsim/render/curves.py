@@ -90,7 +90,7 @@ def _draw_curves(
 
 
 def _legend_below(names: Iterable[str], title: str) -> Caption:
-    """A legend of curves in rows; of very many the first ones, with a remark."""
+    """A legend of curves in rows. If there are too many curves, it has only the first ones, and a remark."""
     looks = [(name, line_style(number)) for number, name in enumerate(names)]
     remark = f"The legend has {_MOST_IN_LEGEND} of {len(looks)} curves." if len(looks) > _MOST_IN_LEGEND else ""
     entries = [Entry(name, look["color"], LINE, dashes=look["linestyle"]) for name, look in looks[:_MOST_IN_LEGEND]]
@@ -204,7 +204,7 @@ def draw_profile(
         scale: of temperatures.
         places: of the cells' centres, in ``unit``.
         curves: legend texts, and values in K.
-        whole_scale: whether the axis has the whole scale; otherwise it fits the curves.
+        whole_scale: whether the axis spans the whole scale; if not, it fits the curves.
         bands: the materials along the line: both ends of each in ``unit``, and its colour.
         legend: of the materials.
     """

@@ -1,4 +1,4 @@
-"""Where the sections of a body lie: in the middle, unless another plane shows more."""
+"""Choose where the sections of a body lie: in the middle, unless another plane shows more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,9 +26,9 @@ class Cut:
     """A plane across an axis.
 
     Attributes:
-        cells: the planes of cells at it: one, or the two on either side, the one to prefer first.
+        cells: the planes of cells at the cut: one, or two if it lies between them, with the preferred one first.
         place: position along the axis, as a fraction of the box.
-        joined: whether the mean of two planes may be shown, where their materials are the same.
+        joined: whether to show the mean of two planes in cells of the same material.
     """
 
     cells: tuple[int, ...]
@@ -44,8 +44,8 @@ def choose_cuts(
     Args:
         reader: of the fields.
         index: the number of the field.
-        places: the coordinate in m of the plane normal to an axis (0 = x), by axis. The others are chosen: the central
-            plane, unless another shows more, such as the hot top of a plate or the path of a beam.
+        places: by axis (0 = x), the coordinate in m of the plane normal to it. For other axes heatsim chooses the
+            central plane, unless another shows more, such as the hot top of a plate or the path of a beam.
         layers: thin layers. A plane at a layer shows the cells that hold the layer.
     """
     chosen = [_best(score, n) for score, n in zip(_scores(reader, index), reader.grid.cells, strict=True)]
@@ -55,7 +55,7 @@ def choose_cuts(
 
 
 def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[ShownLayer]) -> Cut:
-    """The cut at a coordinate: between two cells, both of them, unless a layer belongs to one of them."""
+    """The cut at a coordinate. Between two cells it has both, unless one of them holds a layer."""
     grid = reader.grid
     n = grid.cells[axis]
     at = (place - grid.origin[axis]) / grid.size[axis] * n
@@ -69,7 +69,7 @@ def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[Shown
 
 
 def _scores(reader: FieldReader, index: int) -> list[_Floats]:
-    """How much each plane normal to x, to y and to z shows: the range and the variation of temperatures, the body."""
+    """Scores of the planes normal to x, y and z: range and variation of temperatures, and area of the body."""
     samples = read_samples(reader, index, _MOST_SAMPLES)
     scores = []
     for axis, ranges in enumerate(_ranges(reader, index)):
@@ -123,7 +123,7 @@ def _ranges(reader: FieldReader, index: int) -> list[_Floats]:
 
 
 def _best(score: _Floats, n: int) -> Cut:
-    """The central plane, between two cells if their number is even, or the one that shows most."""
+    """The central plane (between two cells if their number is even), or the one that shows most."""
     central = (n // 2,) if n % 2 else (n // 2 - 1, n // 2)
     best = int(np.argmax(score))
     if score[best] <= _WORTH_LEAVING_THE_CENTRE * score[list(central)].max():

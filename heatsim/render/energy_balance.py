@@ -132,7 +132,7 @@ def count_once(terms: Mapping[str, _Floats], patches: Mapping[str, str]) -> dict
 
 
 def flow_parts(energy: RunTable, patches: Mapping[str, str]) -> dict[str, _Floats]:
-    """The heat flows of the body in W over time by name, each in one of them only, named as in the balance.
+    """The heat flows of the body in W over time, by their names in the balance. Each flow is counted once.
 
     Args:
         energy: from energy.csv.

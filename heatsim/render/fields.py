@@ -1,4 +1,4 @@
-"""The fields of a run: which of them to draw, with which scale, materials and texts."""
+"""Choose which fields of a run to draw, and their scale, materials and texts."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -23,7 +23,7 @@ from heatsim.storage.run_settings import RunSettings
 
 _MOST_PICTURES = 4
 
-# A field whose range is a smaller part of the range of all times has a scale for itself.
+# A field whose range is a smaller fraction of the range of all times gets a separate scale.
 _OWN_SCALE = 0.5
 # Isosurfaces are drawn at the last time whose range is at least this part of the largest.
 _INTERESTING = 0.2
@@ -46,9 +46,9 @@ class Fields:
 
     @cached_property
     def chosen(self) -> Sequence[int]:
-        """The fields to draw: those nearest to the chosen times, or a few at equal distances.
+        """The fields to draw: those nearest to the chosen times, or a few evenly spaced ones.
 
-        A uniform field at the start is left out, if others show more.
+        A uniform field at the start is left out if others show more.
         """
         times = self.choice.times
         if not times:
@@ -89,7 +89,7 @@ class Fields:
 
     @cached_property
     def legend(self) -> Sequence[Entry]:
-        """The legend of the materials that cells or layers have."""
+        """The legend of the materials of cells and layers."""
         with_cells = set()
         for first in range(0, self.grid.cells[2], _PLANES_AT_ONCE):
             with_cells |= set(np.unique(self.reader.read_materials(slice(first, first + _PLANES_AT_ONCE))).tolist())

@@ -59,7 +59,7 @@ _STYLE: dict[Any, Any] = {
 QUIET = "#444444"  # the colour of remarks
 
 
-# DejaVu Sans comes with Matplotlib. The others have the letters of more languages, where they are installed.
+# DejaVu Sans comes with Matplotlib. The others, if installed, have the letters of more languages.
 _FONT = "DejaVu Sans"
 _MORE_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "Yu Gothic", "PingFang SC", "Malgun Gothic")
 
@@ -80,7 +80,7 @@ def style(larger: float = 1.0) -> Iterator[None]:
 
     sizes: dict[Any, Any] = {key: size * larger for key, size in _TEXT_SIZES.items()}
     with matplotlib.rc_context({**_STYLE, **sizes, "font.family": _fonts()}), catch_warnings():
-        # A letter that no font has is drawn as a box.
+        # Matplotlib warns about a letter that no font has, and draws a box.
         filterwarnings("ignore", "Glyph")
         yield
 
@@ -108,7 +108,7 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
 
 
 def _fit_title(title: str, room: float) -> tuple[str, float]:
-    """A title and its size in points so that it fits a width in pixels: smaller, or in two lines and shortened."""
+    """A title that fits a width in pixels, and its size in points. It may get smaller, two lines, or shorter."""
     wide = text_width(title, LARGE)
     if wide <= room:
         return title, LARGE
@@ -120,7 +120,7 @@ def _fit_title(title: str, room: float) -> tuple[str, float]:
 
 
 def _shorten(text: str, room: float) -> str:
-    """A text that fits a width in pixels at the normal size, with "…" at its end if it is shortened."""
+    """A text shortened to a width in pixels at the normal size, with "…" at its end; unchanged if it fits."""
     if text_width(text) <= room:
         return text
     most = len(text) - 1

@@ -70,9 +70,9 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
 
 
 def _named_regions(geometry: Geometry, cuts: Sequence[tuple[Panel, int]]) -> dict[int, set[int]]:
-    """The numbers of the regions whose letters a section has, by the axis normal to it.
+    """The numbers of the regions to mark with letters in each section, by the axis normal to it.
 
-    A thin section, in which letters hide the parts, has only those of regions that are larger there than elsewhere.
+    In a thin section letters hide the parts, so only regions that are largest in this section are marked there.
     """
     areas = np.zeros((len(geometry.regions), 3))
     for panel, index in cuts:
@@ -161,7 +161,7 @@ def _section_of(geometry: Geometry, axis: int) -> int:
 
 
 def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
-    """Draw the 3-D view, and on it patches, layers, beams, and labels of probes and regions."""
+    """Draw the 3-D view, then patches, layers, beams, and labels of probes and regions on it."""
     from matplotlib.colors import to_rgba
 
     assert page.view is not None
@@ -191,7 +191,7 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
 
 
 def _seen_from_above(geometry: Geometry) -> Iterator[tuple[int, _Floats]]:
-    """The regions that a view in space shows, with the middle of their upper faces in m."""
+    """The regions that are visible in the 3-D view, with the middle of their upper faces in m."""
     grid = geometry.grid
     clear = np.array([name == VOID for name in geometry.materials])[geometry.labels] | (geometry.owners == 0)
     for number in range(len(geometry.regions)):

@@ -68,7 +68,7 @@ class IsosurfaceScene(Scene):
     def _add_translucent(
         self, points: _Floats, normals: _Floats, colours: NDArray[np.uint8], triangles: NDArray[np.intp]
     ) -> None:
-        """Add triangles, the farthest first: this order is correct for blending, without sorting on the GPU."""
+        """Add triangles, the farthest first. Blending needs this order, and the GPU then needs no sorting."""
         distance = -(points @ to_camera())
         triangles = triangles[np.argsort(-distance[triangles].mean(axis=1))]
         counts = np.full((len(triangles), 1), 3)
@@ -88,7 +88,7 @@ class IsosurfaceScene(Scene):
         actor.prop.interpolation = "Phong"
 
     def _add_parts(self, samples: Samples, materials: Sequence[str]) -> None:
-        """Add the edges of the parts of each material, but of the one with most cells, which surrounds them."""
+        """Add the edges of the parts of each material, except the one with most cells, which surrounds the others."""
         counts = {
             number: int(np.count_nonzero(samples.materials == number))
             for number, name in enumerate(materials)
@@ -107,7 +107,7 @@ class IsosurfaceScene(Scene):
 def _join(
     surfaces: Sequence[Any], colours: Sequence[str]
 ) -> tuple[_Floats, _Floats, NDArray[np.uint8], NDArray[np.intp]]:
-    """Points, normals, RGBA of the points, and triangles of several contours, one colour each."""
+    """Points, normals, RGBA of the points, and triangles of several contours. Each contour has one colour."""
     from matplotlib.colors import to_rgba
 
     areas = [surface.area for surface in surfaces]

@@ -1,4 +1,4 @@
-"""Labels that do not cover each other: numbered points and lettered regions, moved aside where there is no room."""
+"""Place labels so that they do not overlap: numbers of points and letters of regions move aside if there is no room."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from heatsim.render.figure import SMALL, text_width
 _HEIGHT, _PADDING = 34.0, 16.0  # pixels
 _POINT = 3.0  # pt
 _NEAR = 8.0  # pixels around a point
-# Directions and distances in pixels of a label from its point, the nearest first.
+# Directions and distances in pixels from a point to its label, the nearest first.
 _STEPS = [(0.0, 0.0)] + [
     (distance * np.cos(angle), distance * np.sin(angle))
     for distance in (30.0, 45.0, 65.0, 90.0, 130.0)
@@ -22,7 +22,7 @@ _Box = tuple[float, float, float, float]
 
 
 class PlacedLabels:
-    """The labels of axes whose size and limits are final."""
+    """The labels on Matplotlib axes whose size and limits are final."""
 
     def __init__(self, axes: Any) -> None:
         box = axes.get_window_extent()
@@ -30,7 +30,7 @@ class PlacedLabels:
         self._inside = (box.x0, box.y0, box.x1, box.y1)
 
     def avoid(self, places: NDArray[np.float64]) -> None:
-        """Keep labels away from some places, shape (n, 2)."""
+        """Keep labels away from these places, shape (n, 2)."""
         self._taken += [(x - _NEAR, y - _NEAR, x + _NEAR, y + _NEAR) for x, y in self._pixels(places).tolist()]
 
     def add_point(self, place: Sequence[float], sign: str) -> None:
@@ -41,7 +41,7 @@ class PlacedLabels:
         self._draw(self._free([(x, y)], sign, _STEPS[1:]), (x, y), sign, "circle,pad=0.12")
 
     def add_area(self, places: NDArray[np.float64], sign: str) -> None:
-        """Add a sign at the first of some places, shape (n, 2), at which there is room; beside the first if at none."""
+        """Add a sign at the first place with room, shape (n, 2); if none has room, beside the first place."""
         pixels = [(float(x), float(y)) for x, y in self._pixels(places)]
         inside = self._free(pixels, sign, _STEPS[:1])
         at = inside or self._free(pixels[:1], sign, _STEPS)
@@ -53,7 +53,7 @@ class PlacedLabels:
     def _free(
         self, places: Iterable[tuple[float, float]], sign: str, steps: Sequence[tuple[float, float]]
     ) -> tuple[float, float] | None:
-        """A place for a label that is free and inside the axes."""
+        """A free place for a label inside the axes."""
         for x, y in places:
             for across, up in steps:
                 box = _box_of(x + across, y + up, sign)

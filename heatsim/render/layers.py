@@ -1,4 +1,4 @@
-"""Thin layers in sections: they have no cells, but a plane of cells that holds them."""
+"""Thin layers in sections. A layer has no cells; a plane of cells beside it holds it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ShownLayer:
 
     @classmethod
     def of(cls, place: LayerPlace, grid: Grid) -> "ShownLayer | None":
-        """The layer at a place in a grid; without a rectangle it reaches through all of it. None if it lies outside."""
+        """The layer at a place in a grid; without a rectangle it spans the grid. None if it lies outside."""
         low = list(grid.origin)
         high = [start + length for start, length in zip(grid.origin, grid.size, strict=True)]
         border = (place.at - grid.origin[place.axis]) / grid.spacing[place.axis]
@@ -49,7 +49,7 @@ class ShownLayer:
         return round((self.low[self.axis] - grid.origin[self.axis]) / grid.spacing[self.axis])
 
     def covers(self, grid: Grid) -> NDArray[np.bool_]:
-        """The cells of its plane that hold a part of it, in the shape of a face."""
+        """Which cells of its plane hold a part of it, in the shape of a face."""
         cells = np.zeros(grid.face_shape(2 * self.axis), dtype=bool)
         u, v = (self._reach(grid, axis) for axis in range(3) if axis != self.axis)
         cells[v, u] = True
@@ -60,7 +60,7 @@ class ShownLayer:
         return corners_of(self.axis, self.low, self.high)
 
     def edges(self) -> _Floats:
-        """The edges of its rectangle by both ends in m, shape (4, 2, 3)."""
+        """Both ends (x, y, z) in m of each edge of its rectangle, shape (4, 2, 3)."""
         corners = self.corners()
         return np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
 
@@ -96,7 +96,7 @@ def side_of_layers(reader: FieldReader, layers: Sequence[ShownLayer], axis: int,
 
 
 def _conducting(reader: FieldReader, axis: int, cell: int) -> NDArray[np.bool_]:
-    """Which cells of a plane conduct; none outside the box."""
+    """Which cells of a plane conduct; no cell if the plane is outside the box."""
     grid = reader.grid
     if not 0 <= cell < grid.cells[axis]:
         return np.zeros(grid.face_shape(2 * axis), dtype=bool)
@@ -110,7 +110,7 @@ def _conducting(reader: FieldReader, axis: int, cell: int) -> NDArray[np.bool_]:
 def layers_on(
     layers: Sequence[ShownLayer], reader: FieldReader, axis: int, cells: Sequence[int], place: float
 ) -> Iterator[tuple[ShownLayer, _Floats]]:
-    """The layers that a section shows, and where: a line where it crosses one, the edge of one in its cells.
+    """The layers that a section shows: a line if it crosses the layer, the edges if the layer lies in its cells.
 
     Args:
         layers: all of the body.

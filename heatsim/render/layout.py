@@ -16,12 +16,12 @@ NARROWEST = 240.0  # room for the title of a thin section
 _LARGEST_HEIGHT = 1450
 _LARGEST_WITH_PART = 2000
 _USUAL_TEXTS = 200  # below the sections; more make the page higher
-# Parts of the page for one of two blocks beside or above each other.
+# Fractions of the page for the first of two blocks, which are side by side or one above the other.
 _FRACTIONS = (0.35, 0.42, 0.5, 0.58, 0.65)
-# What counts on a page: the sizes of the view, of the sections and of enlarged ones, and a low page.
+# Weights in the score of a page: the sizes of the view, of the sections and of enlarged ones; a low page.
 _VIEW_COUNTS, _SECTIONS_COUNT, _HEIGHT_COUNTS = 0.6, 0.6, 0.7
 _ROUNDING = 1e-6  # pixels
-_LARGE_ENOUGH = 1100.0  # pixels: a section larger than this says no more
+_LARGE_ENOUGH = 1100.0  # pixels: a larger section shows no more
 
 Size = tuple[float, float, float]
 
@@ -76,8 +76,8 @@ class Page:
 # The normal of a section, and its axes across and up.
 Axes = tuple[int, int, int]
 _X, _Y, _Z, _X_LYING = (0, 1, 2), (1, 0, 2), (2, 0, 1), (0, 2, 1)
-# Columns from left to right, each from above: as in an engineering drawing, side by side, one below the other, and the
-# thin sections of flat or tall bodies beside the large one.
+# Columns from left to right, each listed from above. The arrangements: as in an engineering drawing, side by side, one
+# below the other, and with the thin sections of flat or tall bodies beside the large one.
 _ARRANGEMENTS: Sequence[Sequence[Sequence[Axes]]] = (
     ((_Z, _Y), (_X_LYING,)),
     ((_Z,), (_Y,), (_X,)),
@@ -115,7 +115,7 @@ class _Block:
     def _place(
         self, axes: Sequence[Sequence[Axes]], corner: tuple[float, float], room: tuple[float, float]
     ) -> Sequence[Panel]:
-        """The panels of one arrangement, as large as there is room; none if there is too little."""
+        """The panels of one arrangement, as large as possible; an empty result if there is not enough room."""
         widths = [max(self.size[across] for _, across, _ in column) for column in axes]
         heights = [sum(self.size[up] for _, _, up in column) for column in axes]
         across = room[0] - len(axes) * (LEFT + BETWEEN)
@@ -241,7 +241,7 @@ def view_height(size: Size, width: float) -> float:
 
 
 def _usefulness(page: Page) -> float:
-    """How much a page shows: large sections and a large view count, and a low page does."""
+    """The score of a page: large sections, a large view and a low page are better."""
     total = -_HEIGHT_COUNTS * log(page.height)
     if page.view is not None:
         low, high = outline(page.view.size)

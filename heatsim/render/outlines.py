@@ -57,7 +57,7 @@ def find_outlines(labels: NDArray[np.uint8]) -> dict[int, Outline]:
 def draw_outlines(
     axes: Any, labels: NDArray[np.uint8], names: Sequence[str], extent: tuple[float, float, float, float]
 ) -> None:
-    """Draw the borders of each material of a section, just inside of it.
+    """Draw the borders of each material of a section, just inside the material.
 
     Args:
         axes: Matplotlib axes, already of their final size and limits.
@@ -87,12 +87,12 @@ def draw_outlines(
 def material_entries(
     names: Sequence[str], with_cells: Collection[int] | None = None, of_layers: Collection[str] = ()
 ) -> list[Entry]:
-    """The entries of the legend of materials; none if it says nothing.
+    """The entries of the legend of materials; none if the legend is not needed.
 
     Args:
         names: of the materials.
-        with_cells: the numbers of those that cells have; None for all.
-        of_layers: the names of those of which layers are made. Without cells they have a line in the legend, as in
+        with_cells: the numbers of the materials that cells have; None for all.
+        of_layers: the names of the materials of layers. A material without cells has a line in the legend, as in
             sections.
     """
     entries = []

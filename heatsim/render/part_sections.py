@@ -58,7 +58,7 @@ class PartSection:
         self._place = float(geometry.grid.centres(panel.normal)[index])
 
     def draw(self) -> None:
-        """Draw all that lies in the plane."""
+        """Draw everything that lies in the plane."""
         self._draw_materials()
         for source in self._geometry.sources:
             self._draw_source(self._section(source.cells))
@@ -88,7 +88,7 @@ class PartSection:
 
     @property
     def _near(self) -> float:
-        """How far a point may be from the plane and belong to it, in m."""
+        """The largest distance in m at which a point still belongs to the plane."""
         grid, normal = self._geometry.grid, self._panel.normal
         return max(0.75 * grid.spacing[normal], 0.01 * grid.size[normal])
 
@@ -127,7 +127,7 @@ class PartSection:
         self._axes.add_collection(collection, autolim=False)
 
     def _draw_rectangle(self, rectangle: Rectangle3D, colour: str, width: float) -> None:
-        """Draw a patch or a layer: as a line where the section crosses it, as its edge where it lies in it."""
+        """Draw a patch or a layer: a line if the section crosses it, its edge if it lies in the section."""
         normal = self._panel.normal
         low, high = np.array(rectangle.low), np.array(rectangle.high)
         if rectangle.normal == normal:
@@ -193,7 +193,7 @@ def draw_probe(axes: Any, labels: PlacedLabels, points: _Floats, number: int) ->
 
 
 def _inner(inside: _Mask, width: float, height: float) -> NDArray[np.intp]:
-    """Some cells (row, column) of an area, those farthest from its edge first, then those nearest to its middle.
+    """Some cells (row, column) of an area, sorted: the farthest from its edge first, then the nearest to its middle.
 
     Args:
         inside: the cells of the area.
@@ -209,7 +209,7 @@ def _inner(inside: _Mask, width: float, height: float) -> NDArray[np.intp]:
 
 
 def _from_edge(inside: _Mask, axis: int) -> NDArray[np.intp]:
-    """The number of cells from each cell of an area to the nearer end of the area along an axis, with the cell."""
+    """For each cell of an area, the number of cells to the nearer end along an axis, including the cell."""
 
     def run(mask: _Mask) -> NDArray[np.intp]:
         count = np.cumsum(mask, axis=axis)

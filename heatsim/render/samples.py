@@ -1,4 +1,4 @@
-"""Some cells of a field, for views in space, and the times and axes that pictures show."""
+"""Sample cells of a field for 3-D views, and choose the times and axes that pictures show."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -25,8 +25,8 @@ from heatsim.storage.vtkhdf import VOID
 _OVERSAMPLING = 2
 
 _SURROUNDING_LINE = "#555555"
-# Lines lie nearer to the camera than the faces that they bound, so that faces do not hide parts of them. In a parallel
-# projection they stay where they are in the image. Outlines of materials lie before the frames of sections.
+# Lines are moved towards the camera, so that the faces that they bound do not hide parts of them. In a parallel
+# projection they keep their place in the image. Outlines of materials lie in front of the frames of sections.
 _NEARER, _NEAREST = 0.004, 0.006
 
 _Floats = NDArray[np.float64]
@@ -150,7 +150,7 @@ class Scene:
         return self._pyvista.RectilinearGrid(*edges)
 
     def _add_edges(self, surface: Any, colour: str, width: float) -> None:
-        """Add the edges of a surface of cells, at which it turns."""
+        """Add the edges of a surface of cells, where its direction changes."""
         edges = surface.extract_feature_edges(
             feature_angle=60.0, boundary_edges=False, non_manifold_edges=False, manifold_edges=False
         )

@@ -28,9 +28,9 @@ class LayerLines:
     """A thin layer on a section: the colour of its material, and lines by both ends (x, y, z) in m.
 
     Attributes:
-        colour: of its material.
-        lines: shape (lines, 2, 3).
-        filled: whether the lines are the edge of an area of the material.
+        colour: the colour of its material.
+        lines: both ends of each line, shape (lines, 2, 3).
+        filled: whether the lines bound an area of the material.
     """
 
     colour: str
@@ -102,7 +102,7 @@ def _draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) 
 
 
 def draw_layers(axes: Any, layers: Sequence[LayerLines], along: tuple[int, int], unit: Unit, scale: Scale) -> None:
-    """Draw thin layers on a section; where colours show materials, areas of a layer have that of its material.
+    """Draw thin layers on a section. If colours show materials, fill the area of a layer with that of its material.
 
     Args:
         axes: of the section.

@@ -42,12 +42,12 @@ def read_sections(
 ) -> tuple[Section, Section, Section]:
     """The planes normal to x, y and z that show most of field ``index``; one slab is in memory at a time.
 
-    A plane between two cells shows their mean where both have the same material, else the first of them that conducts.
+    A plane between two cells shows their mean if both have the same material, else the first of them that conducts.
 
     Args:
         reader: of the fields.
         index: the number of the field.
-        places: the coordinate in m of the plane normal to an axis (0 = x), by axis; others are chosen.
+        places: by axis (0 = x), the coordinate in m of the plane normal to it; heatsim chooses the others.
         layers: thin layers. A plane at a layer shows the cells that hold the layer.
     """
     cuts = choose_cuts(reader, index, places, layers)
@@ -68,7 +68,7 @@ def read_sections(
 
 
 def _section(cut: Cut, values: NDArray[np.float64], labels: NDArray[np.uint8]) -> Section:
-    """One section from the planes of cells at a cut, the one to prefer first."""
+    """One section from the planes of cells at a cut, with the preferred one first."""
     shown, materials = values[0], labels[0]
     if len(values) > 1:
         same = (labels[0] == labels[1]) & cut.joined
@@ -79,9 +79,9 @@ def _section(cut: Cut, values: NDArray[np.float64], labels: NDArray[np.uint8]) -
 
 
 def find_equal(sections: Sequence[Section], grid: Grid) -> dict[int, int]:
-    """Sections that look like an earlier one, as in a symmetric body: the axis of each to that of the other.
+    """Find sections that look equal, as in a symmetric body: maps the axis of one to the axis of the one to keep.
 
-    They are compared as drawn: the higher axis upwards. The later of x, y, z is kept, because it is drawn first.
+    They are compared as drawn, with the higher axis upwards. The later of x, y, z is kept, because it is drawn first.
     """
     everything = np.concatenate([section.values[np.isfinite(section.values)] for section in sections])
     difference = _LOOKS_EQUAL * float(np.ptp(everything)) if everything.size else 0.0

@@ -59,7 +59,7 @@ class SolidScene(Scene):
 
 
 def surrounding(labels: NDArray[np.uint8], numbers: Sequence[int]) -> int | None:
-    """The first of several materials whose bounding box holds those of all others; None if there is none."""
+    """The first material whose bounding box contains those of all others; None if no box does."""
     boxes = {}
     for number in numbers:
         places = [np.flatnonzero((labels == number).any(axis=axes)) for axes in ((1, 2), (0, 2), (0, 1))]

@@ -31,7 +31,7 @@ def drawn_size(grid: Grid) -> tuple[float, float, float]:
 
 
 def stretched(lengths: Sequence[float], wide: Sequence[int] = (0, 1, 2)) -> tuple[float, float, float]:
-    """Edge lengths of a drawn box, of which the longest of the axes ``wide`` is 1; thin ones are stretched."""
+    """Edge lengths of a drawn box. The longest of the axes ``wide`` has length 1; thin axes are stretched."""
     longest = max(lengths[axis] for axis in wide or range(3))
     x, y, z = (max(length / longest, _THINNEST) for length in lengths)
     return x, y, z

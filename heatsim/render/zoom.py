@@ -1,4 +1,4 @@
-"""Parts of a body: those that options choose, and the part where a field varies, if it is small."""
+"""Find the part of a body to enlarge: one that an option selects, or a small part in which the field varies."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -12,17 +12,17 @@ from heatsim.render.choice import read_number
 from heatsim.render.sections import Section
 from heatsim.storage.field_reader import Cells
 
-# A cell belongs to the part if its value differs from that of most cells by more than this part of the range.
+# A cell belongs to the part if its value differs from the median by more than this fraction of the range.
 _DIFFERS = 0.1
-# Room around these cells, as a fraction of the part, and in cells.
+# Margin around these cells, as a fraction of their extent, and at least in cells.
 _MARGIN, _LEAST_MARGIN = 0.25, 2
-# A part is enlarged if it covers at most this part of the largest section.
+# A part is enlarged if it covers at most this fraction of the largest section.
 _SMALL = 0.2
 _ROUNDING = 1e-6  # cells
 
 
 def find_part(sections: Sequence[Section], grid: Grid) -> Cells | None:
-    """The cells in which a field varies, with some room around them; None if they are not a small part.
+    """The box of cells in which a field varies, with a margin; None if it is not a small part of the body.
 
     Args:
         sections: of the field, normal to x, y, z, where it varies most.
@@ -47,13 +47,13 @@ def find_part(sections: Sequence[Section], grid: Grid) -> Cells | None:
 
 
 def part_around(inside: NDArray[np.bool_], grid: Grid) -> Cells:
-    """The box around some cells, shape (nz, ny, nx), with some room around it."""
+    """The bounding box of the cells ``inside``, shape (nz, ny, nx), with a margin."""
     found = [np.flatnonzero(inside.any(axis=tuple(2 - other for other in range(3) if other != a))) for a in range(3)]
     return with_room(grid, [int(there[0]) for there in found], [int(there[-1]) + 1 for there in found])
 
 
 def with_room(grid: Grid, first: Sequence[int], last: Sequence[int]) -> Cells:
-    """A box of cells with some room around it, inside the grid; ``last`` are the cells after its last ones."""
+    """A box of cells with a margin, clipped to the grid; ``last`` is exclusive."""
     ends = []
     for start, end, n in zip(first, last, grid.cells, strict=True):
         margin = max(_LEAST_MARGIN, ceil(_MARGIN * (end - start)))
@@ -63,10 +63,10 @@ def with_room(grid: Grid, first: Sequence[int], last: Sequence[int]) -> Cells:
 
 
 def read_box(text: str, grid: Grid) -> Cells:
-    """A box of cells from a text such as ``"x = 30 to 38 mm, y = 0 to 5 mm"``; other axes have all their cells.
+    """A box of cells from a text such as ``"x = 30 to 38 mm, y = 0 to 5 mm"``; on other axes it spans the domain.
 
     Raises:
-        InputError: names the entry that is no range in the domain.
+        InputError: an entry is no range in the domain; the message names it.
     """
     ends = [(0, n) for n in grid.cells]
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -117,7 +117,7 @@ def pictures(paths: Iterable[Path]) -> str:
 
 
 def folded(content: str, summary: str) -> str:
-    """HTML that is folded away."""
+    """HTML in a collapsed section with a heading."""
     return f"<details><summary>{escape(summary)}</summary>{content}</details>"
 
 

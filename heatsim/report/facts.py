@@ -1,4 +1,4 @@
-"""What a report says of a run, as names and texts: for the terminal and for report.html."""
+"""The facts of a report about a run, as names and texts, for the terminal and for report.html."""
 
 from collections.abc import Iterator, Mapping
 from math import nan
@@ -20,7 +20,7 @@ _PARTS_OF_WALL_TIME = (
 )
 _NEGLIGIBLE_TIME = 0.005  # of the whole
 _EXTREMES = {"hottest cell": "highest_temperature", "coldest cell": "lowest_temperature"}
-_SAME = 0.01  # K; temperatures that differ less are told as one
+_SAME = 0.01  # K; temperatures that differ less are reported as one
 _NBSP = "\N{NO-BREAK SPACE}"  # keeps a number and its unit on one line
 
 _STEADY_CONTENTS = run_folder.CONTENTS | {
@@ -33,7 +33,7 @@ _STEADY_CONTENTS = run_folder.CONTENTS | {
 def run_facts(
     summary: Mapping[str, Any], unit: TemperatureUnit, probes: RunTable | None = None
 ) -> Iterator[tuple[str, str]]:
-    """Names and texts of what summary.json says of a run.
+    """The facts in summary.json as names and texts.
 
     Args:
         summary: its content.
@@ -63,7 +63,7 @@ def run_facts(
 
 
 def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
-    """Names and texts for those who look at the numerics."""
+    """Facts about the numerics as names and texts."""
     if summary.get("rounding"):
         yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
@@ -99,9 +99,9 @@ def _temperatures(
 
 
 def _beyond_cells(summary: Mapping[str, Any], probes: RunTable | None) -> dict[str, dict[str, Any]]:
-    """The hottest and the coldest probe, by what to call them, if it is hotter or colder than all cells.
+    """The hottest and the coldest probe by their names in the report, if hotter or colder than all cells.
 
-    Cells have the temperatures of their centres, probes on faces those of the surface.
+    Cells have the temperatures of their centres; probes on faces have the temperature of the surface.
     """
     columns = {} if probes is None else probes.in_unit(KELVIN.name)
     found: dict[str, dict[str, Any]] = {}
@@ -127,7 +127,7 @@ def _when_and_where(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str
 
 
 def _where(found: Mapping[str, Any]) -> str:
-    """A place with its region and material, or a probe; of an older heatsim only the cell."""
+    """A place with its region and material, or a probe; for a run of an older heatsim only the cell."""
     if "probe" in found:
         return f", {found['probe']}"
     if "point" not in found:

@@ -28,7 +28,7 @@ class NumberTable:
     Attributes:
         title: above it.
         headers: of all columns.
-        rows: of as many texts; the first is a name, which may be from the user.
+        rows: each has as many texts as there are headers. The first text is a name, which may come from the user.
         remark: a sentence below it.
     """
 
@@ -39,9 +39,9 @@ class NumberTable:
 
 
 def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
-    """First, last, lowest and highest value of each probe; those along a line have one row together.
+    """First, last, lowest and highest value of each probe; all points along a line share one row.
 
-    Numbers that are no temperatures have their unit beside their name.
+    If values are not temperatures, the name has their unit.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
     names: dict[str, list[_Floats]] = {}  # in the order of the file
@@ -72,7 +72,7 @@ def _numbers(curves: _Floats, once: bool) -> list[float]:
 
 
 def _columns(numbers: Mapping[str, Sequence[float]], decimals: int) -> dict[str, list[str]]:
-    """Rows of numbers as texts, all with equally many decimals."""
+    """Rows of numbers as texts, all with the same number of decimals."""
     texts = iter(fixed((value for values in numbers.values() for value in values), decimals))
     return {name: [next(texts) for _ in values] for name, values in numbers.items()}
 
@@ -85,7 +85,7 @@ def _joined(texts: Sequence[str], once: bool) -> list[str]:
 
 
 def balance_table(balance: EnergyBalance) -> NumberTable:
-    """The terms of an energy balance at its last row: the parts, which add up to the stored heat."""
+    """The terms of an energy balance at its last row. They add up to the stored heat."""
     terms = {_through(name): float(heat[-1]) for name, heat in balance.real().items()}
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
@@ -101,7 +101,7 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
 
 
 def _amounts(terms: Mapping[str, float], unit: Unit) -> list[tuple[str, str]]:
-    """Names and numbers in a unit, with equally many decimals, so that sums can be checked."""
+    """Names and numbers in a unit. All have the same number of decimals, so that a reader can check sums."""
     values = [value / unit.size for value in terms.values()]
     return list(zip(terms, fixed(values, decimals_of_heats(values)), strict=True))
 
@@ -111,7 +111,7 @@ def _through(name: str) -> str:
 
 
 def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
-    """The heat flows of a steady state, each once; together they are the imbalance."""
+    """The heat flows of a steady state, each listed once. Their sum is the imbalance."""
     turnover = 0.5 * sum(map(abs, flows.values()))
     part = f" ({100.0 * imbalance / turnover:.2g} %)" if turnover > 0.0 else ""
     shown = {name: heat for name, heat in flows.items() if heat}

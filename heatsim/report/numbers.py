@@ -1,4 +1,4 @@
-"""Numbers as texts with as many digits as a reader needs."""
+"""Format numbers with as many digits as a reader needs."""
 
 from collections.abc import Iterable, Sequence
 from math import floor, isfinite, log10
@@ -12,9 +12,9 @@ _DIGITS_OF_HEATS = 5
 
 
 def decimals_of_temperatures(span: float) -> int:
-    """The decimals that temperatures need whose highest and lowest differ by ``span`` degrees.
+    """The number of decimals for temperatures whose highest and lowest differ by ``span`` degrees.
 
-    They show a 1,000th of the range or more: 2 decimals for a range of 80 K, 5 for one of 0.05 K.
+    The last decimal is at most 1/1,000 of the range: 2 decimals for a range of 80 K, 5 for one of 0.05 K.
     """
     if not isfinite(span) or span <= 0.0:
         return _FEWEST
@@ -22,13 +22,13 @@ def decimals_of_temperatures(span: float) -> int:
 
 
 def decimals_of_heats(values: Iterable[float]) -> int:
-    """The decimals that show five digits of the largest of some heats or heat flows."""
+    """The number of decimals that show five digits of the largest of some heats or heat flows."""
     largest = max((abs(value) for value in values if isfinite(value)), default=0.0)
     return 0 if largest == 0.0 else min(max(_DIGITS_OF_HEATS - 1 - floor(log10(largest)), 0), _MOST)
 
 
 def fixed(values: Iterable[float], decimals: int) -> list[str]:
-    """Numbers with equally many decimals; zeros with which all of them end are left out."""
+    """Numbers with the same number of decimals; zeros at the end of all of them are left out."""
     rounded = [round(value, decimals) + 0.0 for value in values]
     finite = [f"{value:.{decimals}f}" for value in rounded if isfinite(value)]
     needed = max((len(text.rstrip("0").partition(".")[2]) for text in finite), default=0)
@@ -36,7 +36,7 @@ def fixed(values: Iterable[float], decimals: int) -> list[str]:
 
 
 def span_of(curves: Sequence[NDArray[np.float64]]) -> float:
-    """The difference of the highest and the lowest of some numbers; 0 without any."""
+    """The highest number minus the lowest; 0 if there are no numbers."""
     if not curves:
         return 0.0
     return float(max(curve.max() for curve in curves) - min(curve.min() for curve in curves))

@@ -25,7 +25,7 @@ from heatsim.temperature_units import KELVIN, TemperatureUnit
 _Floats = NDArray[np.float64]
 
 _MOST_CURVES = 60
-_MOST_DIFFERENT = 28  # curves that colours and dashes can tell apart
+_MOST_DIFFERENT = 28  # curves that colours and dashes can distinguish
 _MOST_PROBES = 200  # rows of the table
 
 
@@ -99,7 +99,7 @@ def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: Energ
 
 
 def _figures(folder: Path, steady: bool) -> list[Path]:
-    """The pictures of a run that are no curves over time: first the fields, then the others."""
+    """The pictures of a run except curves over time: first the fields, then the others."""
     figures = folder / run_folder.FIGURES
     suffixes = run_folder.SUFFIXES[run_folder.FIGURES]
     found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
@@ -128,7 +128,7 @@ def _tables(
 
 
 def _details(summary: Mapping[str, Any], settings: RunSettings) -> str:
-    """What matters to those who look at the numerics, folded away."""
+    """Facts about the numerics, in a collapsed section."""
     lines = list(facts.details(summary, settings.temperature_unit))
     found = summary.get("coefficients")
     table = document.table(number_tables.coefficient_table(found)) if found else ""
@@ -196,7 +196,7 @@ def _styles_of_terms(parts: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str, str]) -> Iterator[Chart]:
-    """Heat flows; a term looks as in the balance, others take the looks that are left."""
+    """Heat flows. A term looks as in the balance; other flows get unused colours and line styles."""
     known = _styles_of_terms(parts_to_draw(balance))
     for title, label, found in (
         ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),

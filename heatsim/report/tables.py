@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def summarise(folder: Path, verbose: bool = False) -> "Group":
-    """Tables of a finished run for rich's console; they break no number at 80 columns.
+    """Tables of a finished run for rich's console. They fit 80 columns without breaking a number.
 
     Args:
         folder: the folder of a run.

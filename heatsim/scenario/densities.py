@@ -15,11 +15,11 @@ Density = float | SpaceFormula | MaterialFunction
 
 
 def read_density(value: object) -> Density:
-    """A power density from TOML: number, text with a unit, expression in x, y, z and t or in T, or a table in T.
+    """A power density from TOML: number, text with a unit, expression in x, y, z and t or in T, or table in T.
 
     Raises:
         ValueError: the value is not valid; the message is for the user.
-        ValidationError: mistakes inside a table, each at its key.
+        ValidationError: there are mistakes inside a table; each is reported at its key.
     """
     if isinstance(value, SpaceFormula | MaterialFunction):
         return value
@@ -50,7 +50,7 @@ def read_density(value: object) -> Density:
 
 
 def read_distribution(value: object) -> SpaceFormula:
-    """How a power is distributed, from TOML: an expression in x, y and z.
+    """The distribution of a power from TOML: an expression in x, y and z.
 
     Raises:
         ValueError: the value is not valid; the message is for the user.

@@ -1,4 +1,4 @@
-"""Values of a scenario that may change in time: where they are."""
+"""Find the values of a scenario that may change in time."""
 
 from collections.abc import Iterator
 from typing import get_args
@@ -11,7 +11,7 @@ from heatsim.scenario.timefunction import Formula, TimeFunction
 
 
 def _quantity_of(info: FieldInfo) -> Quantity:
-    """The quantity of a field, also of one that may be None."""
+    """The quantity of a field, even if the field may be None."""
     parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
     (quantity,) = (part for part in parts if isinstance(part, Quantity))
     return quantity

@@ -39,8 +39,8 @@ def hints(document: Mapping[str, Any], folder: Path = Path(), end: float | None 
 def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
     """Columns of CSV files that begin after the start of a run, or end before ``end`` (s).
 
-    A gap of one row is none: hourly data of a day end after 23 h. Tables in the scenario itself are taken at their
-    word.
+    A gap of one row is allowed, because hourly data of a day end after 23 h. Tables inside the scenario file are not
+    checked.
     """
     told = []
     for found in quantities(document, Scenario):

@@ -74,9 +74,8 @@ class Probe(BaseModel):
     - mean, max, min: temperatures.
     - liquid_fraction: the liquid part of the volume of materials that melt, from 0 to 1.
     - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
-      ``threshold`` (K). Without a threshold: hotter than the liquidus of their material, which is a melt pool.
-    - time_above: the time in s during which any cell has been above ``threshold``; of a point: during which the point
-      has been.
+      ``threshold`` (K). Without a threshold: the melt pool, which is hotter than the liquidus of its material.
+    - time_above: the time in s during which at least one cell, or the point, has been above ``threshold``.
     """
 
     model_config = STRICT
@@ -97,7 +96,7 @@ class Probe(BaseModel):
         default=None,
         examples=['statistic = "mean"'],
         description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
-        "the volume; the length of what is hotter than `threshold`; the time for which any cell was, or a `point`",
+        "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above it",
     )
     threshold: Kelvin | None = Field(
         default=None,

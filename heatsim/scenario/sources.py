@@ -70,9 +70,9 @@ class Beam(BaseModel):
     """A Gaussian beam through a face, along a path at a speed.
 
     Its flux at a distance r from the centre of the spot is absorptivity · 2P/(πR²) · exp(−2r²/R²) in W/m², with the
-    power P in W and the 1/e² radius R in m. It goes along the face's normal through void to the first cell that
-    conducts, whose surface absorbs it. With an absorption depth δ it enters the body, and exp(−s/δ) of it is left after
-    a distance s in cells that conduct; what leaves the body is lost. Points of the path are in m along the face's two
+    power P in W and the 1/e² radius R in m. It follows the face's normal through void to the first conducting cell,
+    whose surface absorbs it. With an absorption depth δ it enters the body: after a distance s in conducting cells
+    exp(−s/δ) of the light is left; light that leaves the body is lost. Points of the path are in m along the face's two
     axes in the order x, y, z. The spot starts at ``start`` (s), moves with ``speed`` (m/s), and is off after the end of
     the path. A path of one point is a spot that does not move; it needs no speed.
     """
@@ -85,7 +85,7 @@ class Beam(BaseModel):
     absorption_depth: Length | None = Field(
         default=None,
         examples=["absorption_depth = 50e-6"],
-        description="Depth δ in the body after which exp(−1) of the light is left; without one its surface absorbs all",
+        description="Depth δ in the body at which exp(−1) of the light is left; without it the surface absorbs all",
     )
     radius: Length = Field(examples=["radius = 0.5e-3"], description="1/e² radius R")
     path: Annotated[tuple[Pair, ...], PlainValidator(_read_path), COORDINATE, Form("1 to 100,000 points [u, v]")] = (
@@ -138,9 +138,9 @@ class Source(Shaped):
     """A heat source in a region, in a shape or everywhere, or a beam on a face.
 
     ``power`` is the total in W, spread over the volume of the conducting cells evenly, or as ``distribution`` says.
-    ``power_density`` is in W/m³: a number, a function of place and time, or one of the temperature of the cell, which
-    keeps its values at the ends of ``temperature_range`` (K) beyond it. Negative values remove heat. The source is on
-    between the two times of ``during`` (s); ``scale`` multiplies its power as a function of t.
+    ``power_density`` is in W/m³: a number, a function of place and time, or a function of the cell's temperature.
+    Beyond ``temperature_range`` (K) the value at its nearer end holds. Negative values remove heat. The source is on
+    between the two times of ``during`` (s); ``scale`` is a function of t that multiplies its power.
     """
 
     name: Text = Field(examples=['name = "die"'], description="Name", json_schema_extra={"default": "`source 1`, …"})
@@ -153,7 +153,7 @@ class Source(Shaped):
     distribution: Distribution | None = Field(
         default=None,
         examples=['distribution = "exp(-(x/0.01)^2)"'],
-        description="With `power`: the ratio of power densities between places; the power stays exact",
+        description="With `power`: the shape of the power density; only ratios of its values matter",
     )
     power_density: PowerDensity | None = Field(
         default=None, examples=["power_density = 1e6"], description="Power per volume"
@@ -161,7 +161,7 @@ class Source(Shaped):
     temperature_range: TemperatureRange | None = Field(
         default=None,
         examples=["temperature_range = [250.0, 600.0]"],
-        description="Range in which a `power_density` with T holds; beyond it, it keeps its values at the ends",
+        description="Range in which a `power_density` with T is valid; beyond it, the value at the nearer end holds",
         json_schema_extra={"default": "1 to 10,000 K"},
     )
     beam: Beam | None = Field(
@@ -208,7 +208,7 @@ class Source(Shaped):
             if "beam" not in table and len(amounts) > 1:
                 faults.append(fault("got power and power_density; write one of them"))
             if "distribution" in table and "power" not in table:
-                faults.append(fault("it needs power, which it distributes", ("distribution",)))
+                faults.append(fault("it needs power, in W", ("distribution",)))
             density = table.get("power_density")
             of_temperature = isinstance(density, MaterialFormula) or (isinstance(density, str) and _has_T(density))
             if "temperature_range" in table and not of_temperature:

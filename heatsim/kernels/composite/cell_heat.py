@@ -21,10 +21,10 @@ CELL_HEAT = KernelSpec("cell_heat", "cuda", "composite/cell_heat.cu", "the heat 
 
 @dataclass(frozen=True)
 class HeatedKernel(CudaKernel):
-    """A kernel that does steps, after the one that finds the heat of sources in cells.
+    """A kernel that does steps; before each step another kernel calculates the heat of sources in cells.
 
     Attributes:
-        heating: the kernel that finds this heat.
+        heating: the kernel that calculates this heat.
         cells: its launch.
     """
 
@@ -60,7 +60,7 @@ def heating_launch(grid: Grid, count: int) -> Launch:
 
 
 def compile_kernel(build: Build, grid: Grid, count: int) -> CudaKernel:
-    """A kernel for the current GPU. If its variant needs it, it also calculates the heat of sources in ``count`` cells."""
+    """A kernel for the current GPU; if its variant needs it, with the heat of sources in ``count`` cells."""
     kernel = launch.compile_kernel(build)
     if not build.variant.cell_heat:
         return kernel

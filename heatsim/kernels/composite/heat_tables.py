@@ -42,7 +42,7 @@ class HeatTables:
 
 
 def make_heat_tables(heated: HeatedCells, reference: float, precision: str) -> HeatTables:
-    """The cells that sources heat one by one, for kernels that count temperatures from ``reference`` (K)."""
+    """The cells that sources heat individually, for kernels that use T − T_ref; ``reference``: T_ref in K."""
     starts = np.cumsum([0, *(table.steps for table in heated.tables)])
     places = [
         (float(start), float(table.steps), table.per_kelvin, table.low - reference)

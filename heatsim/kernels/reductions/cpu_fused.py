@@ -1,7 +1,7 @@
 """The CPU kernel of :mod:`heatsim.kernels.reductions.fused`.
 
-Values of a part are added in LANES separate sums: in a run of equal labels, value n goes to sum n mod LANES. So loops can
-be vectorised on every processor, and the order of additions does not depend on the width of its vectors.
+Values of a part are added in LANES separate sums: in a run of equal labels, value n goes to sum n mod LANES. So loops
+can be vectorised on every processor, and the order of additions does not depend on the width of its vectors.
 """
 
 from typing import Any

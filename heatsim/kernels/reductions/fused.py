@@ -27,11 +27,11 @@ THREADS = 256  # of a block
 WARP = 32  # threads of the block that combines the chunks of a section
 LOADS = 4  # loads of 16 bytes per round
 ROUNDS = 8
-LABELLED = 16  # values of a thread, where there are labels
+LABELLED = 16  # values of a thread, if there are labels
 _CHUNK_BYTES = THREADS * 16 * LOADS * ROUNDS
-_WINDOW = 64  # parts of a block; those beyond have blocks of their own
+_WINDOW = 64  # parts that a block handles; further blocks handle further parts
 
-_LIGHTER = 16  # times less work is a cell here than in a step: threads pay for more cells
+_LIGHTER = 16  # a cell is this many times less work than in a step, so threads need more cells to be worthwhile
 
 # struct Section of fused.cu.
 SECTION = np.dtype([(name, np.uint64) for name in ("values", "before", "labels", "count")])

@@ -1,7 +1,7 @@
 """Statistics of the values in sections, and of all sections combined.
 
-Each section is summed in a fixed order. Then :func:`math.fsum` adds the sums of all sections exactly. So the result does
-not depend on which process sums which section.
+Each section is summed in a fixed order. Then :func:`math.fsum` adds the sums of all sections exactly. So the result
+does not depend on which process sums which section.
 """
 
 from collections.abc import Sequence

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _runs(words: Sequence[str]) -> bool:
-    """Whether a command line is that of a run, which several ranks may do together."""
+    """Whether a command line starts or resumes a run, which several ranks may do together."""
     return words[0] in ("run", "resume") or not (words[0].startswith("-") or words[0] in _commands())
 
 

@@ -49,7 +49,7 @@ class Device:
         return host_memory()
 
     def number(self) -> str:
-        """What tells the GPU from others in the machine; empty for the CPU."""
+        """Text that distinguishes the GPU from others in the machine; empty for the CPU."""
         if self.backend == "cpu":
             return ""
         runtime = self.xp.cuda.runtime
@@ -115,7 +115,7 @@ def choose(requested: str) -> Device:
 
 
 def choose_gpu(number: int) -> None:
-    """Take the GPU of this number, counted from 0 and modulo their count, as the one of this process, if there is any.
+    """Use GPU ``number`` modulo the number of GPUs for this process, if there is a GPU.
 
     Works for the thread that calls it.
     """
@@ -129,7 +129,7 @@ def choose_gpu(number: int) -> None:
 
 
 def count_gpus() -> int:
-    """The number of GPUs that this process may use; 0 without a working one."""
+    """The number of GPUs that this process may use; 0 if no GPU works."""
     device = choose("auto")
     return int(device.xp.cuda.runtime.getDeviceCount()) if device.backend == "cuda" else 0
 

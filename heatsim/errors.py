@@ -9,7 +9,7 @@ HeatsimError
 ├── RunError               the run failed: exit code 1
 │   ├── NotFiniteError     NaN or infinity in the field
 │   ├── NotConvergedError  a steady state that was not found
-│   ├── RanksError         a process of a run over several of them failed
+│   ├── RanksError         one of several processes that share a run failed
 │   └── StorageError       a file could not be written or read back
 └── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
 """
@@ -52,7 +52,7 @@ def at_command_line() -> Iterator[None]:
 
 
 def _in_python(message: str) -> str:
-    """What a message advises, in the words of Python; "" if it names no command and no option."""
+    """The advice of a message as Python code; "" if the message names no command and no option."""
     found = (match.expand(words) for pattern, words in _IN_PYTHON for match in re.finditer(pattern, message))
     return "; ".join(dict.fromkeys(found))
 
@@ -60,8 +60,8 @@ def _in_python(message: str) -> str:
 class HeatsimError(Exception):
     """Base class of all errors; the text is one message for the user.
 
-    Messages name commands and options of the command line. In Python, a note below the message names what does the
-    same there.
+    Messages name commands and options of the command line. In Python, a note below the message shows the equivalent
+    Python code.
     """
 
     exit_code = 1
@@ -136,7 +136,7 @@ class NotConvergedError(RunError):
 
 
 class RanksError(RunError):
-    """A process of a run over several processes died, hangs or cannot be reached."""
+    """One of several processes that share a run died, hangs or cannot be reached."""
 
 
 class StorageError(RunError):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 AXES = ("x", "y", "z")
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
-# Most groups of planes of a grid, and most of a grid where they have few cells.
+# The largest number of groups of planes of a grid; a smaller limit if the planes have few cells.
 _MOST_GROUPS = 4096
 _MOST_SMALL_GROUPS = 16
 _FEW_CELLS = 4096
@@ -123,5 +123,5 @@ class _Planes(Grid):
 
     @property
     def spacing(self) -> tuple[float, float, float]:
-        """That of the whole grid, which size / cells gives up to rounding only."""
+        """The spacing of the whole grid, bit for bit: size / cells would differ by rounding."""
         return self.whole.spacing

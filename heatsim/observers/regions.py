@@ -174,7 +174,7 @@ class TimeAbove:
         return None if self.before is None else [self.seconds, *self.before]
 
     def restore(self, saved: list[float] | None) -> None:
-        """Set what :meth:`save` gave."""
+        """Restore what :meth:`save` returned."""
         if saved is not None:
             self.seconds, self.before = saved[0], (saved[1], saved[2])
 
@@ -214,7 +214,7 @@ class RegionStatistic:
         return None if self._above is None else self._above.save()
 
     def restore(self, saved: list[float] | None) -> None:
-        """Set what :meth:`save` gave."""
+        """Restore what :meth:`save` returned."""
         if self._above is not None:
             self._above.restore(saved)
 

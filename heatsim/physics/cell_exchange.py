@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class CellExchange(ExchangingCells):
-    """The cells that sources heat one by one.
+    """The cells that sources heat individually.
 
     Attributes:
         heated: the cells.

@@ -79,7 +79,7 @@ class Amount:
 
 @dataclass(frozen=True, eq=False)
 class HeatedCells:
-    """The cells that sources heat one by one.
+    """The cells that sources heat individually.
 
     Attributes:
         cells: by their index in the flattened grid, ascending, shape (n,). Void is not among them.

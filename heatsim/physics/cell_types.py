@@ -98,7 +98,7 @@ class CellTypes:
         void_conditions: the condition on surfaces of each type towards void, shape (types,); empty if these let nothing
             through.
         layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
-        heated: the cells that sources heat one by one; types count only sources that heat all their cells alike.
+        heated: the cells that sources heat individually; types count only sources that heat all their cells alike.
     """
 
     grid: Grid

@@ -74,7 +74,7 @@ class Sources:
 
     @property
     def heated(self) -> HeatedCells:
-        """The cells that other sources heat one by one."""
+        """The cells that other sources heat individually."""
         return self.materials.heated
 
     @property

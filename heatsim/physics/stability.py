@@ -238,7 +238,7 @@ class Stability:
 
     @cached_property
     def _source_rates(self) -> Array:
-        """The largest |dq/dT|/(ρ·cp) in 1/s of the cells that sources heat one by one, shape (cells,)."""
+        """The largest |dq/dT|/(ρ·cp) in 1/s of the cells that sources heat individually, shape (cells,)."""
         heated, scenario = self.materials.heated, self.boundary.scenario
         slopes = np.zeros(len(heated.amounts) + 1)
         for number, amount in enumerate(heated.amounts):

@@ -40,7 +40,7 @@ class SteadyBalance:
         periodic: which axes wrap.
         reference: the temperature in K that deviations are counted from.
         cell_sources: power of the sources in a cell of each type in W, shape (types,).
-        surfaces: faces that exchange heat, then void surfaces, then the cells that sources heat one by one.
+        surfaces: faces that exchange heat, then void surfaces, then the cells that sources heat individually.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class SteadyBalance:
         )
 
     def _heated_cells(self) -> Iterator[CellExchange]:
-        """The cells that sources heat one by one, if there are any."""
+        """The cells that sources heat individually, if there are any."""
         body, heated, start = self.body, self.materials.heated, np.zeros(1)
         if len(heated):
             amounts = body.sources.amounts(start, INSTANT)[0, :-1] / INSTANT
@@ -243,7 +243,7 @@ class SteadyBalance:
     def _source_powers(self, of_cells: Any) -> dict[str, float]:
         """W of each source by its name: in the body, and of beams what the body takes up.
 
-        ``of_cells`` are the deviations in K of the cells that sources heat one by one.
+        ``of_cells`` are the deviations in K of the cells that sources heat individually.
         """
         sources, start = self.body.sources, np.zeros(1)
         even = iter(sources.powers(start, INSTANT)[0].tolist())

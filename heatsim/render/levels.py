@@ -1,4 +1,4 @@
-"""The levels of isosurfaces: a few round numbers apart from the ends, and the temperatures at which materials melt."""
+"""Choose the levels of isosurfaces: a few round numbers, and the temperatures at which materials melt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from heatsim.render.scales import Scale, TemperatureScale, colour_map, ticks
 
 _MOST = 5
-# Parts of the range: levels nearer to an end are small specks; levels nearer to a melting point hide it.
+# Fractions of the range: levels nearer to an end are small specks; levels nearer to a melting point hide it.
 _FROM_ENDS, _FROM_MELTING = 0.04, 0.1
-# Parts of the colour map, without its black and its palest colours.
+# Ends of the used range of the colour map, which excludes its black and its palest colours.
 _DARKEST, _BRIGHTEST = 0.2, 0.9
 
 
@@ -22,11 +22,11 @@ class Isotherm:
 
 
 def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> list[Isotherm]:
-    """The isosurfaces of a field, from low to high; none of a uniform field.
+    """The isosurfaces of a field, from low to high; an empty list for a uniform field.
 
     Args:
-        scale: of the field.
-        melting: the solidus and the liquidus in K of each material that melts. A level half-way between them is the
+        scale: the scale of the field.
+        melting: the solidus and the liquidus in K of each material that melts. The level half-way between them is the
             melt front; round numbers near it are left out.
     """
     if scale.uniform:

@@ -106,5 +106,5 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
             f"{efficiency(slowest, HALO * seconds, sent, link):.1%} over {link.name}"
             for link in LINKS[largest.device.backend]
         ]
-        lines.append(f"efficiency   {', '.join(found)}, estimated, for one processor such as this for each rank")
+        lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)

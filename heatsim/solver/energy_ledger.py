@@ -49,7 +49,7 @@ class Ledger:
         beams: the same for the heat of beams; faces without a beam have empty arrays.
         exposed: the same for the surfaces of each exposed cell towards void.
         parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
-        cells: the same for the cells that sources heat one by one.
+        cells: the same for the cells that sources heat individually.
         lit: the same for beams on the surfaces of each exposed cell towards void.
     """
 

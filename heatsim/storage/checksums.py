@@ -11,7 +11,7 @@ _ONE = 1 << 31
 
 
 def combined(pieces: Iterable[Summed], checksum: int = 0) -> int:
-    """The checksum of pieces one behind the other, as `zlib.crc32` gives it; continued from ``checksum``.
+    """The `zlib.crc32` checksum of consecutive pieces, continued from ``checksum``.
 
     A checksum is the remainder of a polynomial. To put n bytes behind it, multiply it by x⁸ⁿ. That is what
     crc32_combine of zlib does.

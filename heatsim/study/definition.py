@@ -171,7 +171,7 @@ def _impossible_keys(definition: Definition) -> list[Mistake]:
 
 
 def _refused_ends(definition: Definition) -> tuple[list[Mistake], set[str]]:
-    """The ends of ranges that the scenario refuses, tested as the file has them, with their units; and their keys."""
+    """The ends of ranges that the scenario refuses, tested as the file writes them, with units; and their keys."""
     mistakes, keys = [], set()
     for axis in definition.table.axes:
         if not isinstance(axis.values, Range):

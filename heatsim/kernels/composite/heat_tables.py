@@ -1,4 +1,4 @@
-"""The cells that sources heat one by one, laid out for kernels (composite/cell_heat.cu)."""
+"""The cells that sources heat individually, laid out for kernels (composite/cell_heat.cu)."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +13,7 @@ Field = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class HeatTables:
-    """The cells that sources heat one by one, see :class:`heatsim.physics.cell_heat.HeatedCells`.
+    """The cells that sources heat individually, see :class:`heatsim.physics.cell_heat.HeatedCells`.
 
     Attributes:
         cells: by their index in the flattened grid, ascending, int64, shape (n,).

@@ -87,7 +87,7 @@ struct __align__(16) HeatTable {
     Real first, steps, per_kelvin, low;
 };
 
-// The cells that sources heat one by one: composite/cell_heat.cu.
+// The cells that sources heat individually: composite/cell_heat.cu.
 struct HeatedCells {
     Real* heat;              // of every cell of the grid in this step, K; -0 in others
     const long long* cells;

@@ -32,7 +32,7 @@ class HostBody:
         void_conditions: the condition on surfaces of each type towards void; empty if these let nothing through.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
         open_faces: which faces of the box let heat through.
-        heated: the cells that sources heat one by one.
+        heated: the cells that sources heat individually.
         lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
     """
 

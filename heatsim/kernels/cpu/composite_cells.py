@@ -65,7 +65,7 @@ PLAN = (
     # the conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
-    # Cells that sources heat one by one (class HeatTables): the first of each row, their places along x, their types.
+    # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.
     # And whether the cells of a row are neighbours with equal amounts, without beams.
     *(
         "heated_rows",

@@ -129,7 +129,7 @@ def _numbers_of(
 
 
 def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
-    """The cells that sources heat one by one, by rows of the ring."""
+    """The cells that sources heat individually, by rows of the ring."""
     heated, (nz, ny, nx) = body.heated, ring
     if not len(heated):
         return {}

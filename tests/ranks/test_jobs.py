@@ -120,7 +120,7 @@ def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake.write_text("#!/bin/sh\nexit 9\n")
     fake.chmod(0o755)
     monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
-    with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\), .*; continue so"):
+    with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\) .*; continue so"):
         launch.launch(3, ["run", "x.toml"], lambda: "continue so")
     fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
     with pytest.raises(Interrupted, match="interrupted before a checkpoint was saved; continue so"):

@@ -133,6 +133,6 @@ def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         launch.launch(2, [], str)
     monkeypatch.undo()
     monkeypatch.setattr(launch.shutil, "which", lambda *names, **where: None)
-    with pytest.raises(DeviceError, match="--ranks needs mpiexec, which is not there"):
+    with pytest.raises(DeviceError, match="--ranks needs mpiexec, which was not found"):
         launch.launch(2, [], str)
     assert os.environ.get("PMI_SIZE") is None

@@ -206,6 +206,40 @@ def test_a_source_that_falls_with_temperature_shortens_the_step() -> None:
     )
 
 
+INSULATED = BLOCK.replace('x_min = { type = "temperature", value = 300.0 }', "")
+HALVES = INSULATED.replace("[material]", "[materials.steel]").replace("[20, 10, 8]", '[20, 10, 8]\nmaterial = "void"')
+for _name, _low, _high in (("left", 0.0, 0.04), ("right", 0.06, 0.1)):
+    HALVES += f'[[regions]]\nname = "{_name}"\nmaterial = "steel"\n'
+    HALVES += f"box = {{ min = [{_low}, 0, 0], max = [{_high}, 0.05, 0.02] }}\n"
+COOLED = '[[sources]]\npower_density = "1e4*(320 - T)"\n'
+
+
+@pytest.mark.parametrize("source", [COOLED, '[[sources]]\npower_density = "1e4*(T - 320)"\nscale = -1.0\n'])
+def test_heat_that_falls_with_temperature_holds_an_insulated_body(source: str, tmp_path: Path) -> None:
+    simulation, _ = run(INSULATED + source, tmp_path, "steady")
+    np.testing.assert_allclose(simulation.temperature, 320.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        INSULATED + COOLED + "scale = -1.0\n",
+        INSULATED + COOLED + "scale = 0.0\n",
+        HALVES + COOLED + 'region = "left"\n[[sources]]\nregion = "right"\npower = 1.0\ndistribution = "x"\n',
+    ],
+)
+def test_other_heat_does_not_hold_it(text: str, tmp_path: Path) -> None:
+    """Heat that rises with temperature, or is none, or belongs to another body."""
+    with pytest.raises(ScenarioError, match="no steady temperature"):
+        run(text, tmp_path, "steady")
+
+
+def test_heat_at_no_temperature_is_no_number() -> None:
+    """A method whose trial step overflows then rejects it, instead of looking up an entry that does not exist."""
+    value, _ = tabulate(read_density("1e3*T"), 1.0, 1e4).at(np.array([np.nan, np.inf, 300.0]))  # type: ignore[arg-type]
+    np.testing.assert_allclose(value, [np.nan, 1e7, 3e5], rtol=1e-12)
+
+
 def test_a_table_meets_an_arrhenius_law() -> None:
     density = read_density("1e12*exp(-1.2e4/T)")
     assert not isinstance(density, float | str)

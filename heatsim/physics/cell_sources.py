@@ -152,8 +152,8 @@ class _HeatFinder:
     def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
         """Add a density that varies in space or time."""
         if density.constant:
-            values = self._values(number, "power_density", density, cells, _START)
-            self._enter(cells, Amount(number, Constant(1.0)), values[0])
+            weights = self._values(number, "power_density", density, cells, _START)[0]
+            self._enter(cells, Amount(number, Constant(1.0)), weights)
             return
 
         def values(times: Array, some: Cells) -> Array:

@@ -96,6 +96,17 @@ def test_values_are_those_of_a_patch_for_each_cell(
     np.testing.assert_allclose(found.temperature, known.temperature, rtol=0.0, atol=error + slack)
 
 
+def test_one_cell_of_a_large_face_is_not_lost(tmp_path: Path) -> None:
+    """128² cells of 1 mm², of which one gets 1e5·t W/m² more than the others."""
+    text = TEXT.replace("[0.08, 0.05, 0.04]", "[0.128, 0.128, 0.002]").replace("[8, 5, 4]", "[128, 128, 2]")
+    one = "(abs(x - 0.1025) < 2e-4)*(abs(y - 0.0505) < 2e-4)"
+    flux = f'[boundaries]\nz_max = {{ type = "flux", value = "VALUE + 1e5*t*{one}" }}\n'
+    run(flux.replace("VALUE", "10"), tmp_path, "time.end=1.0", text=text)
+    assert heats(tmp_path)["z_max"] == pytest.approx(10.0 * 0.128**2 + 1e5 * 1e-6 / 2.0, rel=1e-9)
+    with pytest.raises(ScenarioError, match="shape over the face changes"):
+        problem(flux.replace("VALUE", "1e3*x*(1 + t^2)"), text)
+
+
 def test_heat_of_a_patch_is_its_own_and_the_balance_closes(tmp_path: Path) -> None:
     """A flux over a patch that divides cells: the sum over cells at their centres, weighted by the covered area."""
     run(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,10 +66,21 @@ class CellExchange(ExchangingCells):
         """Whether the heat depends on the temperature."""
         return bool(self.heated.tables)
 
+    @cached_property
+    def holding(self) -> NDArray[np.bool_]:
+        """Cells whose heat falls with the temperature, so that it fixes the level of a steady state; shape (n,)."""
+        heated, rises = self.heated, np.zeros(len(self.heated.amounts) + 1)
+        for number, amount in enumerate(heated.amounts):
+            if amount.table >= 0:
+                values = heated.tables[amount.table].values
+                rises[number] = self.amounts[number] * (values[-1] - values[0])
+        entries = heated.weights * rises[np.minimum(heated.numbers, len(heated.amounts))]
+        return np.asarray(np.bincount(heated.owners, entries, len(heated)) < 0.0)
+
     @property
     def grounded(self) -> bool:
-        """Whether the heat decreases with temperature; if so, it determines the level of a steady state."""
-        return any(table.values[0] > table.values[-1] for table in self.heated.tables)
+        """Whether the heat of any cell fixes the level of a steady state."""
+        return bool(self.holding.any())
 
     def linear_terms(self) -> tuple[Any, Any]:
         """Heat in W into each cell, and its decrease per kelvin, where it does not depend on the temperature."""

@@ -55,7 +55,8 @@ class DensityTable:
         """Value in W/m³ and slope in W/(m³ K) at temperatures in K, arrays of the library ``xp``."""
         nodes = xp.asarray(self.values)
         steps = (T - self.low) * self.per_kelvin
-        place = xp.clip(xp.floor(steps), 0, self.steps - 1).astype(np.int64)
+        # A temperature that is not a number gives a value that is none: the method that asked notices it.
+        place = xp.nan_to_num(xp.clip(xp.floor(steps), 0, self.steps - 1)).astype(np.int64)
         rise = nodes[place + 1] - nodes[place]
         inside = (steps >= 0.0) & (steps <= self.steps)
         value = nodes[place] + rise * xp.clip(steps - place, 0.0, 1.0)

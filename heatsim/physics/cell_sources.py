@@ -11,18 +11,16 @@ from heatsim.physics.beam_columns import absorbed_by, hits
 from heatsim.physics.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, DensityTable, HeatedCells
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.regions import Parts, source_mask
+from heatsim.physics.separation import MOST_TERMS, separate
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.messages import show
-from heatsim.scenario.quantities import POWER_DENSITY
-from heatsim.scenario.timefunction import GOLDEN
+from heatsim.scenario.quantities import LARGEST, POWER_DENSITY
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
-# A density in space and time is sampled at this many times and cells. It is approximated by a sum of at most this many
-# products; the error may be this fraction of the largest value.
-_TIMES, _PLACES, _MOST_TERMS, _SAME = 65, 4096, 8, 1e-10
+_START = np.zeros(1)
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
@@ -94,7 +92,7 @@ class _HeatFinder:
         else:
             assert source.power is not None
             assert source.distribution is not None
-            weights = self._values(number, "distribution", source.distribution, cells, 0.0)
+            weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
             whole = float(weights.sum()) * self._materials.grid.cell_volume
             if weights.min() < 0.0 or whole <= 0.0:
                 message = f"got {show(source.distribution.expression.text)}, which is "
@@ -153,40 +151,38 @@ class _HeatFinder:
     def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
         """Add a density that varies in space or time."""
         if density.constant:
-            values = self._values(number, "power_density", density, cells, 0.0)
-            self._enter(cells, Amount(number, Constant(1.0)), values)
+            weights = self._values(number, "power_density", density, cells, _START)[0]
+            self._enter(cells, Amount(number, Constant(1.0)), weights)
             return
-        end = self._scenario.time.end
-        times = np.concatenate(([0.0], np.sort(np.mod(np.arange(1, _TIMES) * GOLDEN, 1.0)) * end))
-        some = cells[np.unique(np.linspace(0, len(cells) - 1, _PLACES).astype(np.intp))]
-        table = np.array([self._values(number, "power_density", density, some, time) for time in times.tolist()])
-        pivots = _skeleton(table)
-        if pivots is None:
+
+        def values(times: Array, some: Cells) -> Array:
+            return self._values(number, "power_density", density, some, times)
+
+        separated = separate(values, cells, self._scenario.time.end)
+        if separated is None:
             message = (
-                f"got {show(density.expression.text)}, which is no sum of at most {_MOST_TERMS} products "
+                f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
                 "f(t)·g(x, y, z): its shape moves; write a moving heat source as a beam"
             )
             raise self._mistake(number, "power_density", message)
-        at_times, at_places = pivots
-        own = np.array([self._values(number, "power_density", density, cells, time) for time in times[at_times]])
-        weights = np.linalg.solve(table[np.ix_(at_times, at_places)], own)
-        for place, of_cells in zip(at_places, weights, strict=True):
-            x, y, z = (float(axis[0]) for axis in self._points(some[place : place + 1]))
-            self._enter(cells, Amount(number, density.at_point(x, y, z)), of_cells)
+        for x, y, z, of_cells in zip(*self._points(separated.places), separated.weights, strict=True):
+            self._enter(cells, Amount(number, density.at_point(float(x), float(y), float(z))), of_cells)
 
-    def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, time: float) -> Array:
-        """The values of an expression at the centres of cells at a time in s; all are finite."""
+    def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, times: Array) -> Array:
+        """The values of an expression at times in s at the centres of cells, shape (times, cells); all are in range."""
         x, y, z = self._points(cells)
-        variables = {"x": x, "y": y, "z": z, "t": np.full(len(cells), time)}
-        values = formula.expression.evaluate(**{name: variables[name] for name in formula.expression.names})
-        wrong = np.flatnonzero(~np.isfinite(values))
+        variables = {"x": x, "y": y, "z": z, "t": times[:, np.newaxis]}
+        names = formula.expression.names
+        values = formula.expression.evaluate(**{name: variables[name] for name in names})
+        values = np.broadcast_to(values, (len(times), len(cells)))
+        with np.errstate(invalid="ignore"):
+            wrong = np.argwhere(~(np.abs(values) <= LARGEST))
         if len(wrong):
-            place = ", ".join(
-                f"{name} = {float(axis[wrong[0]])!r}" for name, axis in zip("xyz", (x, y, z), strict=True)
-            )
-            value = f"which is {float(values[wrong[0]])!r} at {place}, t = {time!r} s"
-            message = f"got {show(formula.expression.text)}, {value}; values must be finite in all cells of the source"
-            raise self._mistake(number, key, message)
+            time, cell = wrong[0]
+            place = ", ".join(f"{name} = {float(axis[cell])!r}" for name, axis in zip("xyz", (x, y, z), strict=True))
+            value = f"which is {float(values[time, cell])!r} at {place}, t = {float(times[time])!r} s"
+            allowed = f"values must be finite in all cells of the source, and at most {LARGEST!r}"
+            raise self._mistake(number, key, f"got {show(formula.expression.text)}, {value}; {allowed}")
         return values
 
     def _points(self, cells: Cells) -> tuple[Array, Array, Array]:
@@ -211,30 +207,6 @@ class _HeatFinder:
 
     def _mistake(self, number: int, key: str, message: str) -> ScenarioError:
         return ScenarioError(self._scenario.path, [Mistake(f"sources.{number}.{key}", message)])
-
-
-def _skeleton(table: Array) -> tuple[list[int], list[int]] | None:
-    """Times and places whose values determine a function of time and place, as a sum of products.
-
-    With the matrix V of the values at these times and places: v(x, t) = v(x, times)·V⁻¹·v(places, t). Full pivoting
-    finds them (adaptive cross approximation: Bebendorf, *Numer. Math.* 86 (2000) 565).
-
-    Args:
-        table: values at times and places, shape (times, places).
-
-    Returns:
-        The indices of the times and of the places; None if more than ``_MOST_TERMS`` of each are needed.
-    """
-    rest, largest, times, places = table.copy(), float(np.abs(table).max()), list[int](), list[int]()
-    while True:
-        time, place = (int(index) for index in np.unravel_index(int(np.argmax(np.abs(rest))), rest.shape))
-        if largest == 0.0 or (times and abs(rest[time, place]) <= _SAME * largest):
-            return times or [time], places or [place]
-        if len(times) == _MOST_TERMS:
-            return None
-        times.append(time)
-        places.append(place)
-        rest -= np.outer(rest[:, place], rest[time] / rest[time, place])
 
 
 def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable:

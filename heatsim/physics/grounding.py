@@ -56,7 +56,7 @@ def find_floating(balance: SteadyBalance) -> NDArray[np.bool_] | None:
     conducts = (materials.cells & CELL_TYPE) != materials.void
     reached = np.zeros(materials.grid.shape, dtype=bool)
     for surface in grounded:
-        surface.put(True, reached)
+        surface.add(surface.holding, reached)
     _spread(reached, conducts, materials, balance.periodic)
     floating = conducts & ~reached
     return floating if floating.any() else None

@@ -24,7 +24,8 @@ Numbers = NDArray[np.int64]
 # Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 _TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
-_CELLS = 4096  # at which they are
+_CELLS = 4096  # at which they are; all others are compared at fewer times
+_VALUES = 2**22  # values in all cells, about
 _SAME = 1e-9  # fraction of the range of the values
 
 
@@ -154,19 +155,24 @@ class _Key:
         Raises:
             ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
         """
-        times = self._times()
-        some = np.unique(np.linspace(0, len(cells.conductance) - 1, _CELLS).astype(np.intp))
-        table = np.array([self._at(cells, some, time) for time in times])
-        best = int(np.argmax(table.max(axis=1) - table.min(axis=1)))
-        values = self._at(cells, slice(None), times[best])
+        looks = self._looks(cells)
+        tables = [np.array([self._at(cells, some, time) for time in times]) for times, some in looks]
+        ranges = [
+            (spread, time)
+            for (times, _), table in zip(looks, tables, strict=True)
+            for spread, time in zip(np.ptp(table, axis=1).tolist(), times.tolist(), strict=True)
+        ]
+        values = self._at(cells, slice(None), max(ranges, key=lambda each: each[0])[1])
         low, high = int(np.argmin(values)), int(np.argmax(values))
         part = np.zeros(len(values))
         if values[high] > values[low]:
             part = (values - values[low]) / (values[high] - values[low])
         ends = [self.value.at_point(*(float(axis[cell]) for axis in cells.points)) for cell in (low, high)]
-        lowest, highest = (end.at(times)[:, None] for end in ends)
-        known = lowest + (highest - lowest) * part[some]
-        if np.abs(known - table).max() > _SAME * (table.max() - table.min()):
+        for (times, some), table in zip(looks, tables, strict=True):
+            lowest, highest = (end.at(times)[:, None] for end in ends)
+            known = lowest + (highest - lowest) * part[some]
+            if np.abs(known - table).max() <= _SAME * (table.max() - table.min()):
+                continue
             raise self._mistake(
                 f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
                 "b(t)*f(x, y, z) is possible: write a moving source of heat as a beam, or use several patches"
@@ -179,6 +185,15 @@ class _Key:
             edges = np.array([float(level.at(times[:1])[0]) for level in levels])
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
+
+    def _looks(self, cells: FaceCells) -> list[tuple[Array, NDArray[np.intp]]]:
+        """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
+        times, count = self._times(), len(cells.conductance)
+        some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
+        looks = [(times, some)]
+        if len(some) < count:
+            looks.append((times[:: -(-len(times) * count // _VALUES)], np.arange(count)))
+        return looks
 
     def _times(self) -> Array:
         """Times at which to look, in s: evenly spread, none of them twice."""

@@ -34,6 +34,11 @@ class ExchangingCells:
         """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
         return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
 
+    @property
+    def holding(self) -> Any:
+        """Which of the cells fix the level of a steady state if any of them does; one value for all, or shape (n,)."""
+        return True
+
     def put(self, numbers: Any, to: Any) -> None:
         """Set the numbers of the cells in an array of shape (nz, ny, nx)."""
         if isinstance(self.cells, tuple):

@@ -113,6 +113,24 @@ def test_a_density_in_space_and_time_brings_its_integral(tmp_path: Path) -> None
         assert row["sources (J)"] == pytest.approx(mean * volume, rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("density", "at_3_s"),
+    [
+        ("1e6 + 1e9*t*(abs(x - 0.05125) < 1e-3)*(abs(y - 0.0175) < 8e-4)*(abs(z - 0.0095) < 4e-4)", 24e9 + 3e9),
+        ("1e9*t*(abs(x - 0.05125) < 1e-3)*(abs(y - 0.0175) < 8e-4)*(abs(z - 0.0095) < 4e-4)", 3e9),
+        ("1e6*x/0.05 + 1e9*y/0.025*(t > 2.999)*(t < 3.02)", 24e9 + 24e12),
+        ("0*t*x", 0.0),
+    ],
+)
+def test_heat_of_one_cell_or_of_a_short_time_is_not_lost(density: str, at_3_s: float) -> None:
+    """24,000 cells, of which one has another course in time than all others; a pulse of 0.2 % of the run."""
+    text = BLOCK.replace("[20, 10, 8]", "[40, 30, 20]")
+    heated = problem(f'{text}[[sources]]\npower_density = "{density}"\n[time]\nend = 10.0\n').materials.heated
+    amounts = np.array([float(amount.function.at(np.array([3.0]))[0]) for amount in heated.amounts])
+    heat, _ = heated.densities(amounts, [], None)
+    assert heat.sum() == pytest.approx(at_3_s, rel=1e-9)
+
+
 @pytest.mark.parametrize("face", ["z_max", "z_min", "x_max", "y_min"])
 @pytest.mark.parametrize("method", ["euler", "steady"])
 def test_a_body_takes_what_does_not_pass_it(face: str, method: str, tmp_path: Path) -> None:
@@ -188,6 +206,40 @@ def test_a_source_that_falls_with_temperature_shortens_the_step() -> None:
     )
 
 
+INSULATED = BLOCK.replace('x_min = { type = "temperature", value = 300.0 }', "")
+HALVES = INSULATED.replace("[material]", "[materials.steel]").replace("[20, 10, 8]", '[20, 10, 8]\nmaterial = "void"')
+for _name, _low, _high in (("left", 0.0, 0.04), ("right", 0.06, 0.1)):
+    HALVES += f'[[regions]]\nname = "{_name}"\nmaterial = "steel"\n'
+    HALVES += f"box = {{ min = [{_low}, 0, 0], max = [{_high}, 0.05, 0.02] }}\n"
+COOLED = '[[sources]]\npower_density = "1e4*(320 - T)"\n'
+
+
+@pytest.mark.parametrize("source", [COOLED, '[[sources]]\npower_density = "1e4*(T - 320)"\nscale = -1.0\n'])
+def test_heat_that_falls_with_temperature_holds_an_insulated_body(source: str, tmp_path: Path) -> None:
+    simulation, _ = run(INSULATED + source, tmp_path, "steady")
+    np.testing.assert_allclose(simulation.temperature, 320.0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        INSULATED + COOLED + "scale = -1.0\n",
+        INSULATED + COOLED + "scale = 0.0\n",
+        HALVES + COOLED + 'region = "left"\n[[sources]]\nregion = "right"\npower = 1.0\ndistribution = "x"\n',
+    ],
+)
+def test_other_heat_does_not_hold_it(text: str, tmp_path: Path) -> None:
+    """Heat that rises with temperature, or is none, or belongs to another body."""
+    with pytest.raises(ScenarioError, match="no steady temperature"):
+        run(text, tmp_path, "steady")
+
+
+def test_heat_at_no_temperature_is_no_number() -> None:
+    """A method whose trial step overflows then rejects it, instead of looking up an entry that does not exist."""
+    value, _ = tabulate(read_density("1e3*T"), 1.0, 1e4).at(np.array([np.nan, np.inf, 300.0]))  # type: ignore[arg-type]
+    np.testing.assert_allclose(value, [np.nan, 1e7, 3e5], rtol=1e-12)
+
+
 def test_a_table_meets_an_arrhenius_law() -> None:
     density = read_density("1e12*exp(-1.2e4/T)")
     assert not isinstance(density, float | str)
@@ -218,6 +270,8 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
         ('power_density = "1e6*sin(50*x - t)*sin(1/(0.01 + x*t))"', ["sources.0.power_density", "its shape moves"]),
         ('power_density = "1e6/x"\nbox = { min = [0, 0, 0], max = [0.1, 0.05, 0.02] }', []),
         ('power_density = "1e6*log(x - 0.01)"', ["sources.0.power_density", "x = 0.0025", "finite"]),
+        ('power_density = "1e40*x"', ["sources.0.power_density", "at most 1e+30"]),
+        ('power = 5.0\ndistribution = "1e307*exp(x)"', ["sources.0.distribution", "at most 1e+30"]),
         ('power_density = "1e6*log(T - 300)"', ["sources.0.power_density", "temperature_range"]),
         ('power = 5.0\ndistribution = "x - 0.05"', ["sources.0.distribution", "at least 0"]),
         ('power_density = 5.0\ndistribution = "x"', ["sources.0.distribution", "needs power"]),

@@ -31,6 +31,7 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
 ARCHITECTURES = (75, 80, 90, 100, 120)
+WITH_MUCH_SHARED_MEMORY = (80, 90, 100)  # enough for a block of 07, which runs on no others
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
 VARIANTS: list[tuple[str, Scheme]] = [
     (precision, scheme)
@@ -97,8 +98,15 @@ def skip_if_unknown(architecture: int) -> None:
         pytest.skip(f"NVRTC {nvrtc().getVersion()} does not know sm_{architecture}")
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    ("spec", "architecture"),
+    [
+        pytest.param(spec, architecture, id=f"{spec.name}-{architecture}")
+        for spec in LADDER
+        for architecture in ARCHITECTURES
+        if spec.name != "temporal" or architecture in WITH_MUCH_SHARED_MEMORY
+    ],
+)
 def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
     skip_if_unknown(architecture)
     chosen = variants(architecture)

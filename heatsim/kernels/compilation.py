@@ -21,9 +21,9 @@ _PLANES_KEPT = 4  # ROOMS of 07
 # Stages in the table of a kernel in constant memory: as many as the longest CUDA graph does. 32 KiB in float64.
 _STAGES_IN_TABLE = 1024
 _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
-# Bytes of shared memory that a kernel may have without asking for more, less two struct Sweep.
+# 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
 RESIDENT_ROOM = 48 * 1024 - 256
-_RESIDENT_THREADS = (64, 128, 256, 512, 1024)
+_BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
 _REAL = {"float32": "float", "float64": "double"}
@@ -259,7 +259,7 @@ def _resident(
     threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
     widest = 1 if variant.faces else 16 // np.dtype(precision).itemsize
     for vector in (width for width in (1, 2, 4) if width <= widest and grid.cells[0] % width == 0):
-        for block in (size for size in _RESIDENT_THREADS if size <= threads):
+        for block in (size for size in _BLOCKS_OF_09 if size <= threads):
             if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
                 fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
                 return Build(fitting, precision, scheme, vector, vector, variant)

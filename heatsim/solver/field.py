@@ -145,11 +145,6 @@ class Field:
         self.labels, self.division = labels, division
         self.changed()
 
-    def swap(self) -> None:
-        """Exchange the buffers after a sweep; no data are copied."""
-        self.deviation, self.spare = self.spare, self.deviation
-        self.changed()
-
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = self._joined = None

@@ -207,7 +207,8 @@ def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.Mo
     assert field.total() == 12.0
     field.spare[...] = 2.0
     assert field.largest_change(field.spare) == 1.0
-    field.swap()
+    field.deviation, field.spare = field.spare, field.deviation
+    field.changed()
     assert field.total() == 24.0
     field.deviation[0, 0, 0] = nan
     field.changed()

@@ -111,15 +111,21 @@ class Grid:
     def planes(self, first: int, count: int) -> "Grid":
         """A grid of ``count`` planes of this one, from plane ``first`` on, with its spacing to the bit."""
         (nx, ny, _), (x, y, _), (*corner, z) = self.cells, self.size, self.origin
-        dz = self.spacing[2]
-        return _Planes((nx, ny, count), (x, y, count * dz), (corner[0], corner[1], z + first * dz), whole=self)
+        dz, origin = self.spacing[2], (corner[0], corner[1], z + first * self.spacing[2])
+        return _Planes((nx, ny, count), (x, y, count * dz), origin, whole=self, first=first)
 
 
 @dataclass(frozen=True)
 class _Planes(Grid):
-    """Some planes of a grid."""
+    """Some planes of a grid, from plane ``first`` on; beyond an end follow the planes from the other end."""
 
     whole: Grid = field(kw_only=True)
+    first: int = field(kw_only=True)
+
+    def centres(self, axis: int) -> NDArray[np.float64]:
+        """Those of the whole grid, bit for bit."""
+        centres = self.whole.centres(axis)
+        return centres if axis < 2 else centres[np.arange(self.first, self.first + self.cells[2]) % len(centres)]
 
     @property
     def spacing(self) -> tuple[float, float, float]:

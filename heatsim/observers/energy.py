@@ -37,7 +37,7 @@ BY_SURFACE = 3
 def heats(problem: HeatProblem) -> tuple[str, ...]:
     """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
-    void = ("void", *surface_names(problem)) if problem.materials.exposed_cells else ()
+    void = ("void", *surface_names(problem)) if problem.materials.weighted_surfaces.void else ()
     return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
 
 
@@ -54,7 +54,7 @@ def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
     stored, through = state.stored_heat(), state.ledger.heats()
     sources = state.ledger.source_heat(state.step) + through.beams + through.cells
-    void = (through.void, *through.surfaces) if state.problem.materials.exposed_cells else ()
+    void = (through.void, *through.surfaces) if state.problem.materials.weighted_surfaces.void else ()
     residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
     row = (stored, sources, *through.faces, *through.patches, *void, residual)
     return {TIME: state.time, **dict(zip(heats(state.problem), row, strict=True))}

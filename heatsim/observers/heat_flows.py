@@ -24,7 +24,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     """The row of energy.csv by column, without the time."""
     flows = state.flows
     surfaces = {**flows.faces, **flows.patches}
-    if problem.materials.exposed_cells:
+    if problem.materials.weighted_surfaces.void:
         surfaces["void"] = flows.void
         surfaces |= dict(zip(surface_names(problem), flows.surfaces, strict=True))
     # A source may have the name of a patch.

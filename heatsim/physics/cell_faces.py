@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -78,10 +79,20 @@ def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:
     return low, np.where(place == n - 1, low - (n - 1) * stride, low + stride)
 
 
-def total_areas(grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8]) -> dict[frozenset[int], float]:
-    """The total area in m² of surfaces between materials; keys are pairs of their numbers."""
+def total_areas(
+    grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], held: HeldPlanes = EVERYTHING
+) -> dict[frozenset[int], float]:
+    """The total area in m² of surfaces between materials; keys are pairs of their numbers. Collective.
+
+    Args:
+        grid: the whole grid.
+        surfaces: the areas.
+        material: the material of each cell, in the shape of the planes that are held.
+        held: these planes.
+    """
+    plane = grid.cells[0] * grid.cells[1]
     low, high = cells_beside(grid, surfaces.faces)
-    one, other = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
-    pairs, place = np.unique(256 * np.minimum(one, other) + np.maximum(one, other), return_inverse=True)
-    totals = np.bincount(place.reshape(-1), surfaces.areas, len(pairs))
-    return {frozenset(divmod(pair, 256)): total for pair, total in zip(pairs.tolist(), totals.tolist(), strict=True)}
+    one, other = (material.reshape(-1)[held.local_cells(cells, plane)].astype(np.int64) for cells in (low, high))
+    pairs = 256 * np.minimum(one, other) + np.maximum(one, other)
+    totals = held.sums(low // plane, pairs, surfaces.areas)
+    return {frozenset(divmod(pair, 256)): total for pair, total in totals.items()}

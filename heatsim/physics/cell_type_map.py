@@ -19,6 +19,7 @@ from heatsim.physics.cell_types import (
     TooManyCellTypesError,
     planes_at_once,
 )
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, find_weighted
 
@@ -36,41 +37,44 @@ def build(
     void_conditions: Sequence[int] | None = None,
     surfaces: FaceAreas | None = None,
     layering: Layering = NO_LAYERS,
+    held: HeldPlanes = EVERYTHING,
 ) -> CellTypes:
-    """The cell types of a body.
+    """The cell types of a body. Collective.
 
     Args:
-        grid: the cells.
+        grid: the whole grid.
         palette: the materials; for void :data:`heatsim.physics.cell_types.VOID`.
-        material: index of each cell's material in the palette, shape (nz, ny, nx); None if all cells have the first.
+        material: index of each cell's material in the palette, in the shape of the planes that are held; None if all
+            cells have the first.
         contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
-        heated: for each source the cells that it heats, shape (nz, ny, nx); None if it heats all cells that conduct.
+        heated: for each source the cells that it heats, of the same shape; None if it heats all cells that conduct.
         periodic: which axes wrap.
         void_conditions: the number of the condition on surfaces of each material towards void; None if these let no
             heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
-        layering: what layers change.
+        layering: what layers change; only if all planes are held.
+        held: the planes of ``material``; all of them if it is None and no source heats a part of the cells.
 
     Raises:
         TooManyCellTypesError: there are more than 127 cell types.
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts, exposed = contacts or {}, void_conditions is not None
-    mapped, kinds = _map(grid, len(palette), material, heated, void)
+    mapped, kinds = _map(held, grid, len(palette), material, heated, void)
     if len(layering.cells):
         mapped, kinds = layer_types.add(grid, palette, mapped, kinds, layering)
-    cells, types, counts = _in_order(grid, mapped, kinds, void, keep_map=len(layering.cells) > 0)
+    cells, types, counts = _in_order(held, grid, mapped, kinds, void, keep_map=len(layering.cells) > 0)
     surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
         if material is not None:
             if surfaces is None:
                 faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
                 surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            areas = cell_faces.total_areas(grid, surfaces, material)
-            surfaces_of_cells = find_weighted(grid, surfaces, material, void, layering)
+            areas = cell_faces.total_areas(grid, surfaces, material, held)
+            surfaces_of_cells = find_weighted(grid, surfaces, material, void, layering, held)
         elif len(layering.cells):
             surfaces_of_cells = find_weighted(grid, cell_faces.NO_AREAS, cells[:0], void, layering)
-        _mark_interior(cells, periodic)
+        _mark_interior(cells, held.periodic(periodic))
         if len(layering.cells):
             cells.reshape(-1)[surfaces_of_cells.cells] &= CELL_TYPE
 
@@ -94,7 +98,20 @@ def build(
         if void_conditions is not None
         else np.zeros(0, dtype=np.int32),
         layering=layering,
+        held=held if cells.size else EVERYTHING,
+        face_types=_face_types(held, grid, cells) if cells.size and held.slab is not None else (),
     )
+
+
+def _face_types(held: HeldPlanes, grid: Grid, cells: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:
+    """The types of the cells at each face of the grid, from the ranks that have them. Collective."""
+    own, (first, last) = cells[held.own] & CELL_TYPE, held.own_planes(grid.shape[0])
+    sides = [own[:, :, 0], own[:, :, -1], own[:, 0], own[:, -1]]
+    found = [np.concatenate(held.gathered(np.ascontiguousarray(side))) for side in sides]
+    for plane, at in ((0, 0), (grid.shape[0] - 1, -1)):
+        of_ranks = held.gathered(own[at] if first <= plane < last else None)
+        found.extend(of_rank for of_rank in of_ranks if of_rank is not None)
+    return tuple(found)
 
 
 def weighted(palette: Sequence[Substance], contacts: Contacts, exposed: bool) -> NDArray[np.bool_]:
@@ -118,6 +135,7 @@ def weighted(palette: Sequence[Substance], contacts: Contacts, exposed: bool) ->
 
 
 def _map(
+    held: HeldPlanes,
     grid: Grid,
     materials: int,
     material: NDArray[np.uint8] | None,
@@ -127,23 +145,28 @@ def _map(
     """The type of each cell, empty if all cells have one type; and all types, those without cells included."""
     masks = list(heated)
     mapped = material is not None or any(mask is not None for mask in masks)
-    cells = np.zeros(grid.shape if mapped else (0, 0, 0), dtype=np.uint8)
+    cells = np.zeros(held.grid(grid).shape if mapped else (0, 0, 0), dtype=np.uint8)
     types = [CellType(place) for place in range(materials if material is not None else 1)]
     if material is not None:
         cells[...] = material
     for source, mask in enumerate(masks):
-        cells = _heat(cells, types, source, mask, void)
+        cells = _heat(held, cells, types, source, mask, void)
     return cells, types
 
 
 def _heat(
-    cells: NDArray[np.uint8], types: list[CellType], source: int, mask: NDArray[np.bool_] | None, void: int | None
+    held: HeldPlanes,
+    cells: NDArray[np.uint8],
+    types: list[CellType],
+    source: int,
+    mask: NDArray[np.bool_] | None,
+    void: int | None,
 ) -> NDArray[np.uint8]:
     """The map after a source is added; new types are appended to ``types``."""
     if not cells.size:
         types[0] = CellType(types[0].material, (*types[0].sources, source))
         return cells
-    present = np.unique(cells if mask is None else cells[mask]).tolist()
+    present = held.union(np.unique(cells if mask is None else cells[mask]).tolist())
     lookup = np.arange(256, dtype=np.uint8)
     for old in present:
         if types[old].material == void:
@@ -159,7 +182,12 @@ def _heat(
 
 
 def _in_order(
-    grid: Grid, cells: NDArray[np.uint8], types: Sequence[CellType], void: int | None, keep_map: bool = False
+    held: HeldPlanes,
+    grid: Grid,
+    cells: NDArray[np.uint8],
+    types: Sequence[CellType],
+    void: int | None,
+    keep_map: bool = False,
 ) -> tuple[NDArray[np.uint8], tuple[CellType, ...], NDArray[np.int64]]:
     """The map, the types and the cells of each type; types without cells are left out, the others sorted.
 
@@ -168,7 +196,7 @@ def _in_order(
     """
     if not cells.size:
         return cells, (types[0],), np.array([grid.cell_count], dtype=np.int64)
-    counts = np.bincount(cells.reshape(-1), minlength=len(types))
+    counts = held.total(np.bincount(cells[held.own].reshape(-1), minlength=len(types)))
     order = sorted(
         np.flatnonzero(counts).tolist(),
         key=lambda number: (bool(types[number].sources), types[number].material == void, number),

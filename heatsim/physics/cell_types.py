@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.cell_heat import NO_HEATED_CELLS, HeatedCells
 from heatsim.physics.enthalpy import EnthalpyTable, constant
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces
 
@@ -86,8 +87,8 @@ class CellTypes:
         palette: the materials; those of regions that contacts or surfaces name stand there once more.
         types: the cell types: those without sources first, then void, then those with sources.
         cells: one byte per cell: the index of its type, and the bit INTERIOR if all its neighbours have the same type;
-            shape (nz, ny, nx), empty if there is one type.
-        counts: the number of cells of each type.
+            shape (nz, ny, nx), or of the planes that are held; empty if there is one type.
+        counts: the number of cells of each type in the whole grid.
         link: conductance between neighbouring centres in W/(m² K), 0 towards void; shape (3, types, types).
         half: d/2k in m² K/W, infinite for void; between node and surface for types with layers; shape (3, types).
         heat_capacity: in J/(m³ K), 0 for void; shape (types,).
@@ -99,6 +100,8 @@ class CellTypes:
             through.
         layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
         heated: the cells that sources heat individually; types count only sources that heat all their cells alike.
+        held: the planes of ``cells``.
+        face_types: the types of the cells at each face of the grid; empty if ``held`` has all planes.
     """
 
     grid: Grid
@@ -116,6 +119,8 @@ class CellTypes:
     void_conditions: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     layering: Layering = NO_LAYERS
     heated: HeatedCells = NO_HEATED_CELLS
+    held: HeldPlanes = EVERYTHING
+    face_types: tuple[NDArray[np.uint8], ...] = ()
 
     @property
     def uniform(self) -> bool:
@@ -214,13 +219,24 @@ class CellTypes:
         return len(self.weighted_surfaces.cells) if self.weighted_surfaces.void else 0
 
     def types_of(self, index: Any) -> NDArray[np.intp]:
-        """The types of the cells at an index [z, y, x]."""
+        """The types of the cells at an index [z, y, x], which must lie in planes that are held."""
         if self.uniform:  # one value, broadcast to the shape of the grid
             return np.zeros(np.broadcast_to(np.uint8(0), self.grid.shape)[index].shape, dtype=np.intp)
+        if self.held.slab is not None:
+            z, *others = index if isinstance(index, tuple) else (index,)
+            index = (self.held.local(z), *others)
         return np.asarray(self.cells[index] & CELL_TYPE, dtype=np.intp)
+
+    def types_at(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
+        """The types of cells in any planes. Collective."""
+        x, y, z = np.broadcast_arrays(x, y, z)
+        found = self.held.anywhere(z, lambda own: self.types_of((z[own], y[own], x[own])), np.intp(0))
+        return np.asarray(found).reshape(z.shape)
 
     def types_on_face(self, face: int) -> NDArray[np.intp]:
         """The types of the cells at a face, in the shape of ``Grid.face_shape``."""
+        if self.face_types:
+            return self.face_types[face].astype(np.intp)
         index: list[int | slice] = [slice(None)] * 3
         index[2 - face // 2] = -(face % 2)
         return self.types_of(tuple(index))
@@ -231,8 +247,8 @@ class CellTypes:
         return int(sum(count for cell_type, count in counts if self.palette[cell_type.material].name == name))
 
     def type_at(self, x: int, y: int, z: int) -> int:
-        """The type of a cell."""
-        return 0 if self.uniform else int(self.cells[z, y, x] & CELL_TYPE)
+        """The type of a cell. Collective."""
+        return 0 if self.uniform else int(self.types_at(np.array([x]), np.array([y]), np.array([z]))[0])
 
     @property
     def material_names(self) -> tuple[str, ...]:
@@ -247,10 +263,10 @@ class CellTypes:
         names = self.material_names
         of_types = [names.index(self.palette[cell_type.material].name) for cell_type in self.types]
         places = np.array(of_types, dtype=np.uint8)
-        return (places[self.cells[z : z + 1] & CELL_TYPE] for z in range(first, last))
+        return (places[self.types_of(slice(z, z + 1))] for z in range(first, last))
 
     def substance_at(self, x: int, y: int, z: int) -> Substance:
-        """The material of a cell."""
+        """The material of a cell. Collective."""
         return self.palette[self.types[self.type_at(x, y, z)].material]
 
     def coefficients(self, dt: float) -> Array:

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
-from heatsim.physics.link_weights import types_around
+from heatsim.physics.link_weights import has_neighbours, types_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
@@ -205,12 +205,14 @@ class EnergyBound:
                 np.add.at(counts, numbers, fractions)
             for number in conditions.on_face(face):
                 found.append((conditions.conditions[number], float(counts[number]) * across[axis], best[axis]))
-        if materials.exposed_cells:
+        surfaces = materials.weighted_surfaces
+        if surfaces.void:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            surfaces = materials.weighted_surfaces
             _, around = types_around(materials, surfaces.cells)
-            largest = np.where(around == materials.void, np.maximum(surfaces.area, 1.0), 0.0)
-            area = float(largest.sum(axis=0) @ np.repeat(across, 2))
+            passes = (around == materials.void) & has_neighbours(grid, surfaces.cells, conditions.periodic)
+            largest = np.where(passes, np.maximum(surfaces.area, 1.0) * np.repeat(across, 2), 0.0).sum(axis=1)
+            planes = surfaces.cells // (grid.cells[0] * grid.cells[1])
+            area = materials.held.sums(planes, np.zeros_like(planes), largest).get(0, 0.0)
             for number in np.unique(materials.void_conditions).tolist():
                 found.append((conditions.conditions[number], area, max(best)))
         return found

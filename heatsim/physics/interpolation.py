@@ -110,8 +110,10 @@ class Interpolation:
         self._half = np.array([half(problem.grid, materials.palette[one.material]) for one in materials.types]).T
         self._sides = np.array(
             [
-                _own_side(problem, point, positions, known)
-                for point, positions, known in zip(points, self._positions, self._known, strict=True)
+                _own_side(problem, point, positions, known, owners)
+                for point, positions, known, owners in zip(
+                    points, self._positions, self._known, self._owners(), strict=True
+                )
             ],
             dtype=np.intp,
         ).reshape(-1, 3)
@@ -142,6 +144,11 @@ class Interpolation:
             outside = beside.surfaces.of(inside, acting)
             found[beside.points] = outside + beside.weights * (inside - outside)
         return list(found.tolist())
+
+    def _owners(self) -> NDArray[np.uint8]:
+        """The regions of the cells around the points, shape (points, 2, 2, 2)."""
+        parts = self._problem.parts
+        return np.zeros(self.cells[0].shape, dtype=np.uint8) if parts is None else parts.owners_at(*self.cells)
 
     def _beside_faces(self, axis: int) -> "_BesideFaces | None":
         """The points between the outermost centres and the faces across an axis; None if there are none."""
@@ -192,8 +199,9 @@ class Interpolation:
     ) -> Array:
         """Resistances in m² K/W of contacts and layers between cells and their upper neighbours along an axis."""
         materials, (lower, upper) = self._problem.materials, places
+        nx, ny, _ = self._problem.grid.cells
         contact = materials.resistance[cell_types]
-        ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1)
+        ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1, nx * ny)
         with np.errstate(divide="ignore", invalid="ignore"):
             contact = np.where(contact > 0.0, contact / ratio, 0.0)
         if not len(materials.layering.cells):
@@ -247,12 +255,16 @@ def _nodes_at(problem: HeatProblem, point: tuple[float, float, float]) -> list[f
 def _cell_types(materials: CellTypes, cells: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
     """The types of cells, and whether they conduct."""
     x, y, z = cells
-    cell_types = materials.types_of((z, y, x))
+    cell_types = materials.types_at(x, y, z)
     return cell_types, cell_types != (-1 if materials.void is None else materials.void)
 
 
 def _own_side(
-    problem: HeatProblem, point: tuple[float, float, float], positions: Sequence[Position], known: NDArray[np.bool_]
+    problem: HeatProblem,
+    point: tuple[float, float, float],
+    positions: Sequence[Position],
+    known: NDArray[np.bool_],
+    owners: NDArray[np.uint8],
 ) -> Sides:
     """The side of the interfaces on which a point lies: 0 or 1 along x, y, z.
 
@@ -264,6 +276,7 @@ def _own_side(
         point: (x, y, z) in m.
         positions: its position along each axis.
         known: whether the cells around it conduct, along z, y, x.
+        owners: the regions of these cells.
     """
     choices = [
         (0, 1) if at.face is None and abs(at.weight - 0.5) < BETWEEN else (int(at.weight >= 0.5),) for at in positions
@@ -272,14 +285,13 @@ def _own_side(
     if not candidates:  # a border of void: the nearest cell that conducts
         candidates = [(x, y, z) for x, y, z in product((0, 1), repeat=3) if known[z, y, x]]
         return max(candidates, key=lambda sides: float(np.prod(_weights(positions, sides))))
-    parts = problem.parts
-    if len(candidates) == 1 or parts is None:
+    if len(candidates) == 1 or problem.parts is None:
         return candidates[-1]
     regions, margin = problem.scenario.regions, BETWEEN * min(problem.grid.spacing)
 
     def rank(sides: Sides) -> tuple[bool, int, Sides]:
-        x, y, z = (at.cells[side] for at, side in zip(positions, sides, strict=True))
-        owner = int(parts.owner[z, y, x])
+        x, y, z = sides
+        owner = int(owners[z, y, x])
         return owner == 0 or holds(regions[owner - 1], point, margin), owner, sides
 
     return max(candidates, key=rank)

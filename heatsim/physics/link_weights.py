@@ -9,6 +9,7 @@ conductance that :mod:`heatsim.physics.layering` finds, as a factor of the link 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, Indices
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 
@@ -41,18 +42,34 @@ def surface_weights(materials: CellTypes) -> Array:
 def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The types of cells, shape (n,), and of their neighbours towards x−, x+, …, z+, shape (n, 6).
 
-    Beyond a face of the box the neighbour is the cell at the opposite face.
+    Beyond a face of the box the neighbour is the cell at the opposite face; where its plane is not held, the cell.
     """
     around = np.zeros((len(cells), 6), dtype=np.intp)
     if materials.uniform:
         return np.zeros(len(cells), dtype=np.intp), around
-    numbers, stride = materials.cells.reshape(-1), 1
-    for axis, n in enumerate(materials.grid.cells):
+    nx, ny, nz = materials.grid.cells
+    numbers, held, stride = materials.cells.reshape(-1), materials.held, 1
+    for axis, n in enumerate((nx, ny, nz)):
         place = cells // stride % n
         for side in (-1, 1):
-            around[:, 2 * axis + (side > 0)] = numbers[cells + ((place + side) % n - place) * stride] & CELL_TYPE
+            beside = (place + side) % n
+            if axis == 2 and not held.whole:
+                beside = np.where(held.has(beside), beside, place)
+            others = held.local_cells(cells + (beside - place) * stride, nx * ny)
+            around[:, 2 * axis + (side > 0)] = numbers[others] & CELL_TYPE
         stride *= n
-    return (numbers[cells] & CELL_TYPE).astype(np.intp), around
+    return (numbers[held.local_cells(cells, nx * ny)] & CELL_TYPE).astype(np.intp), around
+
+
+def has_neighbours(grid: Grid, cells: Indices, periodic: tuple[bool, bool, bool]) -> NDArray[np.bool_]:
+    """Whether cells have neighbours towards x−, x+, …, z+ in the body, shape (n, 6)."""
+    found, stride = np.ones((len(cells), 6), dtype=bool), 1
+    for axis, (n, wraps) in enumerate(zip(grid.cells, periodic, strict=True)):
+        if not wraps:
+            place = cells // stride % n
+            found[:, 2 * axis], found[:, 2 * axis + 1] = place > 0, place < n - 1
+        stride *= n
+    return found
 
 
 def link_factor(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.shapes import Block, Mask, Solid
 from heatsim.scenario import Region, Scenario, Source, load_labels
 from heatsim.scenario.materials import VOID
@@ -28,16 +29,28 @@ class Parts:
     """The material and owner of every cell.
 
     Attributes:
-        material: index into the scenario's ``palette``, shape (nz, ny, nx).
+        material: index into the scenario's ``palette``, shape (nz, ny, nx), or of the planes that are held.
         owner: number of the region that painted the cell last, from 1; 0 if no region did.
-        region_cells: number of cells that each region owns, in the order of the scenario.
+        region_cells: number of cells of the whole grid that each region owns, in the order of the scenario.
         material_cells: number of cells of each material of the palette.
+        held: the planes of the arrays.
     """
 
     material: Bytes
     owner: Bytes
     region_cells: tuple[int, ...]
     material_cells: tuple[int, ...]
+    held: HeldPlanes = EVERYTHING
+
+    def owners_at(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """The owners of cells in any planes. Collective."""
+        x, y, z = np.broadcast_arrays(x, y, z)
+
+        def own(mask: Mask) -> Bytes:
+            return self.owner[self.held.local(z[mask]), y[mask], x[mask]]
+
+        found = self.held.anywhere(z, own, np.uint8(0))
+        return np.asarray(found).reshape(z.shape)
 
 
 def are_painted(scenario: Scenario) -> bool:
@@ -45,8 +58,12 @@ def are_painted(scenario: Scenario) -> bool:
     return bool(scenario.regions) or scenario.uses_void or any(source.shape is not None for source in scenario.sources)
 
 
-def paint(scenario: Scenario) -> Parts:
-    """Paint all regions in their order.
+def paint(scenario: Scenario, held: HeldPlanes = EVERYTHING) -> Parts:
+    """Paint all regions in their order. Collective.
+
+    Args:
+        scenario: the scenario.
+        held: the planes to paint.
 
     Raises:
         ScenarioError: carries all mistakes: a region lies outside the domain, paints no cell or has an open surface;
@@ -55,25 +72,36 @@ def paint(scenario: Scenario) -> Parts:
     """
     grid = scenario.grid
     names = [name for name, _ in scenario.palette]
-    material = np.full(grid.shape, names.index(scenario.domain.material or names[0]), dtype=np.uint8)
-    owner = np.zeros(grid.shape, dtype=np.uint8)
+    shape = held.grid(grid).shape
+    material = np.full(shape, names.index(scenario.domain.material or names[0]), dtype=np.uint8)
+    owner = np.zeros(shape, dtype=np.uint8)
     problems: list[Mistake] = []
+    painted = np.zeros(len(scenario.regions), dtype=bool)
     for index, region in enumerate(scenario.regions):
         key = f"regions.{index}"
         if region.labels is not None:
-            problems += _paint_labels(region, index, names, material, owner)
+            problems += _paint_labels(region, index, names, material, owner, held)
+            painted[index] = True
             continue
         try:
-            for block, mask in _blocks(region, grid):
+            for block, mask in _blocks(region, grid, held):
                 material[block][mask] = names.index(region.materials[0])
                 owner[block][mask] = index + 1
+                painted[index] |= bool(mask.any())
         except ValueError as error:
             problems.append(Mistake(f"{key}.{_place(region)}", str(error)))
+            painted[index] = True
+    for index in np.flatnonzero(~held.any(painted)).tolist():
+        region = scenario.regions[index]
+        problems.append(Mistake(f"regions.{index}.{_place(region)}", _no_cell(region, grid)))
+    problems.sort(key=lambda mistake: int(mistake.key.split(".")[1]))
+    own_owner, own_material = owner[held.own], material[held.own]
     parts = Parts(
         material,
         owner,
-        region_cells=_counts(owner, len(scenario.regions) + 1)[1:],
-        material_cells=_counts(material, len(names)),
+        region_cells=tuple(held.total(_counts(own_owner, len(scenario.regions) + 1)).tolist()[1:]),
+        material_cells=tuple(held.total(_counts(own_material, len(names))).tolist()),
+        held=held,
     )
     if not problems:
         problems = [*_idle_sources(scenario, parts), *_empty_probes(scenario, parts)]
@@ -94,15 +122,15 @@ def _nothing_conducts(scenario: Scenario) -> Mistake:
 
 
 def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:
-    """The conducting cells that a source heats, shape (nz, ny, nx)."""
+    """The conducting cells that a source heats, in the shape of the parts' arrays."""
     mask = np.zeros(parts.material.shape, dtype=bool)
-    for block, heated in _source_blocks(source, scenario, parts):
+    for block, _, heated in _source_blocks(source, scenario, parts):
         mask[block] = heated
     return mask
 
 
 def region_mask(name: str, scenario: Scenario, parts: Parts) -> Mask:
-    """The conducting cells that a region owns, shape (nz, ny, nx)."""
+    """The conducting cells that a region owns, in the shape of the parts' arrays."""
     return np.asarray((parts.owner == region_number(name, scenario)) & _conducts(parts.material, scenario))
 
 
@@ -111,94 +139,108 @@ def region_number(name: str, scenario: Scenario) -> int:
     return 1 + [region.name for region in scenario.regions].index(name)
 
 
-def _blocks(shaped: Shaped, grid: Grid) -> Iterator[tuple[Block, Mask]]:
-    """The blocks of a shape, or of the whole grid if there is no shape.
-
-    Raises:
-        ValueError: no cell lies in the shape; the message is for the user.
-    """
-    if shaped.shape is None:
-        yield from _whole(grid)
-        return
-    solid, count = Solid.of(shaped.shape), 0
-    for block, mask in solid.blocks(grid):
-        count += int(np.count_nonzero(mask))
-        yield block, mask
-    if not count:
-        ends = [origin + length for origin, length in zip(grid.origin, grid.size, strict=True)]
-        apart = any(
-            high < start or low > end
-            for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
-        )
-        where = f"{show(shaped.name)} reaches from {_point(solid.low)} to {_point(solid.high)} m"
-        if apart:
-            domain = f"{_point(grid.origin)} to {_point(ends)} m"
-            raise ValueError(f"{where} and lies outside the domain, which reaches from {domain}")
-        raise ValueError(
-            f"{where} and contains no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
-            "or use more cells"
-        )
+def _blocks(shaped: Shaped, grid: Grid, held: HeldPlanes) -> Iterator[tuple[Block, Mask]]:
+    """The blocks of a shape in the planes that are held, or of all of these planes if there is no shape."""
+    solid = None if shaped.shape is None else Solid.of(shaped.shape)
+    for first, last, at in held.runs(grid.shape[0]):
+        for (z, y, x), mask in _whole(grid, first, last) if solid is None else solid.blocks(grid, first, last):
+            yield (slice(z.start - first + at, z.stop - first + at), y, x), mask
 
 
-def _whole(grid: Grid) -> Iterator[tuple[Block, Mask]]:
-    nz, ny, nx = grid.shape
+def _no_cell(shaped: Shaped, grid: Grid) -> str:
+    """Text that says why no cell lies in a shape."""
+    assert shaped.shape is not None, "the whole grid has cells"
+    solid = Solid.of(shaped.shape)
+    ends = [origin + length for origin, length in zip(grid.origin, grid.size, strict=True)]
+    apart = any(
+        high < start or low > end for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
+    )
+    where = f"{show(shaped.name)} reaches from {_point(solid.low)} to {_point(solid.high)} m"
+    if apart:
+        domain = f"{_point(grid.origin)} to {_point(ends)} m"
+        return f"{where} and lies outside the domain, which reaches from {domain}"
+    return (
+        f"{where} and contains no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
+        "or use more cells"
+    )
+
+
+def _whole(grid: Grid, begin: int, end: int) -> Iterator[tuple[Block, Mask]]:
+    _, ny, nx = grid.shape
     planes = max(1, _CELLS_PER_SLAB // (nx * ny))
-    for first in range(0, nz, planes):
-        last = min(first + planes, nz)
+    for first in range(begin, end, planes):
+        last = min(first + planes, end)
         yield (slice(first, last), slice(0, ny), slice(0, nx)), np.ones((last - first, ny, nx), dtype=bool)
 
 
-def _paint_labels(region: Region, index: int, names: list[str], material: Bytes, owner: Bytes) -> list[Mistake]:
+def _paint_labels(
+    region: Region, index: int, names: list[str], material: Bytes, owner: Bytes, held: HeldPlanes
+) -> list[Mistake]:
     assert region.labels is not None
     try:
         found = load_labels(region.labels.file.path)
     except ValueError as error:  # Changed since the scenario was read.
         return [Mistake(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
     planes = max(1, _CELLS_PER_SLAB // found[0].size)
-    for first in range(0, len(found), planes):
-        block = found[first : first + planes]
-        for label, name in region.labels.materials.items():
-            mask = block == int(label)
-            material[first : first + planes][mask] = names.index(name)
-            owner[first : first + planes][mask] = index + 1
+    for begin, end, at in held.runs(len(found)):
+        for first in range(begin, end, planes):
+            block = found[first : min(first + planes, end)]
+            here = slice(first - begin + at, first - begin + at + len(block))
+            for label, name in region.labels.materials.items():
+                mask = block == int(label)
+                material[here][mask] = names.index(name)
+                owner[here][mask] = index + 1
     return []
 
 
-def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator[tuple[Block, Mask]]:
+def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator[tuple[Block, Mask, Mask]]:
+    """Blocks of the arrays with the cells in a source's shape, and with those of them that it heats."""
     number = region_number(source.region, scenario) if source.region is not None else None
-    for block, mask in _blocks(source, scenario.grid):
+    for block, mask in _blocks(source, scenario.grid, parts.held):
         heated = mask & _conducts(parts.material[block], scenario)
-        yield block, heated if number is None else heated & (parts.owner[block] == number)
+        yield block, mask, heated if number is None else heated & (parts.owner[block] == number)
 
 
 def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
+    wrong: dict[int, str] = {}
+    found = np.zeros((len(scenario.sources), 2), dtype=bool)  # whether the shape has cells, and whether any conducts
     for index, source in enumerate(scenario.sources):
-        key = f"sources.{index}"
-        if source.beam is not None:
+        if source.beam is None:
+            try:
+                for _, mask, heated in _source_blocks(source, scenario, parts):
+                    found[index] |= mask.any(), heated.any()
+                    if found[index].all():
+                        break
+            except ValueError as error:
+                wrong[index] = str(error)
+    found = parts.held.any(found)
+    for index, source in enumerate(scenario.sources):
+        key, (has_cells, heats) = f"sources.{index}", found[index]
+        if source.beam is not None or (heats and index not in wrong):
             continue
-        try:
-            heats = any(heated.any() for _, heated in _source_blocks(source, scenario, parts))
-        except ValueError as error:
-            yield Mistake(f"{key}.{_place(source)}", str(error))
+        if index in wrong or not has_cells:
+            yield Mistake(f"{key}.{_place(source)}", wrong.get(index) or _no_cell(source, scenario.grid))
             continue
-        if not heats:
-            key += ".region" if source.region is not None else "" if source.shape is None else f".{_place(source)}"
-            yield Mistake(key, f"{show(source.name)} has no cell that conducts: {_reason(source.region)}")
+        key += ".region" if source.region is not None else "" if source.shape is None else f".{_place(source)}"
+        yield Mistake(key, f"{show(source.name)} has no cell that conducts: {_reason(source.region)}")
 
 
 def _empty_probes(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
+    names = list(dict.fromkeys(probe.region for probe in scenario.probes if probe.region is not None))
+    there = parts.held.any(np.array([region_mask(name, scenario, parts).any() for name in names], dtype=bool))
     for index, probe in enumerate(scenario.probes):
-        if probe.region is not None and not region_mask(probe.region, scenario, parts).any():
+        if probe.region is not None and not there[names.index(probe.region)]:
             message = f"got {show(probe.region)}, which has no cell that conducts: {_reason(probe.region)}"
             yield Mistake(f"probes.{index}.region", message)
-        lost = next((point for point in probe.points if _in_void(point, scenario, parts)), None)
+        in_void = parts.held.any(np.array([_in_void(point, scenario, parts) for point in probe.points], dtype=bool))
+        lost = next((point for point, is_lost in zip(probe.points, in_void, strict=True) if is_lost), None)
         if lost is not None:
             message = f"got {_point(lost)}, which lies in void, where there is no temperature; move it into a part"
             yield Mistake(f"probes.{index}.{'point' if probe.line is None else 'line'}", message)
 
 
 def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
-    """Whether all cells at a point are void; on a border there are several."""
+    """Whether all cells at a point are void; on a border there are several. False if its planes are not held."""
     if not scenario.uses_void:
         return False
     grid, around = scenario.grid, []
@@ -208,7 +250,9 @@ def _in_void(point: Sequence[float], scenario: Scenario, parts: Parts) -> bool:
         cells = (border - 1, border) if abs(place - border) < BETWEEN else (floor(place),)
         around.append({min(max(cell, 0), n - 1) for cell in cells})
     void = len(scenario.palette) - 1
-    return all(parts.material[z, y, x] == void for x, y, z in product(*around))
+    if not parts.held.owns(np.array([min(around[2])])).any():
+        return False
+    return all(parts.material[parts.held.local(z), y, x] == void for x, y, z in product(*around))
 
 
 def _reason(region: str | None) -> str:
@@ -223,12 +267,12 @@ def _conducts(material: Bytes, scenario: Scenario) -> Mask:
     return np.asarray(material != len(scenario.palette) - 1)
 
 
-def _counts(array: Bytes, numbers: int) -> tuple[int, ...]:
+def _counts(array: Bytes, numbers: int) -> NDArray[np.int64]:
     planes = max(1, _CELLS_PER_SLAB // array[0].size)
     counts = np.zeros(numbers, dtype=np.int64)
     for first in range(0, len(array), planes):
         counts += np.bincount(array[first : first + planes].ravel(), minlength=numbers)
-    return tuple(counts.tolist())
+    return counts
 
 
 def _place(shaped: Shaped) -> str:

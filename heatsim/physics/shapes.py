@@ -49,12 +49,18 @@ class Solid:
             return cls(surface, *surface.bounds)
         return cls(shape, *_bounds(shape))
 
-    def blocks(self, grid: Grid) -> Iterator[tuple[Block, Mask]]:
+    def blocks(self, grid: Grid, begin: int = 0, end: int | None = None) -> Iterator[tuple[Block, Mask]]:
         """Blocks of cells (slices along z, y, x) with their masks, from the bottom up; they hold all its cells.
 
         Blocks are small, so that working on one needs little memory.
+
+        Args:
+            grid: the whole grid.
+            begin: the first plane that counts.
+            end: the end of these planes; None for all of them.
         """
         x, y, z = (cells_between(grid, axis, self.low[axis], self.high[axis]) for axis in range(3))
+        z = slice(max(z.start, begin), z.stop if end is None else min(z.stop, end))
         if not (x.start < x.stop and y.start < y.stop and z.start < z.stop):
             return
         planes = max(1, _CELLS_PER_SLAB // ((x.stop - x.start) * (y.stop - y.start)))

@@ -12,7 +12,7 @@ a step.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from math import inf
 
 import numpy as np
@@ -27,6 +27,11 @@ from heatsim.physics.surface_balance import FILM, FREE
 Array = NDArray[np.float64]
 
 _TOLERANCE = 1.0 + 1e-9  # of comparisons
+
+
+def _larger(one: tuple[float, int], other: tuple[float, int]) -> tuple[float, int]:
+    """The larger one of two rates with their cells; of equal rates that of the first cell."""
+    return max(one, other, key=lambda found: (found[0], -found[1]))
 
 
 @dataclass(frozen=True)
@@ -122,17 +127,20 @@ class Stability:
             raise ScenarioError(self.boundary.scenario.path, [Mistake(self.boundary.keys[number], message)])
 
     def limit_for(self, films: Array) -> StabilityLimit:
-        """The largest dt for which every cell's own coefficient stays ≥ 0.
+        """The largest dt for which every cell's own coefficient stays ≥ 0. Collective.
 
         Args:
             films: the largest h of each condition in W/(m² K).
         """
-        rate, cell = 0.0, (0, 0, 0)
+        found = 0.0, 0
         for cells, rates in self._cell_rates(films):
-            if len(rates) and rates.max() > rate:
-                rate, worst = float(rates.max()), int(cells[int(rates.argmax())])
-                nx, ny, _ = self.materials.grid.cells
-                cell = (worst % nx, worst // nx % ny, worst // (nx * ny))
+            if len(rates) and rates.max() > 0.0:
+                # Of equal cells the first one counts, whatever part of the grid is looked at.
+                largest = float(rates.max())
+                found = _larger(found, (largest, int(cells[rates == largest].min())))
+        rate, worst = reduce(_larger, self.materials.held.gathered(found))
+        nx, ny, _ = self.materials.grid.cells
+        cell = (worst % nx, worst // nx % ny, worst // (nx * ny))
         return StabilityLimit(1.0 / rate if rate > 0.0 else inf, cell)
 
     @cached_property
@@ -148,7 +156,10 @@ class Stability:
         return ScenarioError(self.boundary.scenario.path, [Mistake("time.dt", message)])
 
     def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
-        """Cells, by their index in the flattened grid, and what they lose in 1/s; one cell stands for its likes."""
+        """Cells of own planes, by their index in the flattened grid, and what they lose in 1/s.
+
+        One cell stands for its likes.
+        """
         materials, grid = self.materials, self.materials.grid
         nx, ny, nz = grid.cells
         rates = materials.rates()
@@ -167,11 +178,14 @@ class Stability:
         if not self._periodic[1]:
             sides[[0, -1]] = True
         count = cell_types.planes_at_once(grid.shape)
-        for first in range(0, nz, count):
-            z = np.arange(first, min(first + count, nz))
-            shape = (len(z), ny, nx)
+        begin, end = materials.held.own_planes(nz)
+        for first in range(begin, end, count):
+            z = np.arange(first, min(first + count, end))
+            shape, here = (len(z), ny, nx), slice(first, first + len(z))
             planes = (
-                np.full(shape, INTERIOR, dtype=np.uint8) if materials.uniform else materials.cells[z[0] : z[-1] + 1]
+                np.full(shape, INTERIOR, dtype=np.uint8)
+                if materials.uniform
+                else materials.cells[materials.held.local(here)]
             )
             ends = np.isin(z, (0, nz - 1)) & (not self._periodic[2])
             special = sides | ends[:, None, None] | (planes < INTERIOR) | (1 in grid.cells)
@@ -202,7 +216,7 @@ class Stability:
         def type_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
             if materials.uniform:
                 return np.zeros(len(x), dtype=np.intp)
-            return (materials.cells[z, y, x] & CELL_TYPE).astype(np.intp)
+            return materials.types_of((z, y, x))
 
         own = type_at(*place)
         total = self._source_rates_at(cells, own)
@@ -216,6 +230,8 @@ class Stability:
             beside[axis] = place[axis] + (2 * (face % 2) - 1)
             outside = (beside[axis] < 0) | (beside[axis] >= n)
             beside[axis] = beside[axis] % n
+            if axis == 2:  # beyond a face of the box, where the type does not matter
+                beside[2] = np.where(materials.held.has(beside[2]), beside[2], place[2])
             other = type_at(beside[0], beside[1], beside[2])
             u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
             surface = outside & (not self._periodic[axis])

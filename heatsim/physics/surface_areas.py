@@ -20,14 +20,17 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.parallel.slab import HALO
 from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
 from heatsim.physics.division import NOWHERE, Division
 from heatsim.physics.facets import facets
+from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.polygons import Polygons, split
 from heatsim.physics.regions import Parts
 from heatsim.physics.shapes import Solid
 from heatsim.physics.voxel_areas import areas as areas_of_voxels
-from heatsim.scenario import Region, load_labels
+from heatsim.physics.voxel_areas import reach as reach_in_voxels
+from heatsim.scenario import Box, Region, Scenario, load_labels
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -36,6 +39,16 @@ _BESIDE = 1e-3  # cells: distance from a surface at which its neighbour is looke
 _LEVELS = 4  # a piece that another region partly covers is quartered at most this often
 _FARTHEST = 16  # cells: longest search along a column for its face
 _NEAR = 2  # cells: longest search around a piece without a face in its columns
+
+
+def reach(scenario: Scenario) -> int:
+    """How many planes away from a face the cells lie that its smooth area depends on."""
+    # A piece adds to a face at most this far from it, and looks for faces as far as that on its other side.
+    boxes = all(region.shape is None or isinstance(region.shape, Box) for region in scenario.regions)
+    found = 2 * ((1 if boxes else _FARTHEST) + 1) + _NEAR
+    if any(region.labels is not None for region in scenario.regions):
+        found = max(found, reach_in_voxels(scenario.grid))
+    return found
 
 
 def find(
@@ -47,27 +60,36 @@ def find(
 ) -> FaceAreas:
     """All faces between wanted materials, with their smooth areas.
 
+    Of several ranks each finds the faces of its planes and of HALO + 1 planes on both sides.
+
     Args:
         division: the materials of the palette, with their scenario.
         parts: the painted cells.
-        material: the material of each cell, shape (nz, ny, nx).
+        material: the material of each cell, in the shape of the parts' arrays.
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
     """
-    scenario, grid = division.scenario, division.scenario.grid
-    faces = between(grid, material, wanted, periodic)
+    scenario, grid, held = division.scenario, division.scenario.grid, parts.held
+    here, plane = held.grid(grid), grid.cells[0] * grid.cells[1]
+    local = between(here, material, wanted, held.periodic(periodic))
+    faces = 3 * held.global_cells(local // 3, plane) + local % 3
+    near = np.flatnonzero(held.near(faces // 3 // plane, HALO + 1))
+    order = near[np.argsort(faces[near])]
+    faces, local = faces[order], local[order]
     if not len(faces):
         return FaceAreas(faces, np.zeros(0))
-    areas = _from_shapes(_Painting(division, parts.owner, material, periodic), parts, wanted).of(faces)
+    areas = _from_shapes(_Painting(division, parts, material, periodic), parts, wanted).of(faces)
     low, high = cells_beside(grid, faces)
     # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
     areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
     owner = parts.owner.reshape(-1)
     labels = np.array([False, *(region.labels is not None for region in scenario.regions)])
-    images = labels[np.maximum(owner[low], owner[high])]
+    images = labels[np.maximum(*(owner[held.local_cells(cells, plane)] for cells in (low, high)))]
     if images.any():
         void = len(wanted) - 1 if scenario.uses_void else None
-        areas[images] = areas_of_voxels(grid, material, faces[images], void, periodic)
+        areas[images] = areas_of_voxels(
+            here, material, local[images], void, held.periodic(periodic), max(scenario.domain.cells)
+        )
     return FaceAreas(faces, areas)
 
 
@@ -79,7 +101,9 @@ def _from_shapes(painting: "_Painting", parts: Parts, wanted: NDArray[np.bool_])
         if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
             continue
         for some in facets(solid.shape, painting.grid):
-            samples = painting.visible(split(some, painting.grid), number, wanted)
+            near = some[painting.near(some.corners[:, :, 2], painting.grid.spacing[2], painting.grid.origin[2])]
+            pieces = split(near, painting.grid)
+            samples = painting.visible(pieces[painting.near(pieces.corners[:, :, 2])], number, wanted)
             found.append(painting.assign(samples, number))
     faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
     total = np.zeros(len(faces))
@@ -113,7 +137,7 @@ class _Painting:
     def __init__(
         self,
         division: Division,
-        owner: NDArray[np.uint8],
+        parts: Parts,
         material: NDArray[np.uint8],
         periodic: tuple[bool, bool, bool],
     ) -> None:
@@ -132,9 +156,27 @@ class _Painting:
             if region.labels is not None
         }
         self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
-        self._owner, self._material = owner.reshape(-1), material.reshape(-1)
+        self._owner, self._material, self._held = parts.owner.reshape(-1), material.reshape(-1), parts.held
         # Length in cells along x, y, z of a step along a unit normal.
         self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
+
+    def near(self, z: Array, spacing: float = 1.0, origin: float = 0.0) -> Indices:
+        """Polygons that can reach a face of own planes, or of the next HALO + 1 planes.
+
+        Args:
+            z: of their corners, shape (n, corners).
+            spacing: between two planes.
+            origin: of the grid.
+        """
+        if self._held.whole:
+            return np.arange(len(z))
+        low, high = ((end - origin) / spacing for end in (z.min(axis=1), z.max(axis=1)))
+        margin, kept = HALO + _FARTHEST + 4, np.zeros(len(z), dtype=bool)
+        nz = self.grid.cells[2]
+        first, last = self._held.own_planes(nz)
+        for shift in (-nz, 0, nz) if self.periodic[2] else (0,):
+            kept |= (high >= first + shift - margin) & (low <= last + shift + margin)
+        return np.flatnonzero(kept)
 
     def visible(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> "_Samples":
         """The pieces of a region's surface between wanted materials, cut at the borders of other regions."""
@@ -273,10 +315,13 @@ class _Painting:
         high[:, axis], low[:, axis] = at % n, (at - 1) % n
         strides = np.array([1, nx, nx * ny])
         low_cell, high_cell = low @ strides, high @ strides
-        inner, outer = np.where(outwards, low_cell, high_cell), np.where(outwards, high_cell, low_cell)
-        found = inside & (n > 1) & (self._owner[inner] == number)
-        found &= (self._owner[outer] < number) & (self._material[outer] == other)
-        return np.where(found, 3 * low_cell + axis, -1)
+        found = np.flatnonzero(inside & (n > 1) & self._held.has(low[:, 2]) & self._held.has(high[:, 2]))
+        below, above = (self._held.local_cells(cells[found], nx * ny) for cells in (low_cell, high_cell))
+        inner, outer = np.where(outwards[found], below, above), np.where(outwards[found], above, below)
+        fits = (self._owner[inner] == number) & (self._owner[outer] < number) & (self._material[outer] == other[found])
+        faces = np.full(len(upper), -1, dtype=np.int64)
+        faces[found[fits]] = 3 * low_cell[found[fits]] + axis
+        return faces
 
     def _nearest(self, pieces: _Samples, number: int) -> Indices:
         """The nearest face of the region to each piece, faces along the piece preferred; −1 if there is none."""

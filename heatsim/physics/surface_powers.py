@@ -14,7 +14,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
-from heatsim.physics.link_weights import types_around
+from heatsim.physics.link_weights import has_neighbours, types_around
 from heatsim.scenario import Flux, TimeFunction
 from heatsim.scenario.averages import Length
 
@@ -98,22 +98,26 @@ def _areas(boundary: Boundary, materials: CellTypes) -> Array:
         area = grid.cell_volume / grid.spacing[face // 2]
         for numbers, fractions in boundary.shares(face, v[:, None], u[None, :]):
             np.add.at(found, numbers[conducts], area * fractions[conducts])
-    for conditions, areas in _towards_void(materials, boundary.periodic):
-        np.add.at(found, conditions, areas)
+    towards_void = list(_towards_void(materials, boundary.periodic))
+    if towards_void:
+        planes, conditions, areas = (np.concatenate(arrays) for arrays in zip(*towards_void, strict=True))
+        for condition, of_condition in materials.held.sums(planes, conditions, areas).items():
+            found[condition] += of_condition
     return found
 
 
-def _towards_void(materials: CellTypes, periodic: tuple[bool, bool, bool]) -> Iterator[tuple[NDArray[np.int32], Array]]:
-    """The conditions and smooth areas in m² of all surfaces towards void."""
-    if not materials.exposed_cells:
-        return
+def _towards_void(
+    materials: CellTypes, periodic: tuple[bool, bool, bool]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], Array]]:
+    """The planes, conditions and smooth areas in m² of all surfaces towards void."""
     surfaces, grid = materials.weighted_surfaces, materials.grid
+    if not surfaces.void:
+        return
     own, around = types_around(materials, surfaces.cells)
+    inside = has_neighbours(grid, surfaces.cells, periodic)
     for side in range(6):
-        n, stride = grid.cells[side // 2], int(np.prod(grid.cells[: side // 2]))
-        # Beyond a face that does not wrap there is nothing.
-        ends = surfaces.cells // stride % n == (n - 1) * (side % 2)
         passes = (own != materials.void) & (around[:, side] == materials.void) & (surfaces.area[:, side] > 0.0)
-        passes &= ~ends | periodic[side // 2]
+        passes &= inside[:, side]
         area = grid.cell_volume / grid.spacing[side // 2]
-        yield materials.void_conditions[own[passes]], area * surfaces.area[passes, side]
+        planes = surfaces.cells[passes] // (grid.cells[0] * grid.cells[1])
+        yield planes, materials.void_conditions[own[passes]], area * surfaces.area[passes, side]

@@ -64,7 +64,7 @@ class SurfaceTemperatures:
         self._numbers = np.concatenate([numbers for numbers, _ in mixtures])
         self._parts = np.concatenate([parts for _, parts in mixtures])
         x, y, z = np.array([at.cell for at in points]).T
-        self._cell_types = problem.materials.types_of((z, y, x))
+        self._cell_types = problem.materials.types_at(x, y, z)
         self._conducts = self._cell_types != (-1 if problem.materials.void is None else problem.materials.void)
         half = problem.materials.half[self._faces // 2, self._cell_types]
         self._conductance = 1.0 / np.where(self._conducts, half, 1.0)

@@ -21,8 +21,23 @@ _FLAT = 5  # cells: a surface this long in one direction along each of its axes 
 _SHARP = 3  # cells: height of a drop or wall at which a shorter flat surface may end
 
 
+def reach(grid: Grid) -> int:
+    """How many planes away from a face the cells lie that its area depends on."""
+    return max(int(_radius(max(grid.cells))) + 2, _FLAT + 1, _SHARP + 2)
+
+
+def _radius(longest: int) -> float:
+    """The radius of the balls in cells; ``longest``: cells along the longest axis of the grid."""
+    return float(_RADIUS * max(1.0, longest / _CELLS) ** 0.5)
+
+
 def areas(
-    grid: Grid, material: NDArray[np.uint8], faces: Indices, void: int | None, periodic: tuple[bool, bool, bool]
+    grid: Grid,
+    material: NDArray[np.uint8],
+    faces: Indices,
+    void: int | None,
+    periodic: tuple[bool, bool, bool],
+    longest: int | None = None,
 ) -> Array:
     """The areas in m² of faces between cells of different materials.
 
@@ -32,7 +47,9 @@ def areas(
         faces: numbered as in :class:`heatsim.physics.cell_faces.FaceAreas`.
         void: the number of void among the materials; None if there is no void.
         periodic: which axes wrap.
+        longest: cells along the longest axis, if ``grid`` is only a part of the grid.
     """
+    radius = _radius(longest or max(grid.cells))
     found = voxel_areas(grid, faces)
     low, high = cells_beside(grid, faces)
     below, above = (material.reshape(-1)[cells].astype(np.int64) for cells in (low, high))
@@ -47,7 +64,7 @@ def areas(
                     continue
                 around = _Surroundings((material == number), cells[seen], periodic)
                 opposite = np.full(len(seen), -1, dtype=np.int64) if number == void else own[seen]
-                found[seen] *= _weights(grid, material, around, opposite, number, axis, side, periodic)
+                found[seen] *= _weights(grid, material, around, opposite, number, axis, side, periodic, radius)
     return found
 
 
@@ -94,11 +111,11 @@ def _weights(
     axis: int,
     side: int,
     periodic: tuple[bool, bool, bool],
+    radius: float,
 ) -> Array:
     """|nᵢ| at the faces of cells on one side across an axis; 1 for flat surfaces."""
     from heatsim.physics.voxel_gravity import gravity
 
-    radius = _RADIUS * max(1.0, max(grid.cells) / _CELLS) ** 0.5
     sums = np.zeros((len(own), 3))
     gravity(material, around.places, own, far, axis, side, radius, np.array(periodic), sums)
     normal = np.abs(sums) / np.array(grid.spacing)

@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.parallel.slab import HALO
 from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, voxel_areas
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 
 _EXACT = 1e-6  # a ratio nearer than this to 0 or 1 is 0 or 1
@@ -33,6 +35,7 @@ class WeightedSurfaces:
             that layers change.
         links: conductances in W/(m² K) of the links that layers change, in the same directions; 0 for others. Shape
             (n, 6), or (0, 6) without layers.
+        held: the planes whose cells are listed, with HALO planes on both sides; the flags belong to the whole body.
     """
 
     bits: NDArray[np.uint32]
@@ -42,18 +45,27 @@ class WeightedSurfaces:
     void: bool
     contacts: bool
     links: Array
+    held: HeldPlanes = EVERYTHING
 
     @property
     def nbytes(self) -> int:
         """Bytes on the device."""
         return self.bits.nbytes + self.before.nbytes + self.area.nbytes
 
-    def ratios(self, cells: Indices, direction: int) -> Array:
-        """Ratio of smooth to voxel area of cells' faces in a direction (0 to 5); 1 without weighted surfaces."""
-        ratios = np.ones(cells.shape)
-        listed, places = self.find(cells)
-        ratios[listed] = self.area[places, direction]
-        return ratios
+    def ratios(self, cells: Indices, direction: int, plane: int) -> Array:
+        """Ratio of smooth to voxel area of cells' faces in a direction (0 to 5); 1 without weighted surfaces.
+
+        Collective. ``plane``: cells of a plane of the grid.
+        """
+
+        def of_own(own: NDArray[np.bool_]) -> Array:
+            ratios = np.ones(np.count_nonzero(own))
+            listed, places = self.find(cells[own])
+            ratios[listed] = self.area[places, direction]
+            return ratios
+
+        found = self.held.anywhere(cells // plane, of_own, 1.0)
+        return np.asarray(found).reshape(cells.shape)
 
     def find(self, cells: Indices) -> tuple[NDArray[np.bool_], Indices]:
         """Which of some cells have weighted surfaces, shape of ``cells``, and the places of these in ``self.cells``."""
@@ -64,8 +76,8 @@ class WeightedSurfaces:
 
     @cached_property
     def most(self) -> Array:
-        """The largest ratio in each of the six directions, at least 1; shape (6,)."""
-        return np.asarray(self.area.max(axis=0, initial=1.0))
+        """The largest ratio in each of the six directions, at least 1; shape (6,). Collective at the first time."""
+        return np.asarray(np.max(self.held.gathered(self.area.max(axis=0, initial=1.0)), axis=0))
 
 
 NO_WEIGHTED_SURFACES = WeightedSurfaces(
@@ -80,22 +92,29 @@ NO_WEIGHTED_SURFACES = WeightedSurfaces(
 
 
 def find_weighted(
-    grid: Grid, surfaces: FaceAreas, material: NDArray[np.uint8], void: int | None, layering: Layering = NO_LAYERS
+    grid: Grid,
+    surfaces: FaceAreas,
+    material: NDArray[np.uint8],
+    void: int | None,
+    layering: Layering = NO_LAYERS,
+    held: HeldPlanes = EVERYTHING,
 ) -> WeightedSurfaces:
-    """The cells with weighted surfaces.
+    """The cells with weighted surfaces. Collective.
 
     Args:
-        grid: the cells.
+        grid: the whole grid.
         surfaces: void surfaces that let heat through, and contacts.
-        material: the material of each cell, shape (nz, ny, nx); empty if there are no surfaces.
+        material: the material of each cell, in the shape of the planes that are held; empty if there are no surfaces.
         void: the number of void among the materials.
         layering: what layers change.
+        held: the planes. If these are not all, cells of own planes and HALO planes on both sides are listed.
     """
     low, high = cells_beside(grid, surfaces.faces)
     axis = surfaces.faces % 3
     ratio = surfaces.areas / voxel_areas(grid, surfaces.faces)
     ratio = np.where(np.abs(ratio - 1.0) <= _EXACT, 1.0, np.where(ratio <= _EXACT, 0.0, ratio))
-    below, above = (material.reshape(-1)[cells] for cells in (low, high))
+    plane = grid.cells[0] * grid.cells[1]
+    below, above = (material.reshape(-1)[held.local_cells(cells, plane)] for cells in (low, high))
     towards_void = np.zeros(len(low), dtype=bool) if void is None else (below == void) | (above == void)
     contacts = ~towards_void & (ratio != 1.0)
     # Void cells have no temperature, so only their neighbours are listed.
@@ -103,19 +122,23 @@ def find_weighted(
         (low, 2 * axis + 1, (towards_void & (below != void)) | contacts),
         (high, 2 * axis, (towards_void & (above != void)) | contacts),
     ]
+    sides = [(side, direction, weighted & held.near(side // plane, HALO)) for side, direction, weighted in sides]
     under, over = cells_beside(grid, layering.faces)
     cells = np.unique(np.concatenate([*(side[weighted] for side, _, weighted in sides), under, over]))
-    if not len(cells):
+    opens, weighs, found = held.any(
+        np.array([towards_void.any(), contacts.any() or len(under) > 0, len(cells) > 0], dtype=bool)
+    ).tolist()
+    if not found:
         return NO_WEIGHTED_SURFACES
-    bits, before = listed(cells, grid.cell_count)
+    # Kernels need bits for the planes of a slab only.
+    bits, before = listed(cells, grid.cell_count) if held.slab is None else (NO_WEIGHTED_SURFACES.bits,) * 2
     area = np.ones((len(cells), 6))
     for side, direction, weighted in sides:
         area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
     links = np.zeros((len(cells) if len(under) else 0, 6))
     links[np.searchsorted(cells, under), 2 * (layering.faces % 3) + 1] = layering.links
     links[np.searchsorted(cells, over), 2 * (layering.faces % 3)] = layering.links
-    weighs = bool(contacts.any()) or len(under) > 0
-    return WeightedSurfaces(bits, before, cells, area, bool(towards_void.any()), weighs, links)
+    return WeightedSurfaces(bits, before, cells, area, opens, weighs, links, held)
 
 
 def listed(cells: Indices, cell_count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

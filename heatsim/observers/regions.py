@@ -24,6 +24,8 @@ Array = NDArray[np.float64]
 class RegionCells:
     """The conducting cells of a region on the field's device; of the whole body without a region.
 
+    Several ranks create it together.
+
     Attributes:
         count: their number in the whole grid.
         box: the planes of the box around the whole region, counted from this rank's first own plane.
@@ -31,14 +33,21 @@ class RegionCells:
     """
 
     def __init__(self, region: str | None, state: RunState) -> None:
-        slab, mask = state.field.slab, _mask(region, state)
+        slab, team, mask = state.field.slab, state.field.team, _mask(region, state)
         spans = [np.flatnonzero(mask.any(axis=tuple({0, 1, 2} - {axis}))) for axis in range(3)]
-        z, y, x = (slice(int(span[0]), int(span[-1]) + 1) for span in spans)
-        self.count = int(np.count_nonzero(mask))
+        starts = slab.first, 0, 0
+        ends = [
+            (int(span[0]) + start, int(span[-1]) + start + 1) if len(span) else (1 << 62, -1)
+            for span, start in zip(spans, starts, strict=True)
+        ]
+        of_ranks = team.gathered((ends, int(np.count_nonzero(mask))))
+        lows, highs = np.array([ends for ends, _ in of_ranks]).transpose(2, 0, 1)
+        z, y, x = (slice(int(low), int(high)) for low, high in zip(lows.min(axis=0), highs.max(axis=0), strict=True))
+        self.count = sum(count for _, count in of_ranks)
         self.box = slice(z.start - slab.first, z.stop - slab.first)
         low, high = (min(max(end, 0), slab.count) for end in (self.box.start, self.box.stop))
         self.block = slice(low, high), y, x
-        self._mask: Any = state.field.device.xp.asarray(mask[slab.first : slab.last][self.block])
+        self._mask: Any = state.field.device.xp.asarray(mask[self.block])
         self._cells: Any = None if state.problem.materials.uniform else state.arrays.body.cells[slab.own]
         self._planes = max(1, _CELLS_AT_ONCE // ((y.stop - y.start) * (x.stop - x.start)))
 
@@ -229,15 +238,16 @@ def _part_above(before: float, after: float) -> float:
 
 
 def _mask(region: str | None, state: RunState) -> NDArray[np.bool_]:
-    """The conducting cells of a region, or of the body, shape (nz, ny, nx)."""
-    problem = state.problem
+    """The conducting cells of a region, or of the body, in own planes."""
+    problem, slab = state.problem, state.field.slab
+    materials: CellTypes = problem.materials
+    own = slice(slab.first, slab.last)
     if region is not None:
         assert problem.parts is not None, "a scenario with regions is painted"
-        return region_mask(region, problem.scenario, problem.parts)
-    materials: CellTypes = problem.materials
+        return region_mask(region, problem.scenario, problem.parts)[problem.parts.held.local(own)]
     if materials.void is None:
-        return np.broadcast_to(np.True_, problem.grid.shape)
-    return np.asarray((materials.cells & CELL_TYPE) != materials.void)
+        return np.broadcast_to(np.True_, (slab.count, *problem.grid.shape[1:]))
+    return np.asarray(materials.types_of(own) != materials.void)
 
 
 def _materials_of_types(state: RunState) -> list[Material | None]:

@@ -27,26 +27,37 @@ class ContactLinks:
         axes: the axis of each link, 0 = x; shape (links,).
         first: indices (z, y, x) of the cells of the first material or region, shape (3, links).
         second: those of their neighbours of the second.
+        types: the types of both cells, shape (2, links).
         weight: of each link, as :func:`heatsim.physics.heat_flux.passing` takes it, shape (links,).
     """
 
     axes: Numbers
     first: Numbers
     second: Numbers
+    types: NDArray[np.intp]
     weight: Array
 
 
 def contact_links(problem: HeatProblem) -> list[ContactLinks]:
-    """The links of each contact of the scenario, in its order."""
+    """The links of each contact of the scenario, in its order. Collective.
+
+    They are sorted by axis and cells, so their order does not depend on the number of ranks.
+    """
     division = Division.of(problem.scenario)
-    found = []
-    for number in range(len(problem.scenario.contacts)):
-        joins = _joins(problem, division, number)
-        parts = [part for along in range(3) for part in _along(problem, along, joins)]
-        axes = np.concatenate([np.full(part.shape[2], along) for along, part in parts] or [np.empty(0, np.int64)])
-        ends = np.concatenate([part for _, part in parts] or [np.empty((2, 3, 0), np.int64)], axis=2)
-        found.append(ContactLinks(axes, ends[0], ends[1], _weights(problem, axes, ends[0], ends[1])))
-    return found
+    return [_links(problem, _joins(problem, division, number)) for number in range(len(problem.scenario.contacts))]
+
+
+def _links(problem: HeatProblem, joins: NDArray[np.bool_]) -> ContactLinks:
+    """The links between cell types; ``joins``: whether a type is on the first side of one that is on the second."""
+    parts = [part for along in range(3) for part in _along(problem, along, joins)]
+    axes = np.concatenate([np.full(part.shape[2], along) for along, part in parts] or [np.empty(0, np.int64)])
+    ends = np.concatenate([part for _, part in parts] or [np.empty((2, 3, 0), np.int64)], axis=2)
+    types = np.stack([problem.materials.types_of(tuple(end)) for end in ends])
+    own = axes, ends, types, _weights(problem, axes, *ends)
+    arrays = zip(*problem.materials.held.gathered(own), strict=True)
+    axes, ends, types, weights = (np.concatenate(of_ranks, axis=-1) for of_ranks in arrays)
+    order = np.lexsort((*ends[1, ::-1], *ends[0, ::-1], axes))
+    return ContactLinks(axes[order], ends[0][:, order], ends[1][:, order], types[:, order], weights[order])
 
 
 def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second: Array) -> float:
@@ -62,9 +73,7 @@ def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second
     for axis, d in enumerate(grid.spacing):
         here = links.axes == axis
         if here.any():
-            types = (problem.materials.types_of(tuple(cells[:, here])) for cells in (links.first, links.second))
-            sides = zip(types, (first[here], second[here]), strict=True)
-            one, other = sides
+            one, other = zip(links.types[:, here], (first[here], second[here]), strict=True)
             total += float(passing(problem, axis, one, other, links.weight[here]).sum()) * grid.cell_volume / d
     return total
 
@@ -87,14 +96,16 @@ def _joins(problem: HeatProblem, division: Division, number: int) -> NDArray[np.
 
 def _along(problem: HeatProblem, axis: int, joins: NDArray[np.bool_]) -> list[tuple[int, Numbers]]:
     """The links along an axis, as pairs of the axis and indices of shape (2, 3, links): first and second cell."""
-    shape, dimension = problem.grid.shape, 2 - axis
+    shape, dimension, materials = problem.grid.shape, 2 - axis, problem.materials
     n, step = shape[dimension], planes_at_once(shape)
     last = n if problem.periodic[axis] and n > 1 else n - 1
+    begin, end = materials.held.own_planes(shape[0])
+    end = min(end, last) if dimension == 0 else end
     found = []
-    for start in range(0, last if dimension == 0 else shape[0], step):
-        planes = np.arange(start, min(start + step, last if dimension == 0 else shape[0]))
-        here = problem.materials.types_of(planes)
-        there = problem.materials.types_of((planes + 1) % n) if dimension == 0 else np.roll(here, -1, dimension)
+    for start in range(begin, end, step):
+        planes = np.arange(start, min(start + step, end))
+        here = materials.types_of(planes)
+        there = materials.types_of((planes + 1) % n) if dimension == 0 else np.roll(here, -1, dimension)
         for of_types, forwards in ((joins, True), (joins.T, False)):
             links = of_types[here, there]
             if dimension > 0:

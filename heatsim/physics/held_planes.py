@@ -115,7 +115,7 @@ class HeldPlanes:
         return found if isinstance(z, np.ndarray) else int(found)
 
     def local_cells(self, cells: Indices, plane: int) -> Indices:
-        """Cells of planes that the arrays have, by their number in the flattened arrays; ``plane``: cells of a plane."""
+        """Cells of planes that the arrays have, by their number in the flattened arrays; ``plane``: cells in it."""
         if self.slab is None:
             return cells
         z = cells // plane

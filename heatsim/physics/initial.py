@@ -1,13 +1,14 @@
 """The initial temperature, a few planes at a time, so that a large grid needs no second copy."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, paint
 from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
@@ -26,6 +27,7 @@ class InitialField:
         lowest, highest: its range in K.
         owner: the region of each cell, as in ``Parts``; None if no region has an initial temperature.
         layering: what layers change; an expression counts at the nodes of their cells.
+        held: the planes of ``owner``.
     """
 
     scenario: Scenario
@@ -33,31 +35,42 @@ class InitialField:
     highest: float
     owner: NDArray[np.uint8] | None = None
     layering: Layering = NO_LAYERS
+    held: HeldPlanes = EVERYTHING
 
     @classmethod
     def from_scenario(
-        cls, scenario: Scenario, parts: Parts | None = None, layering: Layering = NO_LAYERS
+        cls,
+        scenario: Scenario,
+        parts: Parts | None = None,
+        layering: Layering = NO_LAYERS,
+        held: HeldPlanes | None = None,
     ) -> "InitialField":
-        """Check the whole field and find its range.
+        """Check the whole field and find its range. Collective.
 
         Args:
             scenario: the scenario.
             parts: its painted regions; None to paint them if needed.
             layering: what layers change.
+            held: the planes of this rank; None for those of ``parts``, or all.
 
         Raises:
             ScenarioError: a value is not finite or below 0 K; the message names the cell.
         """
         lowest, highest = np.inf, -np.inf
-        owner = None
+        held = held or (EVERYTHING if parts is None else parts.held)
         if any(region.initial_temperature is not None for region in scenario.regions):
-            owner = (parts or paint(scenario)).owner
+            parts = parts or paint(scenario, held)
+        else:
+            parts = None
+        found = cls(scenario, lowest, highest, None if parts is None else parts.owner, layering, held)
         temperature = scenario.initial.temperature
-        alike = owner is None and isinstance(temperature, float)
-        for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else _slabs(scenario, owner, layering):
-            _check(scenario, z, slab)
-            lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
-        return cls(scenario, lowest, highest, owner, layering)
+        alike = parts is None and isinstance(temperature, float)
+        first, last = held.own_planes(scenario.grid.shape[0])
+        with held.team.agreeing():
+            for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else found.slabs(first, last):
+                _check(scenario, z, slab)
+                lowest, highest = min(lowest, float(slab.min())), max(highest, float(slab.max()))
+        return replace(found, lowest=min(held.gathered(lowest)), highest=max(held.gathered(highest)))
 
     @property
     def uniform(self) -> bool:
@@ -73,22 +86,33 @@ class InitialField:
         """The grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx)).
 
         Args:
-            first: the first plane that is needed. Slabs without needed planes are left out.
+            first: the first plane that is needed, one that is held.
             last: the end of the needed planes; None for all of them.
         """
-        return _slabs(self.scenario, self.owner, self.layering, first, last)
+        grid = self.scenario.grid
+        nz, ny, nx = grid.shape
+        planes, end = max(1, _CELLS_PER_SLAB // (nx * ny)), nz if last is None else last
+        # The same slabs for any part of the grid, so that no value depends on where a run is cut.
+        for begin, whole in _evaluated(self.scenario, self.layering, first // planes * planes, end, planes):
+            low, high = max(begin, first), min(begin + len(whole), end)
+            slab = whole[low - begin : high - begin]
+            if self.owner is not None:
+                slab, owner = np.array(slab), self.owner[self.held.local(slice(low, high))]
+                for number, region in enumerate(self.scenario.regions, 1):
+                    if region.initial_temperature is not None:
+                        slab[owner == number] = region.initial_temperature
+            yield low, slab
 
 
-def _slabs(
-    scenario: Scenario, owner: NDArray[np.uint8] | None, layering: Layering, begin: int = 0, end: int | None = None
+def _evaluated(
+    scenario: Scenario, layering: Layering, begin: int, end: int, planes: int
 ) -> Iterator[tuple[int, Array]]:
+    """The temperatures without those of regions, ``planes`` planes at a time, from plane ``begin`` on."""
     grid, temperature = scenario.grid, scenario.initial.temperature
     nz, ny, nx = grid.shape
-    planes = max(1, _CELLS_PER_SLAB // (nx * ny))
     x, y, z = (grid.centres(axis) for axis in range(3))
     array, image = _read_file(scenario)
-    # The same slabs for any part of the grid, so that no value depends on where a run is cut.
-    for first in range(begin // planes * planes, nz if end is None else end, planes):
+    for first in range(begin, end, planes):
         last = min(first + planes, nz)
         shape = (last - first, ny, nx)
         if array is not None:
@@ -104,11 +128,6 @@ def _slabs(
                 _set_at_nodes(slab, temperature, scenario, layering, first * ny * nx)
         else:
             slab = np.full(shape, temperature)
-        if owner is not None:
-            slab = np.array(slab)
-            for number, region in enumerate(scenario.regions, 1):
-                if region.initial_temperature is not None:
-                    slab[owner[first:last] == number] = region.initial_temperature
         yield first, slab
 
 

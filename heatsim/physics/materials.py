@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.parallel.slab import HALO, Slab
+from heatsim.parallel.team import Team
 from heatsim.physics import cell_sources, cell_type_map, cell_types, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
@@ -14,6 +16,7 @@ from heatsim.physics.cell_type_map import Contacts, resistances
 from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.layer_layout import Matter, lay
 from heatsim.physics.layer_planes import sheets_of
@@ -24,6 +27,8 @@ from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
 from heatsim.physics.values_in_space import with_values_in_space
 from heatsim.scenario import Scenario
+
+METHODS_WITH_WHOLE_GRIDS = ("steady", "implicit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +49,21 @@ class Painted:
     reference: float
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario, boundary: Boundary) -> "Painted":
-        """Paint the regions and derive the cell types.
+    def from_scenario(cls, scenario: Scenario, boundary: Boundary, held: HeldPlanes = EVERYTHING) -> "Painted":
+        """Paint the regions and derive the cell types. Collective.
+
+        Args:
+            scenario: the scenario.
+            boundary: its conditions.
+            held: the planes to paint.
 
         Raises:
             ScenarioError: all cells are void, a region paints no cell, a source heats no cell, there are too many cell
                 types, or a material has an impossible property at a temperature that can occur.
         """
-        parts = paint(scenario) if are_painted(scenario) else None
+        parts = paint(scenario, held) if are_painted(scenario) else None
         varies = any(material is not None and material.varies for _, material in scenario.palette)
-        start = InitialField.from_scenario(scenario, parts) if varies else None
+        start = InitialField.from_scenario(scenario, parts, held=held) if varies else None
         division = Division.of(scenario)
         palette = _palette(division, start)
         contacts, exposed = division.resistances, boundary.exposes
@@ -74,6 +84,7 @@ class Painted:
                 void_conditions=[boundary.towards_void(region) for _, region in division.kinds] if exposed else None,
                 surfaces=surfaces,
                 layering=layering,
+                held=held,
             )
         except TooManyCellTypesError as error:
             key = "layers" if scenario.layers else "sources"
@@ -83,6 +94,28 @@ class Painted:
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
+
+
+def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
+    """The planes that a rank has to paint.
+
+    These are all planes for what no rank can find from its planes alone: thin layers, sources in single cells, beams
+    that pass void or are absorbed in the body, steady states and implicit steps.
+
+    Args:
+        scenario: the scenario.
+        boundary: its conditions.
+        slab: the rank's own planes.
+        team: the ranks.
+    """
+    beams = [source.beam for source in scenario.sources if source.beam is not None]
+    passing = any(scenario.uses_void or beam.absorption_depth is not None for beam in beams)
+    uneven = any(source.beam is None and not source.even for source in scenario.sources)
+    if scenario.layers or uneven or passing or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
+        return EVERYTHING
+    weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
+    # Besides halos, marks of cells whose neighbours are all alike need a plane more.
+    return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
 
 
 def _lay(

@@ -36,6 +36,7 @@ from heatsim.grid import Grid
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
 from heatsim.physics.condition_terms import time_functions
+from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps, passing_times, some_points
 from heatsim.physics.pace import Pace
@@ -111,6 +112,11 @@ class Choosable(Protocol):
     @property
     def boundary(self) -> Boundary:
         """The conditions on its surfaces."""
+        ...
+
+    @property
+    def held(self) -> HeldPlanes:
+        """The planes of the arrays of ``parts``."""
         ...
 
     @property
@@ -198,7 +204,7 @@ def first_tolerance(problem: Choosable) -> Tolerance:
     Raises:
         ScenarioError: the initial temperature cannot be read.
     """
-    start = InitialField.from_scenario(problem.scenario, problem.parts)
+    start = InitialField.from_scenario(problem.scenario, problem.parts, held=problem.held)
     around = span(start, problem.boundary)
     return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest)
 

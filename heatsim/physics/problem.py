@@ -26,7 +26,8 @@ from heatsim.physics.coefficients import (
     derive,
 )
 from heatsim.physics.grounding import refuse_floating
-from heatsim.physics.materials import Painted
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.materials import METHODS_WITH_WHOLE_GRIDS, Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
@@ -53,6 +54,7 @@ class HeatProblem:
         boundary: the conditions on faces, patches and surfaces towards void.
         sources: in the body and on faces.
         parts: the owner of each cell; None where nothing is painted.
+        held: the planes of the arrays over the cells of ``materials`` and ``parts``.
         reference: the temperature in K at which materials that change have the properties that ``materials`` names;
             0 where none changes.
         rates: α/d² of the three axes in 1/s, in the first material of the palette that has cells.
@@ -78,16 +80,23 @@ class HeatProblem:
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
     choice: MethodChoice | None = None
+    held: HeldPlanes = EVERYTHING
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario) -> "HeatProblem":
+    def from_scenario(cls, scenario: Scenario, held: HeldPlanes = EVERYTHING) -> "HeatProblem":
         """Derive everything. A scenario with the method "auto" becomes one with the method that is chosen here.
+
+        Collective.
+
+        Args:
+            scenario: the scenario.
+            held: the planes to paint on this rank.
 
         Raises:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario))
+        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
         boundary = painted.boundary
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
@@ -98,6 +107,7 @@ class HeatProblem:
             boundary=boundary,
             sources=Sources(scenario, painted.materials),
             parts=painted.parts,
+            held=held,
             reference=painted.reference,
             rates=painted.materials.diffusion_rates,
             stability=Stability(painted.materials, boundary),
@@ -110,6 +120,8 @@ class HeatProblem:
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)
         choice = choose_method(problem)
+        if held.slab is not None and choice.method in METHODS_WITH_WHOLE_GRIDS:
+            return cls.from_scenario(scenario)
         return replace(problem, choice=choice).with_method(choice.method)
 
     def with_method(self, method: str) -> "HeatProblem":

@@ -52,6 +52,10 @@ class Parts:
         found = self.held.anywhere(z, own, np.uint8(0))
         return np.asarray(found).reshape(z.shape)
 
+    def owner_at(self, x: int, y: int, z: int) -> int:
+        """The owner of a cell. Collective."""
+        return int(self.owners_at(np.array([x]), np.array([y]), np.array([z]))[0])
+
 
 def are_painted(scenario: Scenario) -> bool:
     """Whether cells must be painted: for regions, void, or sources with a shape. Then :class:`Parts` needs memory."""
@@ -153,7 +157,8 @@ def _no_cell(shaped: Shaped, grid: Grid) -> str:
     solid = Solid.of(shaped.shape)
     ends = [origin + length for origin, length in zip(grid.origin, grid.size, strict=True)]
     apart = any(
-        high < start or low > end for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
+        high < start or low > end
+        for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
     )
     where = f"{show(shaped.name)} reaches from {_point(solid.low)} to {_point(solid.high)} m"
     if apart:

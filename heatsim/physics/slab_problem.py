@@ -16,6 +16,7 @@ from heatsim.parallel.slab import Slab
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.held_planes import EVERYTHING
 from heatsim.physics.mixed_cells import MixedCells, place_of
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -106,6 +107,7 @@ def on_slab(problem: HeatProblem, slab: Slab) -> HeatProblem:
             "grid": grid,
             "materials": _cut_materials(problem.materials, problem.scenario, grid, slab),
             "boundary": boundary,
+            "held": EVERYTHING,
             "sources": _SlabSources(problem.scenario, problem.materials, slab),
         },
         cut_from=problem,
@@ -167,7 +169,7 @@ class _SlabSources(Sources):
 
 
 def _cut_materials(materials: CellTypes, scenario: Scenario, grid: Grid, slab: Slab) -> CellTypes:
-    cells = materials.cells[slab.place] if materials.cells.size else materials.cells
+    cells = materials.cells[materials.held.local(slab.place)] if materials.cells.size else materials.cells
     surfaces, found = _cut_surfaces(materials.weighted_surfaces, grid, slab)
     heated = _cut_heated(materials.heated, scenario, grid, slab)
     lit = materials.heated.lit
@@ -177,6 +179,8 @@ def _cut_materials(materials: CellTypes, scenario: Scenario, grid: Grid, slab: S
         cells=cells,
         weighted_surfaces=surfaces,
         heated=replace(heated, lit=lit[found] if len(lit) else lit),
+        held=EVERYTHING,
+        face_types=(),
     )
 
 
@@ -232,7 +236,9 @@ def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[W
     found, cells = found[kept], cells[kept]
     bits, before = listed(cells, grid.cell_count)
     links = surfaces.links[found] if len(surfaces.links) else surfaces.links
-    return replace(surfaces, bits=bits, before=before, cells=cells, area=surfaces.area[found], links=links), found
+    area = surfaces.area[found]
+    cut = replace(surfaces, bits=bits, before=before, cells=cells, area=area, links=links, held=EVERYTHING)
+    return cut, found
 
 
 def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:

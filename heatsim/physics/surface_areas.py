@@ -24,7 +24,6 @@ from heatsim.parallel.slab import HALO
 from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
 from heatsim.physics.division import NOWHERE, Division
 from heatsim.physics.facets import facets
-from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.polygons import Polygons, split
 from heatsim.physics.regions import Parts
 from heatsim.physics.shapes import Solid

@@ -57,7 +57,8 @@ def initial_state(plan: Plan, target: Path) -> RunState:
 
 def _initial_field(plan: Plan) -> InitialField:
     """The field at t = 0."""
-    return InitialField.from_scenario(plan.problem.scenario, layering=plan.problem.materials.layering)
+    problem = plan.problem
+    return InitialField.from_scenario(problem.scenario, problem.parts, problem.materials.layering, problem.held)
 
 
 def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunState:

@@ -28,7 +28,7 @@ def describe_details(plan: Plan) -> Iterator[str]:
 def _setter(problem: HeatProblem) -> str:
     """The cell that sets the stability limit, with its material and region."""
     x, y, z = problem.limit.cell
-    owner = 0 if problem.parts is None else int(problem.parts.owner[z, y, x])
+    owner = 0 if problem.parts is None else problem.parts.owner_at(x, y, z)
     region = f', region "{problem.scenario.regions[owner - 1].name}"' if owner else ""
     return problem.stability.setter + region
 

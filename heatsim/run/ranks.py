@@ -3,10 +3,14 @@
 from pathlib import Path
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.parallel.slab import TooManyRanksError, slabs
+from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.materials import planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
+from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
 
 _METHODS = ("euler", "stabilized")
@@ -27,11 +31,29 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
         message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
+    return on_slab(problem, _slab(scenario, problem.boundary, team))
+
+
+def held_planes(scenario: Scenario, team: Team) -> HeldPlanes:
+    """The planes that a rank of ``team`` has to paint.
+
+    Raises:
+        ScenarioError: the grid has too few planes.
+    """
+    if team.size == 1:
+        return EVERYTHING
+    boundary = Boundary.from_scenario(scenario)
+    return planes_to_hold(scenario, boundary, _slab(scenario, boundary, team), team)
+
+
+def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:
+    """The planes of a rank."""
+    grid = scenario.grid
     try:
-        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)
+        found = slabs(grid.cells[2], team.size, periodic=boundary.periodic[2], group=grid.groups.size)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
-    return on_slab(problem, found[team.rank])
+    return found[team.rank]
 
 
 def resume_advice(folder: Path, ranks: int) -> str:

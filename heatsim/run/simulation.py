@@ -24,7 +24,7 @@ from heatsim.run.initial_state import find_steady_state, initial_state, notes_at
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
-from heatsim.run.ranks import resume_advice
+from heatsim.run.ranks import held_planes, resume_advice
 from heatsim.run.resume import check_numerics, identity, input_files
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
@@ -163,7 +163,7 @@ class Simulation:
     ) -> "Simulation":
         started = time.perf_counter()
         check_room(scenario, team=team)
-        problem = HeatProblem.from_scenario(scenario)
+        problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team))
         plan = Plan.of(problem, team)
         plan.check_capacity(target)
         state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)

@@ -64,7 +64,7 @@ def _describe_extreme(state: RunState, record: Record | None) -> dict[str, Any] 
     problem, (x, y, z) = state.problem, record.cell
     materials = problem.materials
     material = materials.palette[materials.types[state.statistics.type_of(record.cell)].material].name
-    owner = 0 if problem.parts is None else int(problem.parts.owner[z, y, x])
+    owner = 0 if problem.parts is None else problem.parts.owner_at(x, y, z)
     return {
         **asdict(record),
         "point": [float(problem.grid.centres(axis)[place]) for axis, place in enumerate(record.cell)],

@@ -66,24 +66,28 @@ class CellParts:
 
     @classmethod
     def of_regions(cls, problem: HeatProblem, regions: Sequence[int], field: Field) -> "CellParts":
-        """One part for each cell type in each of some regions; and one for each cell type in all other cells."""
-        materials, painted = problem.materials, problem.parts
-        assert painted is not None, "a scenario with regions is painted"
+        """One part for each cell type in each of some regions; and one for each cell type in all other cells.
+
+        Collective.
+        """
+        materials = problem.materials
         owner_of = np.zeros(256, dtype=np.int64)
         owner_of[list(regions)] = regions
+        own = field.slab.first, field.slab.last
         count = np.zeros(256 * len(materials.types), dtype=np.int64)
-        for _, pairs in _pairs(materials, painted.owner, owner_of):
+        for _, pairs in _pairs(problem, own, owner_of):
             count += np.bincount(pairs.ravel(), minlength=len(count))
+        count = np.sum(field.team.gathered(count), axis=0)
         present = np.flatnonzero(count)
         label_of = np.zeros(len(count), dtype=np.uint8 if len(present) <= 256 else np.uint16)
         label_of[present] = np.arange(len(present))
-        labels = np.empty(materials.grid.shape, dtype=label_of.dtype)
-        for planes, pairs in _pairs(materials, painted.owner, owner_of):
-            labels[planes] = label_of[pairs]
+        labels = np.empty((field.slab.count, *materials.grid.shape[1:]), dtype=label_of.dtype)
+        for planes, pairs in _pairs(problem, own, owner_of):
+            labels[planes.start - own[0] : planes.stop - own[0]] = label_of[pairs]
         one = len(present) == 1
         division = WHOLE if one else Labelling(len(present))
-        own = field.device.xp.asarray(labels[field.slab.first : field.slab.last])
-        return cls(None if one else own, division, present // 256, present % 256, count[present])
+        on_device = None if one else field.device.xp.asarray(labels)
+        return cls(on_device, division, present // 256, present % 256, count[present])
 
     def with_thermometers(self, problem: HeatProblem, xp: Any, reference: float) -> "CellParts":
         """The same parts, with sums of temperatures and liquid parts in addition."""
@@ -118,9 +122,12 @@ def regions_with_heat(problem: HeatProblem) -> list[str]:
     return [region.name for region, count in cells if count and {*region.materials} != {VOID}]
 
 
-def _pairs(materials: CellTypes, owner: Any, owner_of: Numbers) -> Iterator[tuple[slice, Numbers]]:
-    """256 · type + owner of the cells, a few planes at a time."""
-    planes_at_once = max(1, _CELLS_AT_ONCE // owner[0].size)
-    for first in range(0, len(owner), planes_at_once):
-        planes = slice(first, min(first + planes_at_once, len(owner)))
-        yield planes, 256 * materials.types_of(planes).astype(np.int64) + owner_of[owner[planes]]
+def _pairs(problem: HeatProblem, own: tuple[int, int], owner_of: Numbers) -> Iterator[tuple[slice, Numbers]]:
+    """256 · type + owner of the cells in planes ``own``, a few planes at a time."""
+    materials, painted = problem.materials, problem.parts
+    assert painted is not None, "a scenario with regions is painted"
+    planes_at_once = max(1, _CELLS_AT_ONCE // painted.owner[0].size)
+    for first in range(*own, planes_at_once):
+        planes = slice(first, min(first + planes_at_once, own[1]))
+        owners = painted.owner[painted.held.local(planes)]
+        yield planes, 256 * materials.types_of(planes).astype(np.int64) + owner_of[owners]

@@ -52,9 +52,11 @@ class SlabSums:
 
     def __init__(self, problem: HeatProblem, team: Team, enabled: bool) -> None:
         """``problem`` is that of the rank's slab; without ``enabled`` there are no sums."""
-        shapes = shapes_of_sums(problem.whole) if enabled else {}
-        self.shapes = {name: shape for name, shape in shapes.items() if prod(shape)}
         self._problem, self._team = problem, team
+        shapes = shapes_of_sums(problem.whole) if enabled else {}
+        if enabled and not self.alone:
+            shapes |= {name: (sum(counts),) for name, counts in self._counts.items()}
+        self.shapes = {name: shape for name, shape in shapes.items() if prod(shape)}
 
     @property
     def alone(self) -> bool:
@@ -89,6 +91,26 @@ class SlabSums:
             sums[xp.asarray(here) if isinstance(here, np.ndarray) else here] = xp.asarray(whole[there])
 
     @cached_property
+    def _own_cells(self) -> dict[str, slice]:
+        """For sums by lists of cells, the rank's own sums in its array."""
+        problem, heated = self._problem, self._problem.materials.heated
+        lists = {EXPOSED_SUMS: problem.materials.weighted_surfaces.cells, CELL_SUMS: heated.cells}
+        plane, own = problem.grid.cells[0] * problem.grid.cells[1], problem.slab.own
+        found = {
+            name: slice(*np.searchsorted(cells, (own.start * plane, own.stop * plane)).tolist())
+            for name, cells in lists.items()
+        }
+        exposed = found[EXPOSED_SUMS] if problem.materials.weighted_surfaces.void else slice(0, 0)
+        return found | {EXPOSED_SUMS: exposed, LIT_SUMS: found[EXPOSED_SUMS] if len(heated.lit) else slice(0, 0)}
+
+    @cached_property
+    def _counts(self) -> dict[str, list[int]]:
+        """For sums by lists of cells, how many of the sums are own ones of each rank. Collective at the first time."""
+        counts = {name: own.stop - own.start for name, own in self._own_cells.items()}
+        of_ranks = self._team.gathered(counts)
+        return {name: [of_rank[name] for of_rank in of_ranks] for name in counts}
+
+    @cached_property
     def _places(self) -> dict[str, tuple[Place, Place]]:
         """For each name the places of the rank's own sums: in its array, and in that of the whole grid."""
         problem = self._problem
@@ -98,22 +120,12 @@ class SlabSums:
         places: dict[str, tuple[Place, Place]] = {
             name: by_planes if name in _BY_PLANES else (everything, everything) for name in (*FACE_SUMS, *BEAM_SUMS)
         }
-        here, there = problem.materials, problem.whole.materials
-        exposed = _own_cells(problem, here.weighted_surfaces.cells, there.weighted_surfaces.cells)
-        places[EXPOSED_SUMS] = places[LIT_SUMS] = exposed
-        places[CELL_SUMS] = _own_cells(problem, here.heated.cells, there.heated.cells)
+        for name, counts in self._counts.items():
+            first = sum(counts[: self._team.rank])
+            places[name] = self._own_cells[name], slice(first, first + counts[self._team.rank])
         parts = _own_parts(problem)
         places[PART_SUMS] = parts, problem.parts_here[parts]
         return places
-
-
-def _own_cells(problem: SlabProblem, here: NDArray[np.int64], there: NDArray[np.int64]) -> tuple[Place, Place]:
-    """Where a rank's own cells lie in an ascending list of cells of its slab, and in that of the whole grid."""
-    plane, slab = problem.grid.cells[0] * problem.grid.cells[1], problem.slab
-    return (
-        slice(*np.searchsorted(here, (slab.own.start * plane, slab.own.stop * plane))),
-        slice(*np.searchsorted(there, (slab.first * plane, slab.last * plane))),
-    )
 
 
 def _own_parts(problem: SlabProblem) -> NDArray[np.intp]:

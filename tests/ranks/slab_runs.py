@@ -12,6 +12,7 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
+from heatsim.run.ranks import held_planes
 from heatsim.scenario import parse
 from heatsim.solver.make_stepper import make_stepper
 
@@ -177,8 +178,13 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats(), **saved}
 
 
+def painted(problem: HeatProblem, team: Team) -> HeatProblem:
+    """The problem as a rank of a run has it: with its planes only."""
+    return HeatProblem.from_scenario(problem.scenario, held_planes(problem.scenario, team))
+
+
 def same(problem: HeatProblem, ranks: int) -> None:
-    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(painted(problem, team), team)))
 
 
 def equal(alone: dict[str, Any], ranks: list[dict[str, Any]]) -> None:

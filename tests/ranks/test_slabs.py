@@ -7,7 +7,7 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
-from slab_runs import AROUND, LINEAR, SCENARIOS, equal, problem_of, same, stepped
+from slab_runs import AROUND, LINEAR, SCENARIOS, equal, painted, problem_of, same, stepped
 from thread_team import on_ranks
 
 from heatsim.errors import ScenarioError
@@ -126,7 +126,7 @@ region_heat = true
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND + PROBES], ids=["everything", "around"])
 def test_what_observers_read(ranks: int, text: str) -> None:
     problem = problem_of(text, solver={"device": "cpu"})
-    equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(problem, team)))
+    equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(painted(problem, team), team)))
 
 
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND, LINEAR], ids=["everything", "around", "linear"])

@@ -1,6 +1,7 @@
 """Ranks as threads of one process: one of them runs at a time, the others wait in a collective call."""
 
 import copy
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -9,6 +10,21 @@ from heatsim.parallel.team import Parcel, Team
 
 T = TypeVar("T")
 _here = threading.local()
+
+
+def _get(self: Any, instance: Any, owner: Any = None) -> Any:
+    """functools.cached_property.__get__ as in Python 3.12.
+
+    Before, all instances share a lock. A rank in a collective call would keep it from the others.
+    """
+    if instance is None:
+        return self
+    if self.attrname not in instance.__dict__:
+        instance.__dict__[self.attrname] = self.func(instance)
+    return instance.__dict__[self.attrname]
+
+
+functools.cached_property.__get__ = _get  # type: ignore[method-assign]
 
 
 def current_team() -> "ThreadTeam":

@@ -244,7 +244,7 @@ def _mask(region: str | None, state: RunState) -> NDArray[np.bool_]:
     own = slice(slab.first, slab.last)
     if region is not None:
         assert problem.parts is not None, "a scenario with regions is painted"
-        return region_mask(region, problem.scenario, problem.parts)[problem.parts.held.local(own)]
+        return np.asarray(region_mask(region, problem.scenario, problem.parts)[problem.parts.held.local(own)])
     if materials.void is None:
         return np.broadcast_to(np.True_, (slab.count, *problem.grid.shape[1:]))
     return np.asarray(materials.types_of(own) != materials.void)

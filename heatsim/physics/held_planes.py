@@ -151,7 +151,7 @@ class HeldPlanes:
 
     def total(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """The sum of all ranks' counts. Collective."""
-        return np.sum(self.gathered(counts), axis=0)
+        return np.asarray(np.sum(self.gathered(counts), axis=0))
 
     def any(self, flags: Any) -> Any:
         """Whether a flag is set on any rank; one flag or an array of them. Collective."""

@@ -47,7 +47,7 @@ class Parts:
         x, y, z = np.broadcast_arrays(x, y, z)
 
         def own(mask: Mask) -> Bytes:
-            return self.owner[self.held.local(z[mask]), y[mask], x[mask]]
+            return np.asarray(self.owner[self.held.local(z[mask]), y[mask], x[mask]])
 
         found = self.held.anywhere(z, own, np.uint8(0))
         return np.asarray(found).reshape(z.shape)

@@ -7,6 +7,7 @@ from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
+from heatsim.run.ranks import held_planes
 from heatsim.scenario import Scenario
 
 # Every machine has this many bytes, so they need no check. A check can take 5 ms, for each run of a study.
@@ -29,17 +30,19 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) 
         CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
         DeviceError: the device of the scenario is not available.
     """
-    painted = regions.ARRAYS * scenario.grid.cell_count * regions.are_painted(scenario)
+    per_cell, cells = regions.ARRAYS * regions.are_painted(scenario), scenario.grid.cell_count
+    painted = per_cell * held_planes(scenario, team).grid(scenario.grid).cell_count
 
-    def free(needed: int, ask: Callable[[], int]) -> int:
-        return ask() if needed * team.size > _ALWAYS_FREE else _ALWAYS_FREE
+    def free(most: int, ask: Callable[[], int]) -> int:
+        return ask() if most * team.size > _ALWAYS_FREE else _ALWAYS_FREE
 
-    needs = [Need("the host", "", painted, free(painted, devices.host_memory))]
+    needs = [Need("the host", "", painted, free(per_cell * cells, devices.host_memory))]
     if not elsewhere:
         device = devices.choose(scenario.solver.device)
-        fields = 2 * scenario.grid.cell_count * (4 if scenario.solver.precision == "float32" else 8) // team.size
-        on_device = fields + painted * (device.backend == "cpu")
-        needs.append(Need(device.name, device.number(), on_device, free(on_device, device.free_memory)))
+        fields = 2 * cells * (4 if scenario.solver.precision == "float32" else 8) // team.size
+        on_host = device.backend == "cpu"
+        most = free(fields + per_cell * cells * on_host, device.free_memory)
+        needs.append(Need(device.name, device.number(), fields + painted * on_host, most))
     for need in needs:
         lack = found_lack(need, team)
         if lack:

@@ -12,10 +12,9 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
-from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
-from heatsim.run.ranks import divide
+from heatsim.run.ranks import divide, painted_bytes
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
@@ -77,7 +76,8 @@ class Plan:
         # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field
-        whole = needed if part is problem else device_bytes.of_run(problem, kernel)
+        whole_field = needed.field if part is problem else device_bytes.of_run(problem, kernel).field
+        whole_ledger = sum(team.gathered(needed.ledger))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -96,12 +96,12 @@ class Plan:
             # The NumPy oracle needs temporary arrays of the size of the field.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
             + field_bytes * (varies and kernel.name == "numba")
-            + regions.ARRAYS * grid.cell_count * regions.are_painted(scenario),
+            + painted_bytes(problem, team, device.backend),
             disk_bytes=_BYTES_PER_FILE
-            + fields * (whole.field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
-            + problem.materials.cells.size * scenario.output.fields
+            + fields * (whole_field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + grid.cell_count * (not problem.materials.uniform) * scenario.output.fields
             + (0 if scenario.steady else _CHECKPOINTS)
-            * (whole.field * (1 + (scenario.time.stop_below is not None)) + whole.ledger + _BYTES_PER_FILE)
+            * (whole_field * (1 + (scenario.time.stop_below is not None)) + whole_ledger + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,

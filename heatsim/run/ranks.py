@@ -5,6 +5,7 @@ from pathlib import Path
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
+from heatsim.physics import regions
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import planes_to_hold
@@ -44,6 +45,16 @@ def held_planes(scenario: Scenario, team: Team) -> HeldPlanes:
         return EVERYTHING
     boundary = Boundary.from_scenario(scenario)
     return planes_to_hold(scenario, boundary, _slab(scenario, boundary, team), team)
+
+
+def painted_bytes(problem: HeatProblem, team: Team, backend: str) -> int:
+    """The bytes that a rank needs on its host for the painted cells."""
+    scenario, grid = problem.scenario, problem.grid
+    held = held_planes(scenario, team)
+    per_cell = regions.ARRAYS * regions.are_painted(scenario)
+    # On the CPU the map of cell types of a run on one rank is the one that kernels read.
+    per_cell += (not problem.materials.uniform) * (team.size > 1 or backend == "cuda")
+    return per_cell * held.grid(grid).cell_count
 
 
 def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:

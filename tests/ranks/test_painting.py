@@ -1,0 +1,245 @@
+"""Each rank paints its own planes only, and finds the body that one rank finds."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from slab_runs import equal, found, painted, problem_of
+from test_slabs import observed
+from thread_team import on_ranks
+
+from heatsim.errors import ScenarioError
+from heatsim.parallel.slab import HALO
+from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.energy_bound import EnergyBound
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.ranks import held_planes
+from heatsim.scenario import parse
+
+# A slender body: curved and slanted surfaces towards void and between materials cross cuts, with powers on them; regions
+# with their own conditions, sources in regions and shapes, a patch, values that vary over a face.
+ROD = """
+[domain]
+size = [0.011, 0.01, 0.200]
+cells = [11, 10, 150]
+material = "air"
+[materials.steel]
+conductivity = 40.0
+density = 7800.0
+specific_heat = 470.0
+[materials.copper]
+conductivity = [390.0, 200.0, 300.0]
+density = 8900.0
+specific_heat = 385.0
+[materials.air]
+conductivity = 0.03
+density = 1.2
+specific_heat = 1000.0
+[[regions]]
+name = "rod"
+material = "steel"
+cylinder = { from = [0.004, 0.004, 0.012], to = [0.0072, 0.0062, 0.183], radius = 0.0031 }
+[[regions]]
+name = "ball"
+material = "copper"
+sphere = { centre = [0.0055, 0.005, 0.097], radius = 0.0047 }
+initial_temperature = 350.0
+[[regions]]
+name = "hole"
+material = "void"
+sphere = { centre = [0.003, 0.005, 0.149], radius = 0.0043 }
+[[regions]]
+name = "foot"
+material = "steel"
+box = { min = [0.0, 0.0, 0.0], max = [0.011, 0.01, 0.0121] }
+[[regions]]
+name = "slit"
+material = "void"
+box = { min = [0.0, 0.004, 0.04], max = [0.011, 0.0061, 0.07] }
+[[contacts]]
+between = ["steel", "copper"]
+resistance = 1e-4
+[[contacts]]
+between = ["foot", "rod"]
+resistance = 2e-4
+[[surfaces]]
+of = "rod"
+type = "flux"
+power = 2.0
+[initial]
+temperature = "300 + 100*z"
+[boundaries]
+void = { type = "convection", coefficient = 30.0, ambient = 300.0, emissivity = 0.3 }
+x_max = { type = "flux", value = "1e4 + 3e4*z" }
+y_min = { type = "flux", power = 1.5 }
+z_max = { type = "convection", coefficient = 100.0, ambient = 310.0 }
+[[patches]]
+face = "x_min"
+rectangle = { min = [0.0013, 0.0407], max = [0.0057, 0.1532] }
+type = "temperature"
+value = 350.0
+[[sources]]
+region = "ball"
+power = 2.0
+[[sources]]
+power_density = 1e6
+sphere = { centre = [0.006, 0.005, 0.06], radius = 0.005 }
+[[probes]]
+name = "near cuts"
+line = { from = [0.0101, 0.0021, 0.001], to = [0.0091, 0.0027, 0.199], count = 23 }
+[[probes]]
+name = "ball"
+region = "ball"
+statistic = "mean"
+[[probes]]
+name = "length"
+region = "rod"
+statistic = "extent_z"
+threshold = 310.0
+[output]
+region_heat = true
+[time]
+end = 0.05
+method = "euler"
+"""
+AROUND = {"z_min": {"type": "periodic"}, "z_max": {"type": "periodic"}, "void": {"type": "flux", "power": 3.0}}
+SOLVER = {"device": "cpu"}
+
+
+def of_body(problem: HeatProblem) -> dict[str, Any]:
+    """What a rank knows of the whole body."""
+    materials, parts = problem.materials, problem.parts
+    assert parts is not None
+    corners = np.array([[0, 5], [0, 5], [0, 75]])
+    return {
+        "limit": problem.limit,
+        "setter": problem.stability.setter,
+        "types": materials.types,
+        "counts": materials.counts,
+        "areas": materials.surface_areas,
+        "void": (materials.void, materials.weighted_surfaces.void, materials.weighted_surfaces.contacts),
+        "most": materials.weighted_surfaces.most,
+        "cells": (parts.region_cells, parts.material_cells),
+        "faces": np.concatenate([materials.types_on_face(face).ravel() for face in range(6)]),
+        "boundary": problem.boundary.rows(np.zeros(1), 0.0),
+        "maps": np.concatenate([numbers.ravel() for numbers in problem.boundary.maps]),
+        "owners": parts.owners_at(*corners),
+        "types of cells": materials.types_at(*corners),
+        "coefficients": problem.coefficients,
+        "bound": EnergyBound(problem, 300.0)._areas,
+    }
+
+
+def same_planes(whole: HeatProblem, problem: HeatProblem) -> None:
+    """The arrays of a rank are a part of those of the whole body; it has not painted all of it."""
+    held, materials, parts = problem.held, problem.materials, problem.parts
+    assert held.slab is not None
+    assert whole.parts is not None
+    assert parts is not None
+    assert len(materials.cells) == len(parts.owner) == held.slab.depth < whole.grid.shape[0]
+    np.testing.assert_array_equal(parts.owner, whole.parts.owner[held.slab.place])
+    np.testing.assert_array_equal(parts.material, whole.parts.material[held.slab.place])
+    # The marks of cells with like neighbours count in halos too; at the ends of the arrays a neighbour is missing.
+    near = slice(held.own.start - (HALO if held.own.start else 0), held.own.stop + HALO)
+    np.testing.assert_array_equal(materials.cells[near], whole.materials.cells[held.slab.place[near]])
+    surfaces, others = materials.weighted_surfaces, whole.materials.weighted_surfaces
+    z = others.cells // (11 * 10)
+    there = np.flatnonzero(np.isin(z, held.slab.place[near]))
+    np.testing.assert_array_equal(surfaces.cells, others.cells[there])
+    assert surfaces.area.tobytes() == others.area[there].tobytes()
+
+
+@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND, "patches": []}], ids=["open", "ring"])
+def test_ranks_find_the_body_of_one_rank(ends: dict[str, Any]) -> None:
+    whole = problem_of(ROD, solver=SOLVER, **ends)
+    alone = of_body(whole)
+
+    def on_rank(team: Team) -> dict[str, Any]:
+        problem = painted(whole, team)
+        same_planes(whole, problem)
+        return of_body(problem)
+
+    equal(alone, on_ranks(4, on_rank))
+
+
+@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND, "patches": []}], ids=["open", "ring"])
+def test_steps_and_rows_of_ranks(ends: dict[str, Any]) -> None:
+    problem = problem_of(ROD, solver=SOLVER, **ends)
+    equal(found(problem, ALONE), on_ranks(4, lambda team: found(painted(problem, team), team)))
+    equal(observed(problem, ALONE), on_ranks(4, lambda team: observed(painted(problem, team), team)))
+
+
+def test_label_images(tmp_path: Path) -> None:
+    """Areas of voxels depend on the cells in balls around them."""
+    z, y, x = np.meshgrid(*(np.arange(n) for n in (160, 9, 8)), indexing="ij")
+    labels = ((x - 4) ** 2 + (y - 4) ** 2 < 7 + 5 * np.sin(0.2 * z)).astype(np.uint8) + (x > 5)
+    np.save(tmp_path / "labels.npy", labels)
+    text = f"""
+[domain]
+size = [0.008, 0.009, 0.160]
+cells = [8, 9, 160]
+material = "steel"
+[materials.steel]
+conductivity = 40.0
+density = 7800.0
+specific_heat = 470.0
+[materials.copper]
+conductivity = 390.0
+density = 8900.0
+specific_heat = 385.0
+[[regions]]
+name = "scan"
+labels = {{ file = "{tmp_path / "labels.npy"}", materials = {{ "1" = "copper", "2" = "void" }} }}
+[[contacts]]
+between = ["steel", "copper"]
+resistance = 1e-4
+[initial]
+temperature = "300 + 100*z"
+[boundaries]
+void = {{ type = "flux", power = 3.0 }}
+[time]
+end = 0.01
+method = "euler"
+"""
+    problem = problem_of(text, solver=SOLVER)
+    assert painted_less(problem, 4)
+    equal(found(problem, ALONE), on_ranks(4, lambda team: found(painted(problem, team), team)))
+
+
+def painted_less(problem: HeatProblem, ranks: int) -> bool:
+    depths = on_ranks(ranks, lambda team: len(painted(problem, team).materials.cells))
+    return max(depths) < problem.grid.shape[0]
+
+
+def test_a_body_of_one_material_is_not_painted() -> None:
+    """Each rank evaluates the initial field in its planes; the range is that of the whole field."""
+    text = ROD[: ROD.index("[materials.copper]")] + '[initial]\ntemperature = "300 + 1e3*z"\n[time]\nend = 0.01\n'
+    text = text.replace('"air"', '"steel"')
+    problem = problem_of(text, solver=SOLVER)
+    for other in on_ranks(3, lambda team: painted(problem, team)):
+        assert other.parts is None
+        assert other.materials.cells.size == 0
+
+
+def test_mistakes_are_those_of_one_rank() -> None:
+    """A region without a cell, a source in void, and a point in void, whatever rank has their planes."""
+    nowhere = ROD.replace("radius = 0.0047 }", "radius = 1e-5 }")
+    idle = ROD.replace("radius = 0.005 }", "radius = 0.0007 }")
+    in_void = ROD.replace("from = [0.0101, 0.0021, 0.001]", "from = [0.003, 0.005, 0.149]")
+    for text in (nowhere, idle, in_void):
+        with pytest.raises(ScenarioError) as alone:
+            problem_of(text, solver=SOLVER)
+        messages = on_ranks(4, lambda team, text=text: refused(text, team))  # type: ignore[misc]
+        assert messages == [str(alone.value)] * 4
+
+
+def refused(text: str, team: Team) -> str:
+    import tomllib
+
+    from slab_runs import SCENARIOS
+
+    scenario = parse(tomllib.loads(text) | {"solver": SOLVER}, SCENARIOS / "here.toml")
+    with pytest.raises(ScenarioError) as error:
+        HeatProblem.from_scenario(scenario, held_planes(scenario, team))
+    return str(error.value)

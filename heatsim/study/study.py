@@ -115,12 +115,9 @@ class Study:
             plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
             stack.pop_all()
         ids = {number: identity(definition.points[number - 1]) for number in problems}
-        return cls(
-            *(definition, target, {ids[number]: problem for number, problem in problems.items()}),
-            {ids[number]: plan for number, plan in plans.items()},
-            *(workers, cluster, extend, overwrite),
-            _early=early,
-        )
+        its_problems = {ids[number]: problem for number, problem in problems.items()}
+        its_plans = {ids[number]: plan for number, plan in plans.items()}
+        return cls(definition, target, its_problems, its_plans, workers, cluster, extend, overwrite, _early=early)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
         """Compute the missing runs, and write the results.

@@ -25,7 +25,7 @@ _RUN = 4096
 _CELLS_A_WORKER = 2**19
 
 LINE = 64  # bytes of a cache line
-_MOST_STEPS = 16
+MOST_STEPS = 16
 _MOST_TILES_Y = 256
 
 
@@ -82,7 +82,7 @@ def choose(
         threads: available threads.
         fields: values of a cell that a tile keeps.
     """
-    return _choose(shape, periodic, itemsize, min(steps, _MOST_STEPS), threads, fields)
+    return _choose(shape, periodic, itemsize, min(steps, MOST_STEPS), threads, fields)
 
 
 @cache
@@ -114,8 +114,9 @@ def _choose(
     fits = ring * itemsize <= _SHARE * _core_cache() / fields
     # If none fits, take the smallest.
     best = int(np.argmin(np.where(fits, times, np.inf) if fits.any() else ring))
-    chosen = (int(each[best]) for each in (of_tiles, depths, tile_y, tile_z))
-    return Tiling(*chosen, max(1, _RUN // stride), stride, line, int(ring[best]))
+    its_workers, its_depth, its_tile_y, its_tile_z = (int(each[best]) for each in (of_tiles, depths, tile_y, tile_z))
+    rows = max(1, _RUN // stride)
+    return Tiling(its_workers, its_depth, its_tile_y, its_tile_z, rows, stride, line, int(ring[best]))
 
 
 def _estimate(

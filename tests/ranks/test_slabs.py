@@ -175,9 +175,6 @@ def test_what_runs_on_one_rank_only_is_refused() -> None:
     few = problem_of(LINEAR, solver={"device": "cpu"})
     with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
         on_ranks(4, lambda team: Plan.of(few, team))
-    in_space = problem_of(LINEAR, sources=[{"power_density": "1e6*x"}], solver={"device": "cpu"})
-    with pytest.raises(ScenarioError, match=r"sources: a density that varies in space .* one rank"):
-        on_ranks(2, lambda team: Plan.of(in_space, team))
 
 
 def test_halos_that_are_not_exchanged_in_time_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,11 @@ class HostArray(np.ndarray[Any, Any]):
 
 
 class HostEvent:
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        self.time = 0.0
+
     def record(self) -> None:
         self.time = time.perf_counter()
 

@@ -3,6 +3,9 @@
 from collections.abc import Hashable, Iterable
 from typing import Any, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -19,6 +22,9 @@ class CellSums(Protocol):
             lists: of a key, cells as in :class:`heatsim.physics.surface_exchange.ExchangingCells`, and their values.
                 Several lists may have the same key.
         """
+
+    def listed(self, cells: Any, values: Any) -> NDArray[Any]:
+        """Return the values of an ascending list of cells, those of all ranks, on the host."""
 
     def largest(self, number: float) -> float:
         """Return the largest of the numbers of all ranks."""
@@ -37,6 +43,10 @@ class LocalSums:
         for key, _, values in lists:
             found[key] = found.get(key, 0.0) + float(values.sum())
         return found
+
+    def listed(self, cells: Any, values: Any) -> NDArray[Any]:
+        """See :class:`CellSums`."""
+        return np.asarray(values if isinstance(values, np.ndarray) else values.get())
 
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""

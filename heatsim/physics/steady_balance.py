@@ -7,7 +7,6 @@ the only places where the solvers meet bodies, conditions and sources.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.rows import Rows
+from heatsim.physics.steady_flows import Flows
 from heatsim.physics.steady_surfaces import VOID, Balanced, at_stage, find_surfaces
 from heatsim.physics.steady_varying import Linearised, content_slopes, contents, linearise, moved, temperatures
 from heatsim.physics.surface_balance import AMBIENT
@@ -183,14 +183,13 @@ class SteadyBalance:
         volume, spacing = self.materials.grid.cell_volume, self.materials.grid.spacing
         return 4.0 * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
 
-    def flows(self, temperatures: Sequence[Any]) -> "Flows":
+    def flows(self, temperatures: Sequence[Any]) -> Flows:
         """Where heat enters and leaves, for deviations in K of the cells of each surface. Collective."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
         first = self.body.boundary.first_towards_void + 1
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
-        of_cells = next((T for surface, T in pairs if isinstance(surface, CellExchange)), None)
         heats = self.sums.of_cells(
             ((surface.name, surface.number), surface.cells, self._heat(surface, T))
             for surface, T in pairs
@@ -206,7 +205,8 @@ class SteadyBalance:
         names = (patch.name for patch in scenario.patches)
         void, regions = faces.pop(VOID), tuple(of_regions.values())
         of_patches = dict(zip(names, patches.values(), strict=True))
-        return Flows(self._source_powers(of_cells), faces, of_patches, void, regions)
+        powers = self._source_powers([(each.cells, T) for each, T in pairs if isinstance(each, CellExchange)])
+        return Flows(powers, faces, of_patches, void, regions)
 
     def _heat(self, surface: SteadySurface, T: Any) -> Any:
         """Heat in W through a surface into each of its cells, without that of beams."""
@@ -250,18 +250,18 @@ class SteadyBalance:
         """How much more a field holds for each kelvin, at deviations T in K."""
         return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
-    def _source_powers(self, of_cells: Any) -> dict[str, float]:
-        """W of each source by its name: in the body, and of beams what the body takes up.
+    def _source_powers(self, heated: Sequence[tuple[Any, Any]]) -> dict[str, float]:
+        """W of each source by its name: in the body, and of beams what the body takes up. Collective.
 
-        ``of_cells`` are the deviations in K of the cells that sources heat individually.
+        ``heated``: the cells that sources heat individually, if there are any here, and their deviations in K.
         """
         sources, start = self.body.whole.sources, np.zeros(1)
         even = iter(sources.powers(start, INSTANT)[0].tolist())
         beams = enumerate(sources.beam_rows(start, INSTANT))
         T = None
-        if of_cells is not None and sources.heated.tables:
-            host = of_cells if isinstance(of_cells, np.ndarray) else of_cells.get()
-            T = np.asarray(host) + self.reference
+        if sources.heated.tables:
+            nothing = self.xp.zeros(0, dtype=np.int64), self.xp.zeros(0)
+            T = self.sums.listed(*next(iter(heated), nothing)) + self.reference
         in_cells = sources.cell_powers(0.0, INSTANT, T)
         powers = {}
         for number, source in enumerate(sources.scenario.sources):
@@ -270,36 +270,6 @@ class SteadyBalance:
             else:
                 powers[source.name] = next(even) if source.even else in_cells.get(number, 0.0)
         return powers
-
-
-@dataclass(frozen=True)
-class Flows:
-    """Heat in W into the body.
-
-    Attributes:
-        sources: of each source by its name, beams among them.
-        faces: through each face, that of its patches among it, that of beams left out.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
-    """
-
-    sources: dict[str, float]
-    faces: dict[str, float]
-    patches: dict[str, float]
-    void: float
-    surfaces: tuple[float, ...] = ()
-
-    @property
-    def imbalance(self) -> float:
-        """What enters and does not leave, in W."""
-        return float(sum((*self.sources.values(), *self.faces.values(), self.void)))
-
-    @property
-    def turnover(self) -> float:
-        """The heat in W that flows through the body: half of the sum of all magnitudes."""
-        parts = (*self.sources.values(), *self.faces.values(), self.void)
-        return sum(map(abs, parts)) / 2.0
 
 
 def _slabs(shape: tuple[int, int, int], dimension: int = 0) -> Iterator[slice]:

@@ -1,6 +1,6 @@
 """Sums over cells in groups of planes of the whole grid: equal bits on any number of ranks.
 
-Each group is summed in a fixed order, then the sums of all groups are added exactly (:class:`heatsim.grid.PlaneGroups`).
+Each group is summed in a fixed order; then the sums of all groups are added exactly. See grid.py.
 """
 
 from collections.abc import Iterable
@@ -61,6 +61,11 @@ class PlaneSums:
             for key, sums in of_rank.items():
                 joined.setdefault(key, []).extend(sums)
         return {key: exact_sum(sums) for key, sums in joined.items()}
+
+    def listed(self, cells: Any, values: Any) -> NDArray[Any]:
+        """See :class:`CellSums`."""
+        some, _ = self._order(cells)
+        return np.concatenate(self._team.gathered(self._device.to_host(values[some])))
 
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""

@@ -7,7 +7,8 @@ from typing import Any
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.cell_exchange import CellExchange
-from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_flows import Flows
 from heatsim.physics.steady_varying import SMALL
 from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.solver.anderson import Acceleration

@@ -13,7 +13,8 @@ from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_flows import Flows
 from heatsim.scenario import is_linear
 from heatsim.solver.field import Field
 from heatsim.solver.plane_sums import PlaneSums

@@ -39,6 +39,11 @@ class HostArray(np.ndarray[Any, Any]):
 
 
 class HostEvent:
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        self.time = 0.0
+
     def record(self) -> None:
         self.time = time.perf_counter()
 
@@ -146,14 +151,20 @@ def asarray(values: Any) -> HostArray:
     return array
 
 
-def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
+def full(shape: Any, value: Any, dtype: Any = np.float64) -> HostArray:
     array = empty(shape, dtype)
-    array[...] = 0
+    array[...] = value
     return array
+
+
+def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
+    return full(shape, 0, dtype)
 
 
 class HostModule(SimpleNamespace):
     """CuPy's functions; those without another definition are NumPy's."""
+
+    __hash__ = object.__hash__
 
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, name)
@@ -171,6 +182,7 @@ def host_device(free: int = 2**30) -> Device:
     """The device, with ``free`` bytes of free memory."""
     xp: Any = HostModule(
         __version__="0.0",
+        full=full,
         zeros=zeros,
         empty=empty,
         empty_like=lambda array: empty(array.shape, array.dtype),

@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
-from heatsim.physics.link_weights import has_neighbours, types_around
+from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
@@ -208,13 +208,16 @@ class EnergyBound:
         surfaces = materials.weighted_surfaces
         if surfaces.void:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            _, around = types_around(materials, surfaces.cells)
-            passes = (around == materials.void) & has_neighbours(grid, surfaces.cells, conditions.periodic)
-            largest = np.where(passes, np.maximum(surfaces.area, 1.0) * np.repeat(across, 2), 0.0).sum(axis=1)
-            planes = surfaces.cells // (grid.cells[0] * grid.cells[1])
-            area = materials.held.sums(planes, np.zeros_like(planes), largest).get(0, 0.0)
-            for number in np.unique(materials.void_conditions).tolist():
-                found.append((conditions.conditions[number], area, max(best)))
+            own, _ = types_around(materials, surfaces.cells)
+            planes, entries = surfaces.cells // (grid.cells[0] * grid.cells[1]), []
+            for side, places in sides_towards_void(materials, conditions.periodic):
+                largest = np.maximum(surfaces.area[places, side], 1.0) * across[side // 2]
+                of_cells = conditions.shares_towards_void(
+                    side, surfaces.cells[places], materials.void_conditions[own[places]]
+                )
+                entries += [(planes[places], numbers, fractions * largest) for numbers, fractions in of_cells]
+            areas = materials.held.sums(*(np.concatenate(arrays) for arrays in zip(*entries, strict=True)))
+            found += [(conditions.conditions[number], area, max(best)) for number, area in areas.items() if area > 0.0]
         return found
 
     @cached_property

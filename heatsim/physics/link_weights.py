@@ -6,10 +6,11 @@ between cells of equal conductivity each face then passes exactly the right heat
 conductance that :mod:`heatsim.physics.layering` finds, as a factor of the link without the layer.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.physics.cell_faces import Array, Indices
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 
@@ -61,15 +62,18 @@ def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp]
     return (numbers[held.local_cells(cells, nx * ny)] & CELL_TYPE).astype(np.intp), around
 
 
-def has_neighbours(grid: Grid, cells: Indices, periodic: tuple[bool, bool, bool]) -> NDArray[np.bool_]:
-    """Whether cells have neighbours towards x−, x+, …, z+ in the body, shape (n, 6)."""
-    found, stride = np.ones((len(cells), 6), dtype=bool), 1
-    for axis, (n, wraps) in enumerate(zip(grid.cells, periodic, strict=True)):
-        if not wraps:
-            place = cells // stride % n
-            found[:, 2 * axis], found[:, 2 * axis + 1] = place > 0, place < n - 1
-        stride *= n
-    return found
+def sides_towards_void(materials: CellTypes, periodic: tuple[bool, bool, bool]) -> Iterator[tuple[int, Indices]]:
+    """For each side x−, x+, …, z+ (0 … 5) the places in ``weighted_surfaces.cells`` of cells that exchange there."""
+    surfaces = materials.weighted_surfaces
+    if not surfaces.void:
+        return
+    own, around = types_around(materials, surfaces.cells)
+    for side in range(6):
+        n, stride = materials.grid.cells[side // 2], int(np.prod(materials.grid.cells[: side // 2]))
+        # Beyond a face that does not wrap there is nothing.
+        ends = surfaces.cells // stride % n == (n - 1) * (side % 2)
+        passes = (own != materials.void) & (around[:, side] == materials.void) & (surfaces.area[:, side] > 0.0)
+        yield side, np.flatnonzero(passes & (~ends | periodic[side // 2]))
 
 
 def link_factor(

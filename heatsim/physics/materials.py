@@ -25,7 +25,7 @@ from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
-from heatsim.physics.values_in_space import with_values_in_space
+from heatsim.physics.values_in_space import is_in_space, with_values_in_space
 from heatsim.scenario import Scenario
 
 METHODS_WITH_WHOLE_GRIDS = ("steady", "implicit")
@@ -71,7 +71,8 @@ class Painted:
         if parts is not None and scenario.regions:
             cells = division.cells(parts)
             weighted = cell_type_map.weighted(palette, contacts, exposed)
-            surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic)
+            in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
+            surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
         layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic)
         try:
             materials = cell_type_map.build(
@@ -90,7 +91,7 @@ class Painted:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
-        boundary = with_values_in_space(with_areas(boundary, materials), materials, varies)
+        boundary, materials = with_values_in_space(with_areas(boundary, materials), materials, surfaces, varies)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
@@ -100,7 +101,8 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     """The planes that a rank has to paint.
 
     These are all planes for what no rank can find from its planes alone: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, steady states and implicit steps.
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, steady states and implicit
+    steps.
 
     Args:
         scenario: the scenario.
@@ -111,7 +113,8 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     beams = [source.beam for source in scenario.sources if source.beam is not None]
     passing = any(scenario.uses_void or beam.absorption_depth is not None for beam in beams)
     uneven = any(source.beam is None and not source.even for source in scenario.sources)
-    if scenario.layers or uneven or passing or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
+    in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
+    if scenario.layers or uneven or passing or in_space or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
         return EVERYTHING
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # Besides halos, marks of cells whose neighbours are all alike need a plane more.

@@ -17,7 +17,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.held_planes import EVERYTHING
-from heatsim.physics.mixed_cells import MixedCells, place_of
+from heatsim.physics.mixed_cells import TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows, Sources
@@ -230,9 +230,7 @@ def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[W
         return surfaces, np.zeros(0, dtype=np.intp)
     plane = grid.cells[0] * grid.cells[1]
     found, cells = slab.rows_of(surfaces.cells, plane)
-    # The outermost planes of halos are wrong after one step anyway, and a neighbour of their cells is missing.
-    low, high = (int(is_cut) for is_cut in slab.cut)
-    kept = slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
+    kept = _inner(cells, plane, slab)
     found, cells = found[kept], cells[kept]
     bits, before = listed(cells, grid.cell_count)
     links = surfaces.links[found] if len(surfaces.links) else surfaces.links
@@ -241,13 +239,27 @@ def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[W
     return cut, found
 
 
+def _inner(cells: NDArray[np.int64], plane: int, slab: Slab) -> slice:
+    """Which of some cells of a slab, ascending, are not in its outermost planes next to cuts.
+
+    These planes are wrong after one step anyway, and a neighbour of their cells is missing.
+    """
+    low, high = (int(is_cut) for is_cut in slab.cut)
+    return slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
+
+
 def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:
     """The boundary of a slab, and the indices of its parts of mixed cells among all parts."""
     maps, mixed = list(boundary.maps), boundary.mixed
     places, cells_here = [], []
-    for face in range(6):
+    for face in range(TOWARDS_VOID + 6):
         first, last = np.searchsorted(mixed.places, (place_of(face, 0), place_of(face + 1, 0)))
-        if face < 4:
+        if face >= TOWARDS_VOID:
+            plane = grid.cells[0] * grid.cells[1]
+            found, numbers = slab.rows_of(mixed.places[first:last] - place_of(face, 0), plane)
+            kept = _inner(numbers, plane, slab)
+            found, numbers = found[kept], numbers[kept]
+        elif face < 4:
             if maps[face].size:
                 maps[face] = maps[face][slab.place]
             row = grid.face_shape(face)[1]

@@ -14,7 +14,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
-from heatsim.physics.link_weights import has_neighbours, types_around
+from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.scenario import Flux, TimeFunction
 from heatsim.scenario.averages import Length
 
@@ -111,13 +111,8 @@ def _towards_void(
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], Array]]:
     """The planes, conditions and smooth areas in m² of all surfaces towards void."""
     surfaces, grid = materials.weighted_surfaces, materials.grid
-    if not surfaces.void:
-        return
-    own, around = types_around(materials, surfaces.cells)
-    inside = has_neighbours(grid, surfaces.cells, periodic)
-    for side in range(6):
-        passes = (own != materials.void) & (around[:, side] == materials.void) & (surfaces.area[:, side] > 0.0)
-        passes &= inside[:, side]
+    own, _ = types_around(materials, surfaces.cells)
+    for side, places in sides_towards_void(materials, periodic):
         area = grid.cell_volume / grid.spacing[side // 2]
-        planes = surfaces.cells[passes] // (grid.cells[0] * grid.cells[1])
-        yield planes, materials.void_conditions[own[passes]], area * surfaces.area[passes, side]
+        planes = surfaces.cells[places] // (grid.cells[0] * grid.cells[1])
+        yield planes, materials.void_conditions[own[places]], area * surfaces.area[places, side]

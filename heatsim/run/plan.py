@@ -70,14 +70,15 @@ class Plan:
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         part = divide(problem, team)
         needed = device_bytes.of_run(part, kernel)
-        solver_bytes = steady_state.device_bytes(problem) if scenario.steady else 0
+        solver_bytes = steady_state.device_bytes(part) if scenario.steady else 0
         if scenario.time.method == "implicit":
-            solver_bytes = field_stages.device_bytes(problem)
+            solver_bytes = field_stages.device_bytes(part)
         # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field
-        whole_field = needed.field if part is problem else device_bytes.of_run(problem, kernel).field
-        whole_ledger = sum(team.gathered(needed.ledger))
+        whole = needed if part is problem else device_bytes.of_run(problem, kernel)
+        # A rank that has painted a part of the planes knows the ledger of these only.
+        ledger = whole.ledger if problem.held.slab is None else sum(problem.held.gathered(needed.ledger))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -98,10 +99,10 @@ class Plan:
             + field_bytes * (varies and kernel.name == "numba")
             + painted_bytes(problem, team, device.backend),
             disk_bytes=_BYTES_PER_FILE
-            + fields * (whole_field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
+            + fields * (whole.field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
             + grid.cell_count * (not problem.materials.uniform) * scenario.output.fields
             + (0 if scenario.steady else _CHECKPOINTS)
-            * (whole_field * (1 + (scenario.time.stop_below is not None)) + whole_ledger + _BYTES_PER_FILE)
+            * (whole.field * (1 + (scenario.time.stop_below is not None)) + ledger + _BYTES_PER_FILE)
             + rows * columns * _BYTES_PER_NUMBER,
             fields=fields,
             rows=rows,

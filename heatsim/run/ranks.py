@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics import regions
@@ -14,7 +15,9 @@ from heatsim.physics.slab_problem import on_slab
 from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
 
-_METHODS = ("euler", "stabilized")
+_METHODS = ("euler", "stabilized", "steady")
+# Methods that solve equations by multigrid.
+SOLVING = ("steady", "implicit")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:
@@ -28,7 +31,7 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     scenario = problem.scenario
     method = scenario.time.method
     if method not in _METHODS:
-        others = " or ".join(f'"{other}"' for other in _METHODS)
+        others = " or ".join(f'"{other}"' for other in _METHODS if other not in SOLVING)
         taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
         message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
@@ -59,9 +62,17 @@ def painted_bytes(problem: HeatProblem, team: Team, backend: str) -> int:
 
 def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:
     """The planes of a rank."""
-    grid = scenario.grid
+    planes, group, method = scenario.grid.cells[2], scenario.grid.groups.size, scenario.time.method
+    if method in SOLVING:
+        group = max(group, cut_multiple(planes, team.size))
+        if boundary.periodic[2] and planes % 2:
+            message = (
+                f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
+                "an even number of them"
+            )
+            raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
     try:
-        found = slabs(grid.cells[2], team.size, periodic=boundary.periodic[2], group=grid.groups.size)
+        found = slabs(planes, team.size, periodic=boundary.periodic[2], group=group)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return found[team.rank]

@@ -37,7 +37,7 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {**faces}
     shapes |= {BEAM_SUMS[face]: grid.face_shape(face) for face in range(6) if face in beams}
     shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
-    shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
+    shapes[PART_SUMS] = (problem.boundary.mixed.parts_on_faces,)
     shapes[CELL_SUMS] = (len(problem.materials.heated),)
     shapes[LIT_SUMS] = (len(problem.materials.heated.lit),)
     return shapes

@@ -17,8 +17,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.ranks import held_planes
 from heatsim.scenario import parse
 
-# A slender body: curved and slanted surfaces towards void and between materials cross cuts, with powers on them; regions
-# with their own conditions, sources in regions and shapes, a patch, values that vary over a face.
+# A slender body: curved and slanted surfaces towards void and between materials cross cuts, with powers on them;
+# regions with conditions, sources in regions and shapes, a patch, values that vary over a face.
 ROD = """
 [domain]
 size = [0.011, 0.01, 0.200]

@@ -63,6 +63,17 @@ def test_everything_at_once(ranks: int, solver: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("kernel", ["numba", "numpy"])
+def test_values_in_space(ranks: int, kernel: str) -> None:
+    film = '{ type = "convection", coefficient = "20 + 1e4*x", ambient = "295 + 1e3*z", emissivity = 0.5 }'
+    text = bodies.EVERYTHING.replace(
+        'void = { type = "convection", coefficient = 20.0, ambient = 295.0, emissivity = 0.5 }', f"void = {film}"
+    )
+    assert film in text
+    same(problem_of(text, solver={"device": "cpu", "kernel": kernel}), ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
 def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
     same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)

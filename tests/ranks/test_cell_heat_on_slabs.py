@@ -34,11 +34,10 @@ def test_stabilized_steps(text: str) -> None:
     same(problem_of(text, solver={"device": "cpu"}).with_method("stabilized"), 3)
 
 
-@pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
-def test_cuda_kernels(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correction, "boxes", partial(correction.boxes, most=np.inf))
     gpu.play_gpu(monkeypatch)
-    same(problem_of(text, solver={"device": "cuda", "kernel": "temporal", "precision": "float32"}), 2)
+    same(problem_of(LIT, solver={"device": "cuda", "kernel": "temporal", "precision": "float32"}), 2)
 
 
 def test_light_crosses_cuts() -> None:

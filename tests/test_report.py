@@ -108,6 +108,19 @@ def test_flows_through_contacts_are_told_in_watts_and_joules(tmp_path: Path) -> 
     assert ["into", "die", "1.5", "3"] in lines
     assert ["contact", "copper", "to", "silicon", "4.0", "4"] in lines
     assert "Regions and contacts" in page.build(folder)
+    assert "all other cells" not in show(folder)
+
+
+def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
+    """The body stores 3 J at 2 W, two regions of it 1.75 J at 0.5 W: the cells around them the rest."""
+    folder = write_run(tmp_path / "run", GRID)
+    heats = ["stored (J)", "sources (J)", *(f"{face} (J)" for face in FACES), "residual (J)"]
+    regions = ["region die (J)", "region lid (J)", "stored (W)", "region die (W)", "region lid (W)"]
+    rows = [[0.0] * 12 + [nan] * 3, [2.0, 3.0, 3.0] + [0.0] * 7 + [1.25, 0.5, 2.0, 0.75, -0.25]]
+    write_table(folder / "energy.csv", ["time (s)", *heats, *regions], rows)
+    lines = [line.split() for line in show(folder).splitlines()]
+    assert ["into", "lid", "-0.25", "0.50"] in lines
+    assert ["into", "all", "other", "cells", "1.50", "1.25"] in lines
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,8 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
         yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
         yield "stability", f"limit of explicit steps: {summary['dt_limit']:.6g}{_NBSP}s"
+    if summary.get("coefficients_of"):
+        yield "c0…c6", f"of cells inside {summary['coefficients_of']}, away from faces and other materials"
     if summary.get("reference_temperature") is not None:
         yield "stored", f"T − {unit.text(summary['reference_temperature']).replace(' ', _NBSP)} of each cell"
     if summary.get("equivalent_applications"):

@@ -5,7 +5,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from heatsim.render.scales import TIMES, choose_unit, format_time
+from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import RunTable
@@ -135,10 +135,11 @@ def _where(found: Mapping[str, Any]) -> str:
         return f", {found['probe']}"
     if "point" not in found:
         return f" in cell {found['cell']}" if found.get("cell") else ""
-    x, y, z = (f"{1e3 * float(coordinate):.4g}".replace("-", "−") for coordinate in found["point"])
+    unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
+    x, y, z = (f"{float(coordinate) / unit.size:.4g}".replace("-", "−") for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""
     material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
-    return f" at ({x}, {y}, {z}){_NBSP}mm{part}{material}"
+    return f" at ({x}, {y}, {z}){_NBSP}{unit.symbol}{part}{material}"
 
 
 def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:

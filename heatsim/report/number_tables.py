@@ -92,7 +92,8 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
     if balance.only_noise:
-        remarks.insert(0, f"All heats are within rounding, ±{balance.noise:.2g} J: no heat flows.")
+        size = f"within rounding, ±{balance.noise:.2g} J" if balance.noise else "zero"
+        remarks.insert(0, f"All heats are {size}: no heat flows.")
     elif balance.negligible():
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))

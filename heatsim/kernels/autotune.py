@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune_cache, compilation, launch, structs, tiling
-from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.catalog import KERNELS, RESIDENT, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.physics.coefficients import Scheme
@@ -176,7 +176,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
         replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= task.grid.cell_count <= most
     ]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
-    resident = [Shape(spec["resident"])] if task.suits(spec["resident"]) else []
+    resident = [Shape(kernel) for kernel in RESIDENT if task.suits(kernel)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
     together = (task.members or 1) > 1

@@ -11,6 +11,7 @@ import numpy as np
 from heatsim.device import Room
 from heatsim.grid import Grid
 from heatsim.kernels import structs, tiling
+from heatsim.kernels.bricks import fitting_bricks
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.physics.coefficients import SCHEMES, Scheme
 
@@ -22,8 +23,12 @@ _PLANES_KEPT = 4  # ROOMS of 07
 _STAGES_IN_TABLE = 1024
 _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
 # 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
-RESIDENT_ROOM = 48 * 1024 - 256
+_ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
+# 10: the most threads of a block, for one material and for composite bodies, which need more registers; shared memory for what
+# steps of a composite body need besides temperatures and types.
+_THREADS_OF_10 = 1024, 768
+_TABLES_OF_10 = 16 * 1024
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
 _REAL = {"float32": "float", "float64": "double"}
@@ -153,7 +158,7 @@ class Build:
         Deferred cells should still be in a cache when they are updated. For materials that vary with temperature, more
         planes save table look-ups at the ends of the march.
         """
-        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1:
+        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1 or self.spec.resident:
             return None
         return 6 if self.variant.varying else 5 if self.variant.materials and self.itemsize == 4 else 4
 
@@ -161,7 +166,7 @@ class Build:
     def shared_bytes(self) -> int:
         """Bytes of dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
-        if self.room:
+        if self.room or spec.resident:
             return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
@@ -183,12 +188,17 @@ class Build:
         return ceil(size / 16) * 16
 
     @property
+    def _bounds(self) -> tuple[int, int, int]:
+        """Threads of a block along x, y, z; for bricks, whose blocks have any shape, the most in all."""
+        return (_THREADS_OF_10[self.variant.faces], 1, 1) if self.spec.resident and self.spec.boxed else self.spec.block
+
+    @property
     def options(self) -> tuple[str, ...]:
         """Compiler options: the macros of stencil.cuh; contraction to fma is off, so that all kernels agree."""
         macros = {
             "REAL": _REAL[self.precision],
             "SCHEME": SCHEMES.index(self.scheme),
-            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self.spec.block, strict=True)),
+            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self._bounds, strict=True)),
             "VECTOR": self.vector,
             "ACCESS": self.access,
             "STEPS": self.spec.steps,
@@ -210,7 +220,7 @@ class Build:
             macros["DEFERRED_PLANES"] = self.deferred_planes
         if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
             macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
-        if self.spec.boxed:
+        if self.spec.boxed and not self.spec.resident:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
@@ -225,7 +235,7 @@ def build(
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if spec.resident and variant.faces and (precision == "float64" or variant.varying):
+    if spec.resident and not spec.boxed and variant.faces and (precision == "float64" or variant.varying):
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
     elif many_registers and prod(spec.block) == _MOST_THREADS:
@@ -237,16 +247,23 @@ def build(
     return Build(spec, precision, scheme, vector, access, variant, members=members)
 
 
-def resident_bytes(types: int, numbers: int, itemsize: int) -> int:
-    """Bytes of dynamic shared memory of a block of a resident kernel for composite bodies.
+def resident_bytes(spec: KernelSpec, types: int, numbers: int, itemsize: int) -> int:
+    """Bytes of shared memory that the tables of a composite body take in a block of a resident kernel.
 
     Args:
+        spec: the kernel.
         types: cell types.
         numbers: in the conditions of a step.
         itemsize: bytes of a number.
     """
     halves, steps = 3 * 4 * types, 2 * (numbers + types)
-    return (halves + steps) * itemsize
+    inner, links = (4 * types, 3 * types**2) if spec.boxed else (0, 0)
+    return (halves + steps + inner + links) * itemsize
+
+
+def tables_fit(spec: KernelSpec, types: int, numbers: int, itemsize: int) -> bool:
+    """Whether a block of a resident kernel has room for the tables of a composite body; arguments as above."""
+    return resident_bytes(spec, types, numbers, itemsize) <= (_TABLES_OF_10 if spec.boxed else _ROOM_OF_09)
 
 
 def _resident(
@@ -264,6 +281,21 @@ def _resident(
                 fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
                 return Build(fitting, precision, scheme, vector, vector, variant)
     return None
+
+
+def _bricked(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room) -> Build | None:
+    """The build of a kernel with bricks in shared memory; None if they do not fit, or materials vary."""
+    if variant.varying:
+        return None
+    kernel = build(spec, precision, scheme, grid, variant)
+    tables = _TABLES_OF_10 if variant.faces else 0
+    bricks = fitting_bricks(
+        *(grid.cells, kernel.vector, kernel.itemsize, tables, room.block_memory, room.multiprocessors),
+        threads=_THREADS_OF_10[variant.faces],
+    )
+    if bricks is None:
+        return None
+    return replace(kernel, spec=replace(spec, block=bricks.threads, tile=bricks.cells), room=bricks.shared_bytes)
 
 
 def builds(
@@ -284,7 +316,8 @@ def builds(
     """
     heats = variant.cell_heat or variant.lit
     if spec.resident:
-        found = None if members or variant.rate or heats else _resident(spec, precision, scheme, grid, variant, room)
+        fitting = _bricked if spec.boxed else _resident
+        found = None if members or variant.rate or heats else fitting(spec, precision, scheme, grid, variant, room)
         return (found or build(SINGLE_STEP, precision, scheme, grid, variant, members),)
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
     one_step = variant.varying or variant.rate or heats

@@ -9,7 +9,7 @@ from heatsim.physics.coefficients import Coefficients
 
 _GRID: list[Any] = [
     *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-    *(("first_stage", np.int32), ("steps", np.int32), ("segments", np.uint64)),
+    *(("first_stage", np.int32), ("steps", np.int32), ("brick", np.int32, 3), ("segments", np.uint64)),
 ]
 GRID = np.dtype(_GRID, align=True)
 # struct EnsembleGrid of ensemble/members.cuh.

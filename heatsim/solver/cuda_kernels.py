@@ -141,16 +141,15 @@ class CudaKernels:
         return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
 
     def _resident(self) -> compilation.Build | None:
-        """The build of the resident kernel, if it is asked for or this is tuned; None where it does not suit."""
+        """The build of the first resident kernel that suits, of all if this is tuned; None if none does."""
         problem, wanted = self._problem, self._wanted
         numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
-        if (
-            not (wanted.tuned or wanted.spec.resident)
-            or compilation.resident_bytes(*numbers) > compilation.RESIDENT_ROOM
-        ):
-            return None
-        (build,) = self._builds(RESIDENT)
-        return build if build.spec.resident else None
+        for spec in RESIDENT:
+            if (wanted.tuned or spec == wanted.spec) and compilation.tables_fit(spec, *numbers):
+                (build,) = self._builds(spec)
+                if build.spec.resident:
+                    return build
+        return None
 
     def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem

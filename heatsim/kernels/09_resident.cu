@@ -31,11 +31,11 @@ __device__ __forceinline__ Neighbours neighbours_of(const Grid& grid, int begin,
 }
 
 // Waits until these blocks have done `steps` steps. One warp calls it.
-__device__ __forceinline__ void wait_for(const Neighbours& neighbours, const unsigned int* counts, unsigned int steps, int blocks)
+__device__ __forceinline__ void wait_for(const Grid& grid, const Neighbours& neighbours, unsigned int steps, int blocks)
 {
     for (int n = neighbours.first + (int)threadIdx.x; n <= neighbours.last; n += WARP) {
         const int block = n < 0 ? n + blocks : n < blocks ? n : n - blocks;
-        wait_for(counts + block, steps);
+        wait_for(count_of(grid, block), steps);
     }
 }
 
@@ -115,8 +115,8 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     const int begin = blockIdx.x * OWNED, cell = begin + thread * VECTOR;
     const bool inside = cell < cells;
     const Neighbours neighbours = neighbours_of(grid, begin, cells, blocks);
-    unsigned int* const counts = reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments));
-    const unsigned int done = counts[blockIdx.x];
+    unsigned int* const count = count_of(grid, blockIdx.x);
+    const unsigned int done = *count;
 
     // 1. Load the constant data.
     Steps steps;
@@ -149,9 +149,9 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         __syncthreads();
 
         // 3. Count it. The first warp waits for the neighbours; the others copy the data of the next step.
-        if (thread == 0) store_release(counts + blockIdx.x, done + step + 1);
+        if (thread == 0) store_release(count, done + step + 1);
         if (step + 1 == grid.steps) break;
-        if (thread < WARP) wait_for(neighbours, counts, done + step + 1, blocks);
+        if (thread < WARP) wait_for(grid, neighbours, done + step + 1, blocks);
         else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
         __syncthreads();
     }

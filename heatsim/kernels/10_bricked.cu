@@ -285,7 +285,7 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
                                             Real* next, Real* field, bool all)
 {
     if (column.z_begin >= column.z_end) return;
-    const size_t plane = (size_t)grid.nx * grid.ny;
+    const int plane = grid.nx * grid.ny;
     const int x = brick.x + column.x, y = brick.y + column.y;
     int place = brick.place(column.x, column.y, column.z_begin);
     Cells below = load(now + place - brick.plane), current = load(now + place);
@@ -330,14 +330,11 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
 {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Sweep sweeps[2];
-    __shared__ unsigned int listed_cells;
     const Brick brick = brick_of(grid);
     const int threads = blockDim.x * blockDim.y * blockDim.z;
     const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-    unsigned int* const counts = reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments));
-    const unsigned int done = counts[block];
-    if (thread == 0) listed_cells = 0;
+    const unsigned int done = *count_of(grid, block);
 
     // 1. Place the arrays in shared memory.
     unsigned char* room = shared;
@@ -360,17 +357,19 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
 #endif
     unsigned char* const bytes = take<unsigned char>(room, places);
     unsigned short* const list = reinterpret_cast<unsigned short*>(room);
+    __shared__ unsigned int listed_cells;
+    if (thread == 0) listed_cells = 0;
 #else
     const unsigned char* const bytes = nullptr;
 #endif
 
     // 2. Load the brick, its halo and the data of the first step.
     const Column column = column_of(grid, brick);
-    const size_t plane = (size_t)grid.nx * grid.ny;
-    const size_t first = cell_index(grid, brick.x + column.x, brick.y + column.y, brick.z + column.z_begin);
+    const int plane = grid.nx * grid.ny;
+    const int first = (int)cell_index(grid, brick.x + column.x, brick.y + column.y, brick.z + column.z_begin);
     copy_step(steps, 0, sweep, thread, threads);
     for (int i = thread; i < halo_entries(brick.nx, brick.ny, brick.nz); i += threads) entries[i] = entry_of(grid, brick, i);
-    size_t cell = first;
+    int cell = first;
     for (int z = column.z_begin; z < column.z_end; ++z, cell += plane) {
         const int place = brick.place(column.x, column.y, z);
         store(now + place, load(T + cell));
@@ -424,9 +423,9 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
 
         // 5. Count it. The first warp waits for the neighbours (more warps would slow each other down); the others copy the data
         //    of the next step.
-        if (thread == 0) store_release(counts + block, done + step + 1);
+        if (thread == 0) store_release(count_of(grid, block), done + step + 1);
         if (last) break;
-        if (thread < 6) wait_for(counts + neighbour_block(grid, thread), done + step + 1);
+        if (thread < 6) wait_for(count_of(grid, neighbour_block(grid, thread)), done + step + 1);
         if (thread >= WARP) copy_step(steps, 1 - (step & 1), sweep + step + 1, thread - WARP, threads - WARP);
         __syncthreads();
         copy_halo(brick, entries, T, now, thread, threads);

@@ -25,9 +25,7 @@ _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for 
 # 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
 _ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
-# 10: the most threads of a block, for one material and for composite bodies, which need more registers; shared memory for what
-# steps of a composite body need besides temperatures and types.
-_THREADS_OF_10 = 1024, 768
+# 10: shared memory for what steps of a composite body need besides temperatures and types.
 _TABLES_OF_10 = 16 * 1024
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
@@ -190,7 +188,8 @@ class Build:
     @property
     def _bounds(self) -> tuple[int, int, int]:
         """Threads of a block along x, y, z; for bricks, whose blocks have any shape, the most in all."""
-        return (_THREADS_OF_10[self.variant.faces], 1, 1) if self.spec.resident and self.spec.boxed else self.spec.block
+        bricked = self.spec.resident and self.spec.boxed
+        return (_threads_of_bricks(self.precision, self.variant), 1, 1) if bricked else self.spec.block
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -274,13 +273,18 @@ def _resident(
     At most one block runs on each multiprocessor.
     """
     threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
-    widest = 1 if variant.faces else 16 // np.dtype(precision).itemsize
-    for vector in (width for width in (1, 2, 4) if width <= widest and grid.cells[0] % width == 0):
+    most = 1 if variant.faces else 2  # with longer vectors a kernel with bricks is faster
+    for vector in (width for width in (1, 2) if width <= most and grid.cells[0] % width == 0):
         for block in (size for size in _BLOCKS_OF_09 if size <= threads):
             if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
                 fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
                 return Build(fitting, precision, scheme, vector, vector, variant)
     return None
+
+
+def _threads_of_bricks(precision: str, variant: Variant) -> int:
+    """The most threads of a block of a kernel with bricks: composite bodies need more registers."""
+    return 1024 if not variant.faces else 768 if precision == "float32" else 512
 
 
 def _bricked(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room) -> Build | None:
@@ -291,7 +295,7 @@ def _bricked(spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, varia
     tables = _TABLES_OF_10 if variant.faces else 0
     bricks = fitting_bricks(
         *(grid.cells, kernel.vector, kernel.itemsize, tables, room.block_memory, room.multiprocessors),
-        threads=_THREADS_OF_10[variant.faces],
+        threads=_threads_of_bricks(precision, variant),
     )
     if bricks is None:
         return None

@@ -87,7 +87,7 @@ def launches(
         over = ceil(grid.cell_count / kernel.tile[0]), 1, 1
         if kernel.spec.boxed:
             over = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
-        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), np.zeros(prod(over), dtype=np.uint32))]
+        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), np.zeros((prod(over), structs.COUNT_STRIDE), dtype=np.uint32))]
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
     if most := kernel.deferred_planes:
@@ -222,6 +222,7 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     function = module.get_function("advance")
     if kernel.shared_bytes:
-        function.max_dynamic_shared_size_bytes = kernel.shared_bytes
+        # CuPy gives the same function to all builds with equal sources and options.
+        function.max_dynamic_shared_size_bytes = max(kernel.shared_bytes, function.max_dynamic_shared_size_bytes)
     table = module.get_global("stage_table").ptr if kernel.stage_table else 0
     return CudaKernel(kernel, function, cupy, table)

@@ -5,6 +5,14 @@
 // By then they have also read the values that this step overwrites, so two buffers are enough. No barrier spans the whole grid.
 // All blocks must run at the same time: there is at most one for each multiprocessor, and the launch is cooperative.
 
+#define COUNT_STRIDE 32  // each count has its line of L2
+
+// The count of a block.
+__device__ __forceinline__ unsigned int* count_of(const Grid& grid, int block)
+{
+    return reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments)) + COUNT_STRIDE * block;
+}
+
 // A block writes values, then stores its count with a release. Blocks that load this count with an acquire see the values.
 __device__ __forceinline__ unsigned int load_acquire(const unsigned int* number)
 {

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune_cache, compilation, launch, structs, tiling
+from heatsim.kernels import autotune_cache, compilation, fitting, launch, structs, tiling
 from heatsim.kernels.catalog import KERNELS, RESIDENT, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
@@ -112,7 +112,7 @@ class Task:
 
     def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
-        return compilation.builds(
+        return fitting.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.room()),
             members=self.members is not None,
         )

@@ -75,10 +75,8 @@ def _parts(count: int, most: int) -> Iterator[int]:
     yield from sizes
 
 
-def _shared_bytes(
-    brick: tuple[int, int, int], vector: int, itemsize: int, composite_bytes: int
-) -> int:
-    """As 10_bricked.cu places its arrays: two buffers, the entries of the halo; in composite bodies tables, bytes, the list."""
+def _shared_bytes(brick: tuple[int, int, int], vector: int, itemsize: int, composite_bytes: int) -> int:
+    """As 10_bricked.cu places its arrays: buffers, entries of the halo; for composites tables, bytes, the list."""
     x, y, z = brick
     gap = max(vector, 2)
     places = ceil(((x + gap) * (y + 2) * (z + 2) + gap) / vector) * vector

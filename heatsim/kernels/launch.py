@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, structs, tiling
+from heatsim.kernels import fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
 
 LARGEST_GRID_YZ = 65_535
@@ -87,7 +87,8 @@ def launches(
         over = ceil(grid.cell_count / kernel.tile[0]), 1, 1
         if kernel.spec.boxed:
             over = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
-        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), np.zeros((prod(over), structs.COUNT_STRIDE), dtype=np.uint32))]
+        counts = np.zeros((prod(over), structs.COUNT_STRIDE), dtype=np.uint32)
+        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), counts)]
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
     if most := kernel.deferred_planes:
@@ -211,7 +212,7 @@ def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:
     if not (build.spec.resident and build.variant.faces) or build.spec.boxed:
         return build.shared_bytes
     types, numbers = int(coefficients["materials"]["count"]), int(coefficients["materials"]["numbers"])
-    return compilation.resident_bytes(build.spec, types, numbers, build.itemsize)
+    return fitting.resident_bytes(build.spec, types, numbers, build.itemsize)
 
 
 @cache

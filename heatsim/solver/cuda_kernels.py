@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import autotune, compilation, launch
+from heatsim.kernels import autotune, compilation, fitting, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
@@ -145,7 +145,7 @@ class CudaKernels:
         problem, wanted = self._problem, self._wanted
         numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
         for spec in RESIDENT:
-            if (wanted.tuned or spec == wanted.spec) and compilation.tables_fit(spec, *numbers):
+            if (wanted.tuned or spec == wanted.spec) and fitting.tables_fit(spec, *numbers):
                 (build,) = self._builds(spec)
                 if build.spec.resident:
                     return build
@@ -153,7 +153,7 @@ class CudaKernels:
 
     def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem
-        return compilation.builds(
+        return fitting.builds(
             *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
             self._field.device.room(),
             self._wanted.variant,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch
+from heatsim.kernels import compilation, fitting, launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
@@ -238,7 +238,7 @@ def builds(
     laws = bool((steps.rows.conditions[:, :, FREE] == LAW).any())
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate, laws)
     variant = replace(variant, cell_heat=len(materials.heated) > 0, lit=len(materials.heated.lit) > 0)
-    return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, variant)
+    return fitting.builds(spec, precision, scheme, steps.grid, steps.periodic, room, variant)
 
 
 ON_CUDA = [

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, cuda_graphs, launch, structs
+from heatsim.kernels import compilation, cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -151,7 +151,7 @@ def sweeps_on_cuda(
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
+    for build in fitting.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
         count = steps_a_launch(build, launches, len(steps.f))
         while len(steps.f) - done >= count:

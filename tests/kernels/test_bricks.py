@@ -6,7 +6,7 @@ import pytest
 from executor import ROOM
 
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch
+from heatsim.kernels import fitting, launch
 from heatsim.kernels.bricks import Bricks, fitting_bricks
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.compilation import Variant
@@ -71,7 +71,7 @@ def test_bricks_of_a_grid_that_they_divide() -> None:
 )
 def test_bodies_that_bricks_suit(variant: Variant, precision: str, name: str) -> None:
     grid = Grid((96, 96, 80), (1.0, 1.0, 1.0))
-    (build,) = compilation.builds(BRICKED, precision, "increments", grid, NOT_PERIODIC, ROOM, variant)
+    (build,) = fitting.builds(BRICKED, precision, "increments", grid, NOT_PERIODIC, ROOM, variant)
     assert build.spec.name == name
     if name == "bricked":
         (part,) = launch.launches(build, grid, NOT_PERIODIC)
@@ -81,6 +81,6 @@ def test_bodies_that_bricks_suit(variant: Variant, precision: str, name: str) ->
 
 
 def test_room_for_the_tables_of_a_body() -> None:
-    assert compilation.tables_fit(BRICKED, types=6, numbers=60, itemsize=4)
-    assert not compilation.tables_fit(BRICKED, types=64, numbers=60, itemsize=4)
-    assert not compilation.tables_fit(BRICKED, types=6, numbers=3000, itemsize=4)
+    assert fitting.tables_fit(BRICKED, types=6, numbers=60, itemsize=4)
+    assert not fitting.tables_fit(BRICKED, types=64, numbers=60, itemsize=4)
+    assert not fitting.tables_fit(BRICKED, types=6, numbers=3000, itemsize=4)

@@ -1,6 +1,6 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from heatsim.render.caption import Caption
 from heatsim.render.figure import WIDTH, add_axes, new_figure
 from heatsim.render.legend import LINE, Entry
-from heatsim.render.scales import LENGTHS, TIMES, Scale, TemperatureScale, Unit, choose_unit, colour_map, format_time
+from heatsim.render.scales import (
+    LENGTHS,
+    TIMES,
+    Scale,
+    TemperatureScale,
+    Unit,
+    choose_unit,
+    colour_map,
+    format_time,
+    readable_unit,
+)
+from heatsim.storage.run_tables import RunTable, header
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
@@ -20,6 +31,8 @@ _DASHES = ("-", "--", ":", "-.")
 _MOST_IN_LEGEND = 60
 _TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
 _MOST_PROFILES = 8
+# Labels of axes for several probes with one unit.
+_NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
 _BAND = 0.25  # opacity of materials behind profiles
 
 
@@ -27,6 +40,15 @@ def line_style(number: int) -> dict[str, Any]:
     """Colour and dashes of a line by its number."""
     dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+
+
+def number_groups(table: RunTable) -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
+    """The probes that are not temperatures, one group for each unit: the label of its axis, and readable numbers."""
+    for unit in dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name):
+        values = table.in_unit(unit)
+        shown = readable_unit(unit, np.concatenate(list(values.values())))
+        name = next(iter(values)) if len(values) == 1 else _NAMES_OF_NUMBERS.get(unit, "Probes")
+        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}
 
 
 def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:

@@ -19,7 +19,7 @@ from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import RunTable, header, read_probes
+from heatsim.storage.run_tables import RunTable, read_probes
 from heatsim.temperature_units import KELVIN
 
 
@@ -115,11 +115,8 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
 
 def _number_pictures(table: RunTable, run: RunSettings) -> list[Picture]:
     """Pictures of the probes that are not temperatures, one for each unit."""
-    units = dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name)
     found = []
-    for number, unit in enumerate(units, 1):
-        values = table.in_unit(unit)
-        label = header(next(iter(values)) if len(values) == 1 else "Probes", unit)
+    for number, (label, values) in enumerate(curves.number_groups(table), 1):
         over = title_of(run.title, "probes")
         draw = partial(curves.draw_numbers, title=over, times=table.times, curves=values, label=label)
         found.append(Picture(f"probes_{number}", draw))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.energy_balance import EnergyBalance
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
@@ -41,7 +41,7 @@ class NumberTable:
 def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
     """First, last, lowest and highest value of each probe; all points along a line share one row.
 
-    If values are not temperatures, the name has their unit.
+    If values are not temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
     names: dict[str, list[_Floats]] = {}  # in the order of the file
@@ -53,7 +53,8 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
             of_temperature.setdefault(name, []).append(unit.of(values))
             names[name] = of_temperature[name]
         else:
-            names[header(name, its_unit)] = [values]
+            shown = readable_unit(its_unit, values)
+            names[header(name, shown.symbol)] = [values / shown.size]
     decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}
     texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import colours_of_times, line_style, profile_times
+from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
@@ -19,7 +19,7 @@ from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import WATT, RunTable, header, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _Floats = NDArray[np.float64]
@@ -153,10 +153,8 @@ def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
     if alone and len(probes.times) > 1:
         yield _over_time("Probes", label, probes.times, alone)
     if len(probes.times) > 1:
-        for other in dict.fromkeys(its_unit for _, its_unit in probes.columns if its_unit != KELVIN.name):
-            numbers = probes.in_unit(other)
-            of_one = header(next(iter(numbers)) if len(numbers) == 1 else "Probes", other)
-            yield _over_time(f"Probes: {', '.join(numbers)}", of_one, probes.times, numbers)
+        for axis, numbers in number_groups(probes):
+            yield _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)
     for name, (length, points) in settings.lines.items():
         values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
         if len(values) == points:

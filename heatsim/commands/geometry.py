@@ -128,6 +128,9 @@ def _remarks(scenario: Scenario) -> Iterator[str]:
         conditions.setdefault(condition_in_words(condition, unit, end), []).append(name)
     for text, faces in conditions.items():
         yield f"{', '.join(faces)}: {text}."
-    regions = [f"{probe.name} ({probe.statistic} of {probe.region})" for probe in scenario.probes if probe.region]
-    if regions:
-        yield f"Probes of regions: {', '.join(regions)}."
+    for kind, probes in (
+        ("regions", [(probe, probe.region) for probe in scenario.probes if probe.region and not probe.surface]),
+        ("surfaces", [(probe, probe.surface) for probe in scenario.probes if probe.surface]),
+    ):
+        if probes:
+            yield f"Probes of {kind}: {', '.join(f'{one.name} ({one.statistic} of {place})' for one, place in probes)}."

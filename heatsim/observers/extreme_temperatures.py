@@ -24,11 +24,11 @@ class ExtremeTemperatures(Observer):
         self._follows_highest = True
         if saved is not None:
             lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
-            state.lowest = lowest and _record(lowest)
-            state.beyond = {(name, side): _record(record) for name, side, record in beyond}
+            state.lowest = lowest and Record.from_list(lowest)
+            state.beyond = {(name, side): Record.from_list(record) for name, side, record in beyond}
             # Checkpoints of an older heatsim do not have it.
             self._follows_highest = bool(highest)
-            state.highest = _record(highest[0]) if highest and highest[0] else None
+            state.highest = Record.from_list(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
         palette = dict(state.problem.scenario.palette)
@@ -103,8 +103,3 @@ def _ends(material: Material | None) -> tuple[float, float] | None:
     if material is None or not material.table_ends:
         return None
     return max(low for _, low, _ in material.table_ends), min(high for _, _, high in material.table_ends)
-
-
-def _record(values: list[float]) -> Record:
-    temperature, time, *cell = values
-    return Record(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)

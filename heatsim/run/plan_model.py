@@ -8,7 +8,7 @@ from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
-from heatsim.scenario import VOID, Probe, Region, Scenario
+from heatsim.scenario import TOWARDS_VOID, VOID, Probe, Region, Scenario
 
 _LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
 
@@ -168,5 +168,8 @@ def _probe(probe: Probe, scenario: Scenario) -> str:
         above = "" if probe.threshold is None else f"{probe.statistic} {unit.text(probe.threshold)} "
         return f"{above}at {point(probe.point)}"
     of = "the whole body" if probe.region is None else f'region "{probe.region}"'
+    if probe.surface is not None:
+        where = "towards void" if probe.surface == TOWARDS_VOID else f"at {probe.surface}"
+        of = f"the surface {where}" + ("" if probe.region is None else f", {of}")
     above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
     return f"{probe.statistic}{above} of {of}"

@@ -74,10 +74,18 @@ def draw_temperatures(
 
 
 def draw_numbers(
-    path: Path, title: str, times: NDArray[np.float64], curves: Mapping[str, NDArray[np.float64]], label: str
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    limits: tuple[float, float] | None = None,
 ) -> None:
-    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis."""
-    _draw_curves(path, title, times, curves, label, None)
+    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis.
+
+    ``limits`` are the ends of this axis; None for those that fit the curves.
+    """
+    _draw_curves(path, title, times, curves, label, limits)
 
 
 def _draw_curves(
@@ -127,7 +135,7 @@ def draw_line_probe(
     temperatures: NDArray[np.float64],
     shown_in: TemperatureUnit = KELVIN,
 ) -> None:
-    """Draw a probe along a line: profiles at several times, and a map over place and time.
+    """Draw a probe along a line: profiles at several times, and a map over place and time; one profile of a single row.
 
     Args:
         path: the picture.
@@ -142,8 +150,9 @@ def draw_line_probe(
     lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     chosen = profile_times(temperatures)
+    several = len(times) > 1
     with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 560, 705)
+        axes = add_axes(figure, 150, 105, 560 if several else 1400, 705)
         colours = colours_of_times(len(chosen))
         marker = "o" if len(place) <= 50 else None
         for row, colour in zip(chosen, colours, strict=True):
@@ -155,8 +164,8 @@ def draw_line_probe(
         if scale.uniform:
             axes.set_ylim(*scale.limits)
         axes.grid(alpha=0.25)
-        axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
-        if len(times) > 1:
+        if several:
+            axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
             _draw_map(figure, place, times / time_unit.size, scale, temperatures)
             figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
             figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")

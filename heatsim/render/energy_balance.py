@@ -75,7 +75,10 @@ class EnergyBalance:
         if self.bound is None:
             return f"The residual is {residual}; its bound is known when the run has finished."
         verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
-        return f"The residual is {residual}, allowed are ±{format_amount(self.bound, ENERGIES, 2)}: {verdict}."
+        of_all = 100.0 * abs(float(self.residual[-1])) / self.turnover if self.turnover > 0.0 else 0.0
+        part = "" if self.only_noise else f", {of_all:.1g} % of the heat that flowed"
+        bound = format_amount(self.bound, ENERGIES, 2)
+        return f"The residual is {residual}{part}; rounding may add up to ±{bound}: {verdict}."
 
 
 def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:

@@ -86,7 +86,10 @@ def _joined(texts: Sequence[str], once: bool) -> list[str]:
 
 
 def balance_table(balance: EnergyBalance) -> NumberTable:
-    """The terms of an energy balance at its last row. They add up to the stored heat."""
+    """The terms of an energy balance at its last row, with their mean heat flows and those since the row before.
+
+    The terms add up to the stored heat.
+    """
     terms = {_through(name): float(heat[-1]) for name, heat in balance.real().items()}
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
@@ -96,9 +99,17 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
     time = format_time(float(balance.times[-1]), choose_unit(TIMES, float(balance.times[-1])))
-    return NumberTable(
-        f"Energy balance at {time}", ("heat into the body", unit.symbol), _amounts(terms, unit), " ".join(remarks)
-    )
+    headers: tuple[str, ...] = ("heat into the body", unit.symbol)
+    rows: list[tuple[str, ...]] = list(_amounts(terms, unit))
+    if len(balance.times) > 1 and not balance.only_noise:
+        heats = [*balance.real().values(), balance.stored]
+        means = [float(heat[-1] / balance.times[-1]) for heat in heats]
+        ends = [float((heat[-1] - heat[-2]) / (balance.times[-1] - balance.times[-2])) for heat in heats]
+        power = choose_unit(POWERS, max(map(abs, (*means, *ends))))
+        headers += (f"mean ({power.symbol})", f"at the end ({power.symbol})")
+        columns = [_amounts(dict(zip(terms, values, strict=True)), power) for values in (means, ends)]
+        rows = [(*row, mean, end) for row, (_, mean), (_, end) in zip(rows, *columns, strict=True)]
+    return NumberTable(f"Energy balance at {time}", headers, rows, " ".join(remarks))
 
 
 def _amounts(terms: Mapping[str, float], unit: Unit) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 """report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from numpy.typing import NDArray
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
-from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.render.flow_curves import flow_curves
+from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report import charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
@@ -105,7 +107,9 @@ def _figures(folder: Path, steady: bool) -> list[Path]:
     found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
     if not steady:
         # The curves of the page show the same.
-        found = [path for path in found if path.stem != "energy" and not path.stem.startswith("probes")]
+        found = [
+            path for path in found if path.stem not in ("energy", "heat_flows") and not path.stem.startswith("probes")
+        ]
     return sorted(found, key=lambda path: path.stem.startswith(("energy", "line_")))
 
 
@@ -171,7 +175,10 @@ def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats,
     label = f"Distance along the line ({lengths.symbol})"
     colours = (rgb2hex(colour) for colour in colours_of_times(len(profiles)))
     styles = {name: {"color": colour} for name, colour in zip(profiles, colours, strict=True)}
-    return Chart(f'Probe "{name}" at several times', label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
+    if len(times) == 1:
+        profiles, styles = {name: next(iter(profiles.values()))}, {}
+    title = f'Probe "{name}"' + (" at several times" if len(times) > 1 else "")
+    return Chart(title, label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
 
 
 def _balance_chart(balance: EnergyBalance) -> Chart:
@@ -200,14 +207,14 @@ def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str,
         ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),
         ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
     ):
-        # The first row has no mean since the row before.
-        flows = {name: heat[1:] for name, heat in found.items() if float(np.abs(heat[1:]).max()) > 0.0}
-        if flows:
-            unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
-            scaled = {name: heat / unit.size for name, heat in flows.items()}
-            free = count(len(known) - 1 if known.keys() & flows.keys() else 0)
-            styles = {name: known.get(name) or line_style(next(free)) for name in flows}
-            yield _over_time(title, f"{label} ({unit.symbol})", energy.times[1:], scaled, 0.0, styles)
+        curves = flow_curves(energy.times, found)
+        if curves is not None:
+            free = count(len(known) - 1 if known.keys() & curves.flows.keys() else 0)
+            styles = {name: known.get(name) or line_style(next(free)) for name in curves.flows}
+            axis = f"{label} ({curves.unit.symbol})"
+            chart = _over_time(title, axis, curves.times, curves.flows, 0.0, styles)
+            remark = f": {curves.remark}" if curves.remark else ""
+            yield replace(chart, title=chart.title + remark, limits=curves.limits)
 
 
 def _over_time(

@@ -135,6 +135,21 @@ def test_equal_sections_are_found(tmp_path: Path) -> None:
     assert find_equal(sections, Grid(CUBE.cells, (0.1, 0.2, 0.3))) == {}
 
 
+def test_a_thermal_bridge_at_a_symmetry_plane_is_shown(tmp_path: Path) -> None:
+    """A chip in the plane y_min of a plate with a gradient along x: the central plane does not show it."""
+    labels = np.zeros(CUBE.shape, dtype=np.uint8)
+    labels[:7, 0, :] = 1
+    field = np.broadcast_to(300.0 + np.linspace(0.0, 20.0, 20), CUBE.shape).copy()
+    field[:7, :6] += 1.0
+    with FieldReader(write(tmp_path / "bridge", CUBE, field, labels)) as reader:
+        _, y, z = read_sections(reader, 0)
+    assert y.cells == (0,)
+    assert max(z.cells) < 7
+    with FieldReader(write(tmp_path / "plain", CUBE, field, np.zeros(CUBE.shape, dtype=np.uint8))) as reader:
+        _, y, z = read_sections(reader, 0)
+    assert (y.place, z.place) == (0.5, 0.5)
+
+
 def test_a_small_part_where_a_field_varies_is_found(tmp_path: Path) -> None:
     with FieldReader(write(tmp_path / "spot", PLATE, spot(PLATE, (0.02, 0.01, 0.004), 0.0015))) as reader:
         cells = find_part({axis: one.values for axis, one in enumerate(read_sections(reader, 0))}, PLATE)

@@ -113,7 +113,8 @@ def _beams(scenario: Scenario) -> Iterator[ShownBeam]:
         points = np.full((len(beam.path), 3), _place(scenario, beam.face))
         points[:, list(face_axes(beam.face))] = beam.path
         motion = "does not move" if beam.speed is None or len(points) == 1 else f"{1e3 * beam.speed:g} mm/s"
-        text = f"beam {source.name}: {beam.power:g} W, radius {1e3 * beam.radius:g} mm, {motion}"
+        text = f"beam {source.name}: {beam.power:g} W, {100.0 * beam.absorptivity:g} % absorbed, "
+        text += f"radius {1e3 * beam.radius:g} mm, {motion}"
         yield ShownBeam(text, points, FACES.index(beam.face) // 2, beam.radius)
 
 

@@ -79,23 +79,29 @@ def temperature_warnings(state: RunState) -> list[str]:
             f"s in cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
             "smaller or shorter"
         )
-    materials = dict(state.problem.scenario.palette)
+    passed: dict[str, list[tuple[str, str]]] = {}
     for (name, side), record in state.beyond.items():
-        material = materials[name]
-        assert material is not None, "void has no tables"
-        high = side == "high"
-        ends = {key: highest if high else least for key, least, highest in material.table_ends}
-        passed = [
-            f"{key} {'ends' if high else 'begins'} at {unit.text(end)}"
-            for key, end in ends.items()
-            if (record.temperature > end + ROUNDING if high else record.temperature < end - ROUNDING)
+        passed.setdefault(name, []).append((f"{unit.text(record.temperature)} at t = {record.time:.6g} s", side))
+    for name, reached in passed.items():
+        ends = [
+            f"its {key} {'ends' if side == 'high' else 'begins'} at {unit.text(end)}"
+            for _, side in reached
+            for key, end in _ends_passed(state, name, side).items()
         ]
         warnings.append(
-            f'material "{name}" reached {unit.text(record.temperature)} at t = {record.time:.6g} s, but its '
-            f"{' and its '.join(passed)}: outside, the run used the nearest known value; extend the table or the "
-            "temperature_range"
+            f'material "{name}" reached {" and ".join(place for place, _ in reached)}, but {" and ".join(ends)}: '
+            "outside, the run used the nearest known value; extend the table or the temperature_range"
         )
     return warnings
+
+
+def _ends_passed(state: RunState, name: str, side: str) -> dict[str, float]:
+    """The ends of a material's tables that its highest, or its lowest, temperature has passed, by their keys."""
+    material, found = dict(state.problem.scenario.palette)[name], state.beyond[name, side].temperature
+    assert material is not None, "void has no tables"
+    if side == "high":
+        return {key: highest for key, _, highest in material.table_ends if found > highest + ROUNDING}
+    return {key: least for key, least, _ in material.table_ends if found < least - ROUNDING}
 
 
 def _ends(material: Material | None) -> tuple[float, float] | None:

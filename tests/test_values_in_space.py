@@ -220,8 +220,126 @@ def test_mistakes_name_the_key_and_the_place(extra: str, key: str, fragments: li
         assert fragment.replace("1.0", "1.5") in found.message
 
 
-def test_values_towards_void_are_refused() -> None:
-    text = TEXT.replace("[material]", "[materials.steel]")
-    text += '[[regions]]\nname = "hole"\nmaterial = "void"\nbox = { min = [0, 0, 0], max = [0.02, 0.02, 0.02] }\n'
-    with pytest.raises(ScenarioError, match=r'boundaries\.void\.value: got "x"; values in x, y and z are possible'):
-        problem('[boundaries]\nvoid = { type = "flux", value = "x" }\n', text)
+# The plate with void above it.
+BELOW_VOID = (
+    TEXT.replace("[material]", "[materials.steel]").replace(
+        "size = [0.08, 0.05, 0.04]\ncells = [8, 5, 4]",
+        'size = [0.08, 0.05, 0.06]\ncells = [8, 5, 6]\nmaterial = "steel"',
+    )
+    + '[[regions]]\nname = "air"\nmaterial = "void"\nbox = { min = [0, 0, 0.04], max = [0.08, 0.05, 0.06] }\n'
+)
+TOWARDS_VOID = [
+    *(condition.replace("VALUE", f'"{expression}"') for condition, expression, _ in EXACT),
+    'type = "convection"\ncoefficient = "2000*x"\nambient = "700 + 1000*y + t"\nemissivity = 0.9\n',
+]
+
+
+@pytest.mark.parametrize("condition", TOWARDS_VOID)
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
+def test_values_towards_void_are_those_on_a_face(tmp_path: Path, condition: str, method: str) -> None:
+    """A plane surface towards void, by either CPU kernel, against the same surface as a face of the box."""
+    overrides = ['time={ method = "steady", tolerance = 1e-8 }'] if method == "steady" else [f'time.method="{method}"']
+    overrides += ["time.tolerance=1e-5"] * (method in ("stabilized", "implicit"))
+    held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
+    known = run(f"{held}[boundaries.z_max]\n{condition}", tmp_path / "face", *overrides).temperature
+    slack = {"implicit": 1e-5, "steady": 1e-6}.get(method, 1e-9)
+    for kernel in ("numba", "numpy") if method == "euler" else ("numba",):
+        extra = f"{held}[boundaries.void]\n{condition}"
+        found = run(extra, tmp_path / "void", *overrides, f'solver.kernel="{kernel}"', text=BELOW_VOID)
+        np.testing.assert_allclose(found.temperature[:4], known, rtol=0.0, atol=slack)
+    if method == "euler":
+        on_face, towards_void = heats(tmp_path / "face"), heats(tmp_path / "void")
+        assert towards_void["void"] == pytest.approx(on_face["z_max"], rel=1e-12)
+        assert abs(towards_void["residual"]) < 1e-9 * abs(towards_void["stored"])
+
+
+BALL = """
+[domain]
+size = [0.05, 0.05, 0.05]
+origin = [-0.025, -0.025, -0.025]
+cells = [20, 20, 20]
+material = "void"
+[materials.steel]
+conductivity = 5.0
+density = 1000.0
+specific_heat = 500.0
+[[regions]]
+name = "ball"
+material = "steel"
+sphere = { centre = [0.0, 0.0, 0.0], radius = 0.02 }
+[[regions]]
+name = "block"
+material = "steel"
+box = { min = [0.02, 0.02, 0.02], max = [0.025, 0.025, 0.025] }
+[initial]
+temperature = 300.0
+[time]
+end = 2.0
+method = "euler"
+[solver]
+device = "cpu"
+precision = "float64"
+[output]
+figures = false
+"""
+
+
+def test_a_ball_in_air_that_is_warmer_above(tmp_path: Path) -> None:
+    """Film h, air at 300 K + G·z around a ball of radius R: T = 300 K + z·G·h·R/(k + h·R). Voxels err by their size."""
+    extra = '[[surfaces]]\nof = "ball"\ntype = "convection"\ncoefficient = 400.0\nambient = "300 + 2000*z"\n'
+    extra += '[[surfaces]]\nof = "block"\ntype = "temperature"\nvalue = 300.0\n'
+    slope, errors = 2000.0 * 8.0 / 13.0, []
+    for n in (10, 40):
+        steady = 'time={ method = "steady", tolerance = 1e-6 }'
+        found = run(extra, tmp_path, steady, f"domain.cells=[{n}, {n}, {n}]", text=BALL).temperature
+        x, y, z = (np.linspace(-0.025, 0.025, 2 * n + 1)[1::2].reshape(shape) for shape in ((-1,), (-1, 1), (-1, 1, 1)))
+        inside = x**2 + y**2 + z**2 < 0.02**2
+        errors.append(float(np.sqrt(np.mean(((found - 300.0 - slope * z)[inside]) ** 2))) / (0.04 * slope))
+    assert errors[0] < 0.03
+    assert errors[1] < errors[0] / 2.5
+
+
+def test_a_flux_over_a_ball_has_its_integral(tmp_path: Path) -> None:
+    """q = q0·(1 + z/R + z²/R²) over a ball: ∫ q dA = 4πR²·q0·4/3. Linear values are exact, squares of second order."""
+    extra = '[[surfaces]]\nof = "ball"\ntype = "flux"\nvalue = "1e4*(1 + z/0.02 + (z/0.02)^2)"\n'
+    whole, errors = 4.0 * np.pi * 0.02**2 * 1e4 * 2.0, []
+    for n in (10, 20):
+        run(extra, tmp_path, f"domain.cells=[{n}, {n}, {n}]", text=BALL)
+        errors.append(abs(heats(tmp_path)["surface ball"] / (whole * 4.0 / 3.0) - 1.0))
+    assert errors[0] < 0.02
+    assert errors[1] < errors[0] / 3.0
+    run(extra.replace(" + (z/0.02)^2", ""), tmp_path, text=BALL)
+    assert heats(tmp_path)["surface ball"] == pytest.approx(whole, rel=1e-9)
+
+
+def test_a_condition_without_cells_is_no_mistake(tmp_path: Path) -> None:
+    """A face that a patch covers, and a region without a surface towards void."""
+    condition = '{ type = "flux", value = "1e3*x" }'
+    patch = '[[patches]]\nface = "z_min"\nrectangle = { min = [0, 0], max = [0.08, 0.05] }\ntype = "insulated"\n'
+    region = '[[regions]]\nname = "inner"\nmaterial = "steel"\nbox = { min = [0, 0, 0], max = [0.02, 0.02, 0.02] }\n'
+    surface = '[[surfaces]]\nof = "inner"\ntype = "flux"\nvalue = "1e3*x"\n'
+    extra = f"[boundaries]\nz_min = {condition}\n{patch}{region}{surface}"
+    run(extra, tmp_path, text=BELOW_VOID)
+    assert heats(tmp_path)["stored"] == 0.0
+
+
+def test_the_limit_of_the_step_follows_the_largest_film_towards_void() -> None:
+    film = 'type = "convection"\nambient = 300.0\ncoefficient = '
+    space = problem(f'[boundaries.void]\n{film}"1e5*x"\n', BELOW_VOID)
+    face = problem(f'[boundaries.z_max]\n{film}"1e5*x"\n')
+    assert space.limit.dt == pytest.approx(face.limit.dt, rel=1e-12)
+    assert space.limit.cell == face.limit.cell
+
+
+@pytest.mark.parametrize(
+    ("value", "fragment"), [('"1e4*exp(-((x - 0.01*t)/0.01)^2)"', "beam"), ('"1/(x - 0.045)"', "inf at x = 0.045")]
+)
+def test_mistakes_towards_void_name_the_key(value: str, fragment: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        problem(f'[[surfaces]]\nof = "plate"\ntype = "flux"\nvalue = {value}\n' + PLATE, BELOW_VOID)
+    (found,) = caught.value.mistakes
+    assert found.key == "surfaces.0.value"
+    assert fragment in found.message
+
+
+PLATE = '[[regions]]\nname = "plate"\nmaterial = "steel"\nbox = { min = [0, 0, 0], max = [0.08, 0.05, 0.04] }\n'

@@ -2,16 +2,30 @@
 
 import os
 
-# Set by MPICH, Intel MPI and others; by Open MPI; by srun. SLURM does not set these in the batch script itself.
-_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS")
-_RANKS = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID")
+# The number of processes and the number of this one: of Open MPI; of MPICH, Intel MPI and others; of srun. The
+# innermost launcher comes first: mpiexec may run within srun, and srun may set PMI_SIZE too. SLURM sets SLURM_PROCID
+# also in the batch script itself, but not the size of a step.
+_LAUNCHERS = (
+    ("OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI_SIZE", "PMI_RANK"),
+    ("SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+)
 
 
 def size() -> int:
     """The number of processes in this job; 1 if this process was started without a launcher."""
-    return next((int(os.environ[name]) for name in _SIZES if os.environ.get(name, "").isdecimal()), 1)
+    return _place()[0]
 
 
 def is_first() -> bool:
     """Whether this process is the first or the only one of its job. Works without MPI."""
-    return size() == 1 or next((os.environ[name] for name in _RANKS if name in os.environ), "0") == "0"
+    return _place()[1] == 0
+
+
+def _place() -> tuple[int, int]:
+    """The number of processes, and the number of this one."""
+    for names in _LAUNCHERS:
+        count, rank = (os.environ.get(name, "") for name in names)
+        if count.isdecimal() and rank.isdecimal():
+            return int(count), int(rank)
+    return 1, 0

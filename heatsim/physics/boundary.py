@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
-from heatsim.physics.mixed_cells import MIXED, Maps, MixedCells, lay_out, place_of
+from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.surface_balance import (
     AMBIENT,
@@ -54,7 +54,7 @@ class Boundary:
             regions that have their own.
         maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
             cell; empty where there is no patch.
-        mixed: the cells that several conditions share.
+        mixed: the cells that several conditions share, at faces and towards void.
         owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
             several.
     """
@@ -158,19 +158,23 @@ class Boundary:
         if not self.maps[face].size:
             yield np.full(v.shape, face), np.ones(v.shape)
             return
-        numbers = self.maps[face][v, u].astype(np.intp)
-        mixed = numbers == MIXED
-        if not mixed.any():
-            yield numbers, np.ones(v.shape)
-            return
         places = place_of(face, 0) + v * self.maps[face].shape[1] + u
-        entry = np.minimum(np.searchsorted(self.mixed.places, places), len(self.mixed.places) - 1)
-        first, end = self.mixed.first[entry], self.mixed.first[entry + 1]
-        for n in range(int((end - first)[mixed].max())):
-            has = mixed & (first + n < end)
-            part = np.where(has, first + n, 0)
-            others, fractions = (numbers, 1.0) if n == 0 else (np.full(v.shape, face), 0.0)
-            yield np.where(has, self.mixed.numbers[part], others), np.where(has, self.mixed.fractions[part], fractions)
+        yield from self.mixed.shares(places, self.maps[face][v, u], face)
+
+    def shares_towards_void(
+        self, side: int, cells: NDArray[np.int64], numbers: NDArray[np.integer]
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """The conditions of cells on one side towards void, with the fractions of their surfaces that have them.
+
+        Args:
+            side: 0 for x−, …, 5 for z+.
+            cells: by their index in the flattened grid, shape (n,).
+            numbers: of their conditions, from :attr:`heatsim.physics.cell_types.CellTypes.void_conditions`.
+
+        Yields:
+            Pairs of arrays; the fractions of a cell sum to 1.
+        """
+        yield from self.mixed.shares(place_of(TOWARDS_VOID + side, 0) + cells, numbers, self.first_towards_void)
 
     def exchanging(self, face: int) -> bool:
         """Whether heat can pass a face to or from outside the box."""

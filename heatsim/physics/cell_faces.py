@@ -1,6 +1,6 @@
 """Faces between cells: their numbers, and those between two materials."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,13 @@ class FaceAreas:
         faces: 3·cell + axis, ascending; cell is the index in the flattened grid of the cell below the face. A face
             between the two ends of a periodic axis has its last cell below.
         areas: in m².
+        centres: x, y and z in m of the centre of the surface that each face stands for, shape (n, 3); (0, 3) if they
+            are not wanted.
     """
 
     faces: Indices
     areas: Array
+    centres: Array = field(default_factory=lambda: np.zeros((0, 3)))
 
     def of(self, faces: Indices) -> Array:
         """The areas of faces in m²; 0 for faces that are not listed."""
@@ -66,6 +69,15 @@ def voxel_areas(grid: Grid, faces: Indices) -> Array:
     """The areas in m² of the faces of voxels."""
     dx, dy, dz = grid.spacing
     return np.array([dy * dz, dx * dz, dx * dy])[faces % 3]
+
+
+def face_centres(grid: Grid, faces: Indices) -> Array:
+    """The centres of the faces of voxels: x, y and z in m, shape (n, 3)."""
+    nx, ny, _ = grid.cells
+    low, axis = faces // 3, faces % 3
+    centres = np.stack([low % nx, low // nx % ny, low // (nx * ny)], axis=1) + 0.5
+    centres[np.arange(len(faces)), axis] += 0.5
+    return np.asarray(np.array(grid.origin) + centres * np.array(grid.spacing))
 
 
 def cells_beside(grid: Grid, faces: Indices) -> tuple[Indices, Indices]:

@@ -95,8 +95,8 @@ class CellTypes:
         void: the index of void among the cell types; None if there is no void.
         weighted_surfaces: the cells with weighted surfaces: contacts, and void surfaces that let heat through.
         surface_areas: smooth areas in m² of these surfaces, by pairs of materials (indices in the palette).
-        void_conditions: the condition on surfaces of each type towards void, shape (types,); empty if these let nothing
-            through.
+        void_conditions: the condition on surfaces of each type towards void, shape (types,); MIXED if it varies in
+            space, see :mod:`heatsim.physics.mixed_cells`. Empty if these surfaces let nothing through.
         layering: what layers change; all links of their cells are in ``weighted_surfaces`` too.
         heated: the cells that sources heat individually; types count only sources that heat all their cells alike.
     """

@@ -208,11 +208,15 @@ class EnergyBound:
         if materials.exposed_cells:
             # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
             surfaces = materials.weighted_surfaces
-            _, around = types_around(materials, surfaces.cells)
+            own, around = types_around(materials, surfaces.cells)
             largest = np.where(around == materials.void, np.maximum(surfaces.area, 1.0), 0.0)
-            area = float(largest.sum(axis=0) @ np.repeat(across, 2))
-            for number in np.unique(materials.void_conditions).tolist():
-                found.append((conditions.conditions[number], area, max(best)))
+            areas = np.zeros(len(conditions.conditions))
+            for side in range(6):
+                numbers_of_cells = np.where(largest[:, side] > 0.0, materials.void_conditions[own], 0)
+                for numbers, fractions in conditions.shares_towards_void(side, surfaces.cells, numbers_of_cells):
+                    np.add.at(areas, numbers, fractions * largest[:, side] * across[side // 2])
+            for number in np.flatnonzero(areas).tolist():
+                found.append((conditions.conditions[number], float(areas[number]), max(best)))
         return found
 
     @cached_property

@@ -22,7 +22,7 @@ from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
-from heatsim.physics.values_in_space import with_values_in_space
+from heatsim.physics.values_in_space import is_in_space, with_values_in_space
 from heatsim.scenario import Scenario
 
 
@@ -61,7 +61,8 @@ class Painted:
         if parts is not None and scenario.regions:
             cells = division.cells(parts)
             weighted = cell_type_map.weighted(palette, contacts, exposed)
-            surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic)
+            in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
+            surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
         layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic)
         try:
             materials = cell_type_map.build(
@@ -79,7 +80,7 @@ class Painted:
             key = "layers" if scenario.layers else "sources"
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
-        boundary = with_values_in_space(with_areas(boundary, materials), materials, varies)
+        boundary, materials = with_values_in_space(with_areas(boundary, materials), materials, surfaces, varies)
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)

@@ -1,4 +1,4 @@
-"""The condition of each cell at a face, and mixed cells, which several conditions share.
+"""The condition of each cell at a face, and mixed cells, whose surface several conditions share.
 
 The edges of a patch divide cells. The heat through the face of such a cell is the sum over its parts,
 
@@ -6,8 +6,12 @@ The edges of a patch divide cells. The heat through the face of such a cell is t
                          q_j: the flux of condition j, with the temperature of the cell
 
 so a patch has its exact area at any resolution. The part that no patch covers has the condition of the face.
+
+Cells at surfaces towards void can be mixed too, where a condition varies in space. Faces 6 to 11 stand for the sides
+x−, x+, …, z+ of cells towards void.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +23,8 @@ from heatsim.scenario import Scenario
 Maps = tuple[NDArray[np.uint8], ...]
 
 MIXED = 255  # instead of the number of a condition: several conditions share the cell
-_FACE_SHIFT = 40  # bits for a cell's place on its face
+TOWARDS_VOID = 6  # the number of side x− of cells towards void; the other sides follow
+FACE_SHIFT = 40  # bits for a cell's place on its face
 _NEGLIGIBLE = 1e-12  # fraction of a cell's face: rounding leaves this much between patches that meet in the cell
 
 
@@ -28,7 +33,8 @@ class MixedCells:
     """The mixed cells of all faces, and their parts, cell by cell.
 
     Attributes:
-        places: face·2⁴⁰ + index of the cell on the face, row by row; ascending, shape (cells,).
+        places: face·2⁴⁰ + index of the cell on the face, row by row; for sides towards void (6 + side)·2⁴⁰ + index of
+            the cell in the flattened grid. Ascending, shape (cells,).
         first: the first part of each cell, and the number of parts; shape (cells + 1,).
         numbers: the condition of each part, shape (parts,).
         fractions: of the cell's face, shape (parts,).
@@ -45,17 +51,53 @@ class MixedCells:
         return sum(array.nbytes for array in (self.places, self.first, self.numbers, self.fractions))
 
     def on_face(self, face: int) -> tuple[slice, NDArray[np.int64]]:
-        """The range of a face's parts, and for each part the index of its cell on the face."""
+        """The range of a face's parts, and for each part the index of its cell on the face.
+
+        ``face`` may be a side towards void.
+        """
         first, last = np.searchsorted(self.places, (place_of(face, 0), place_of(face + 1, 0)))
         counts = np.diff(self.first[first : last + 1])
         return slice(int(self.first[first]), int(self.first[last])), np.repeat(
             self.places[first:last] - place_of(face, 0), counts
         )
 
+    @property
+    def parts_on_faces(self) -> int:
+        """The number of parts on faces of the box; those on sides towards void come after them."""
+        return int(self.first[np.searchsorted(self.places, place_of(TOWARDS_VOID, 0))])
+
+    def shares(
+        self, places: NDArray[np.int64], numbers: NDArray[np.integer], otherwise: int
+    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
+        """The conditions of cells, with the fractions of their surfaces that have them.
+
+        Args:
+            places: of the cells, as :attr:`places`.
+            numbers: the number of each cell's condition, or MIXED, of the same shape.
+            otherwise: a number to return with a fraction of 0.
+
+        Yields:
+            Pairs of arrays of this shape; the fractions of a cell sum to 1.
+        """
+        mixed = numbers == MIXED
+        if not mixed.any():
+            yield numbers.astype(np.intp), np.ones(numbers.shape)
+            return
+        entry = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        first, end = self.first[entry], self.first[entry + 1]
+        for n in range(int((end - first)[mixed].max())):
+            has = mixed & (first + n < end)
+            part = np.where(has, first + n, 0)
+            others, fractions = (numbers, 1.0) if n == 0 else (np.full(numbers.shape, otherwise), 0.0)
+            yield (
+                np.where(has, self.numbers[part], others).astype(np.intp),
+                np.where(has, self.fractions[part], fractions),
+            )
+
 
 def place_of(face: int, cell: int) -> int:
     """The number of a cell in :attr:`MixedCells.places`."""
-    return (face << _FACE_SHIFT) + cell
+    return (face << FACE_SHIFT) + cell
 
 
 NO_MIXED_CELLS = MixedCells(np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(0))
@@ -96,7 +138,7 @@ def _grouped(places: NDArray[np.int64], numbers: NDArray[np.int64], fractions: N
     rest = 1.0 - np.bincount(owners, fractions, len(cells))
     left = rest > _NEGLIGIBLE
     places = np.concatenate((cells[left], places))
-    numbers = np.concatenate((cells[left] >> _FACE_SHIFT, numbers))
+    numbers = np.concatenate((cells[left] >> FACE_SHIFT, numbers))
     fractions = np.concatenate((rest[left], fractions))
     order = np.lexsort((numbers, places))
     first = np.searchsorted(places[order], cells)

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.mixed_cells import MixedCells, place_of
+from heatsim.physics.mixed_cells import TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.surface_balance import FREE
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed
-from heatsim.scenario import Source
+from heatsim.scenario import Scenario, Source
 
 Array = NDArray[np.float64]
 
@@ -103,7 +104,7 @@ def on_slab(problem: HeatProblem, slab: Slab) -> HeatProblem:
         **kept
         | {
             "grid": grid,
-            "materials": _cut_materials(problem.materials, grid, slab),
+            "materials": _cut_materials(problem.materials, problem.scenario, grid, slab),
             "boundary": boundary,
             "sources": _SlabSources(problem.scenario, problem.materials, slab),
         },
@@ -125,9 +126,23 @@ class _SlabSources(Sources):
 
     @property
     def beams(self) -> list[Source]:
-        """The beams on faces that are not cuts."""
-        faces = [*FACES[:4], *(face for face, is_cut in zip(FACES[4:], self.slab.cut, strict=True) if not is_cut)]
-        return [source for source in super().beams if source.beam is not None and source.beam.face in faces]
+        """The beams that this slab needs."""
+        beams = super().beams
+        # Light that passes a face at a cut can heat cells of this slab, and entries of cells count all beams.
+        if self.heated.has_beams or len(self.heated.lit):
+            return beams
+        return [
+            source for source in beams if source.beam is not None and FACES.index(source.beam.face) not in self._cuts
+        ]
+
+    @property
+    def _cuts(self) -> list[int]:
+        """The faces at cuts."""
+        return [4 + end for end, is_cut in enumerate(self.slab.cut) if is_cut]
+
+    def beam_faces(self) -> set[int]:
+        """The numbers of the faces whose surfaces absorb beams; cuts have none."""
+        return super().beam_faces().difference(self._cuts)
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The flux of each beam on the planes of the slab."""
@@ -151,37 +166,94 @@ class _SlabSources(Sources):
         return super().beam_bytes(itemsize) + along * itemsize * self.slab.depth
 
 
-def _cut_materials(materials: CellTypes, grid: Grid, slab: Slab) -> CellTypes:
+def _cut_materials(materials: CellTypes, scenario: Scenario, grid: Grid, slab: Slab) -> CellTypes:
     cells = materials.cells[slab.place] if materials.cells.size else materials.cells
+    surfaces, found = _cut_surfaces(materials.weighted_surfaces, grid, slab)
+    heated = _cut_heated(materials.heated, scenario, grid, slab)
+    lit = materials.heated.lit
     return replace(
         materials,
         grid=grid,
         cells=cells,
-        weighted_surfaces=_cut_surfaces(materials.weighted_surfaces, grid, slab),
+        weighted_surfaces=surfaces,
+        heated=replace(heated, lit=lit[found] if len(lit) else lit),
     )
 
 
-def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> WeightedSurfaces:
+def _cut_heated(heated: HeatedCells, scenario: Scenario, grid: Grid, slab: Slab) -> HeatedCells:
+    """The heated cells of a slab."""
+    plane = grid.cells[0] * grid.cells[1]
+    found, cells = slab.rows_of(heated.cells, plane)
+    first, entries = lists_of(heated.first, found)
+    numbers, spots = heated.numbers[entries], heated.spots
+    if len(spots):
+        # Across x and y the second axis of a face is z, and light stays in its plane.
+        faces = [FACES.index(source.beam.face) for source in scenario.sources if source.beam is not None]
+        along_z = np.array([*[False] * len(heated.amounts), *(face < 4 for face in faces)])[numbers]
+        planes = np.repeat(cells // plane, np.diff(first))
+        spots = spots[entries]
+        spots[along_z, 1] = planes[along_z]
+    return replace(
+        heated,
+        cells=cells,
+        first=first,
+        numbers=numbers,
+        weights=heated.weights[entries],
+        spots=spots,
+        heat_capacity=heated.heat_capacity[found],
+    )
+
+
+def lists_of(first: NDArray[np.int64], which: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Choose some of many lists that lie one behind the other.
+
+    Args:
+        first: where each list begins, and where the last one ends.
+        which: the numbers of the chosen lists.
+
+    Returns:
+        Where the chosen lists begin if only they lie one behind the other, and the old places of their entries.
+    """
+    counts = np.diff(first)[which]
+    ends = np.cumsum(counts)
+    entries = np.arange(counts.sum()) + np.repeat(first[which] - (ends - counts), counts)
+    return np.concatenate(([0], ends)), entries.astype(np.intp)
+
+
+def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[WeightedSurfaces, NDArray[np.intp]]:
+    """The weighted surfaces of a slab, and the indices of their cells among those of the whole grid."""
     if surfaces is NO_WEIGHTED_SURFACES:
-        return surfaces
+        return surfaces, np.zeros(0, dtype=np.intp)
     plane = grid.cells[0] * grid.cells[1]
     found, cells = slab.rows_of(surfaces.cells, plane)
-    # The outermost planes of halos are wrong after one step anyway, and a neighbour of their cells is missing.
-    low, high = (int(is_cut) for is_cut in slab.cut)
-    kept = slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
+    kept = _inner(cells, plane, slab)
     found, cells = found[kept], cells[kept]
     bits, before = listed(cells, grid.cell_count)
     links = surfaces.links[found] if len(surfaces.links) else surfaces.links
-    return replace(surfaces, bits=bits, before=before, cells=cells, area=surfaces.area[found], links=links)
+    return replace(surfaces, bits=bits, before=before, cells=cells, area=surfaces.area[found], links=links), found
+
+
+def _inner(cells: NDArray[np.int64], plane: int, slab: Slab) -> slice:
+    """Which of some cells of a slab, ascending, are not in its outermost planes next to cuts.
+
+    These planes are wrong after one step anyway, and a neighbour of their cells is missing.
+    """
+    low, high = (int(is_cut) for is_cut in slab.cut)
+    return slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
 
 
 def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:
     """The boundary of a slab, and the indices of its parts of mixed cells among all parts."""
     maps, mixed = list(boundary.maps), boundary.mixed
     places, cells_here = [], []
-    for face in range(6):
+    for face in range(TOWARDS_VOID + 6):
         first, last = np.searchsorted(mixed.places, (place_of(face, 0), place_of(face + 1, 0)))
-        if face < 4:
+        if face >= TOWARDS_VOID:
+            plane = grid.cells[0] * grid.cells[1]
+            found, numbers = slab.rows_of(mixed.places[first:last] - place_of(face, 0), plane)
+            kept = _inner(numbers, plane, slab)
+            found, numbers = found[kept], numbers[kept]
+        elif face < 4:
             if maps[face].size:
                 maps[face] = maps[face][slab.place]
             row = grid.face_shape(face)[1]
@@ -194,8 +266,6 @@ def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary,
         places.append(place_of(face, 0) + numbers)
         cells_here.append(first + found)
     cells = np.concatenate(cells_here)
-    counts = np.diff(mixed.first)[cells]
-    ends = np.cumsum(counts)
-    parts = np.arange(counts.sum()) + np.repeat(mixed.first[cells] - (ends - counts), counts)
-    cut = MixedCells(np.concatenate(places), np.concatenate(([0], ends)), mixed.numbers[parts], mixed.fractions[parts])
-    return replace(boundary, maps=tuple(maps), mixed=cut), parts.astype(np.intp)
+    starts, parts = lists_of(mixed.first, cells)
+    cut = MixedCells(np.concatenate(places), starts, mixed.numbers[parts], mixed.fractions[parts])
+    return replace(boundary, maps=tuple(maps), mixed=cut), parts

@@ -1,4 +1,4 @@
-"""Values that vary over the cells of a face, as mixtures of values that do not: levels, and the parts of them."""
+"""Values that vary over the cells of a surface, as mixtures of values that do not: levels, and the parts of them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class Blend(TimeFunction):
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """A value of a condition that varies over cells of a face.
+    """A value of a condition that varies over cells of a surface.
 
     Attributes:
         names: the keys of the condition that have this value.
@@ -82,12 +82,12 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class FaceCells:
-    """Cells at a face.
+class SurfaceCells:
+    """Cells at a surface.
 
     Attributes:
-        points: the centres of their faces: x, y and z in m.
-        conductance: of their half cells in W/(m² K), at the reference temperature; 0 for void.
+        points: the centres of their surfaces: x, y and z in m.
+        conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
         varies: whether it varies with temperature.
     """
 
@@ -96,8 +96,8 @@ class FaceCells:
     varies: bool
 
     @classmethod
-    def of(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "FaceCells":
-        """Those at some places on a face."""
+    def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfaceCells":
+        """Those at some places on a face of the box."""
         grid, axis = materials.grid, face // 2
         v, u = np.divmod(places, grid.face_shape(face)[1])
         points: list[Array] = [np.zeros(0)] * 3
@@ -109,7 +109,7 @@ class FaceCells:
         return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies)
 
 
-def levels_of(boundary: Boundary, number: int, cells: FaceCells) -> Iterator[Levels]:
+def levels_of(boundary: Boundary, number: int, cells: SurfaceCells) -> Iterator[Levels]:
     """The values of a condition that vary over some cells."""
     condition = boundary.conditions[number]
     names: dict[SpaceFormula, list[str]] = {}
@@ -149,7 +149,7 @@ class _Key:
     value: SpaceFormula
     quantity: Quantity
 
-    def spread(self, cells: FaceCells, names: tuple[str, ...], count: int) -> Levels:
+    def spread(self, cells: SurfaceCells, names: tuple[str, ...], count: int) -> Levels:
         """The levels of the value, and where between them that of each cell is.
 
         Raises:
@@ -186,7 +186,7 @@ class _Key:
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
 
-    def _looks(self, cells: FaceCells) -> list[tuple[Array, NDArray[np.intp]]]:
+    def _looks(self, cells: SurfaceCells) -> list[tuple[Array, NDArray[np.intp]]]:
         """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
         times, count = self._times(), len(cells.conductance)
         some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
@@ -203,7 +203,7 @@ class _Key:
         spread = np.mod(np.arange(1, _TIMES + 1) * GOLDEN, 1.0)
         return np.concatenate(([0.0], np.sort(spread) * end, [end]))
 
-    def _at(self, cells: FaceCells, some: NDArray[np.intp] | slice, time: float) -> Array:
+    def _at(self, cells: SurfaceCells, some: NDArray[np.intp] | slice, time: float) -> Array:
         """The values at cells at a time; all of them are physical."""
         x, y, z = (axis[some] for axis in cells.points)
         values = self.value.expression.evaluate(x=x, y=y, z=z, t=time)

@@ -227,9 +227,13 @@ class Stability:
                 )
                 if materials.void is not None and len(materials.void_conditions):
                     towards_void = (~outside | self._periodic[axis]) & (other == materials.void)
-                    film = resistances[materials.void_conditions[own]]
-                    film = np.where(film > 0.0, film / areas[:, face], 0.0)
-                    through_void = np.where(areas[:, face] > 0.0, 1.0 / (least_half + film), 0.0)
+                    through_void = np.zeros(len(cells))
+                    for number, fraction in self.boundary.shares_towards_void(
+                        face, cells, np.where(towards_void, materials.void_conditions[own], 0)
+                    ):
+                        film = np.where(resistances[number] > 0.0, resistances[number] / areas[:, face], 0.0)
+                        through_void += fraction / (least_half + film)
+                    through_void[areas[:, face] == 0.0] = 0.0
                     conductance = np.where(towards_void, through_void, conductance)
                     surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)

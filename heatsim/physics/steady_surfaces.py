@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES, Grid
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
@@ -154,17 +155,31 @@ class _Finder:
             if not self._body.periodic[axis]:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
-            conditions = xp.asarray(materials.void_conditions)[own]
-            for condition in np.unique(materials.void_conditions).tolist():
-                some = xp.flatnonzero(passes & (conditions == condition))
+            for condition, some, fractions in self._conditions_towards_void(side, own, passes):
                 at = _Places(-1, exposed[some], some, None)
-                for surface in self._conducting(VOID, condition, axis, at, 1.0, 1.0 / ratios[some], 0.0):
+                for surface in self._conducting(VOID, condition, axis, at, fractions, 1.0 / ratios[some], 0.0):
                     lit = self._lit_places(side, surface)
                     if lit is None:
                         yield surface
                     else:
                         shone = replace(surface, lit=(side, lit))
                         yield replace(shone, beam=_beam_on(shone, self._fluxes()))
+
+    def _conditions_towards_void(self, side: int, own: Any, passes: Any) -> Iterator[tuple[int, Any, Any]]:
+        """Each condition on one side, the exposed cells that have it, and the fractions of their surfaces."""
+        xp, materials, boundary = self._xp, self._body.materials, self._body.boundary
+        conditions = xp.asarray(materials.void_conditions)[own]
+        for condition in np.unique(materials.void_conditions).tolist():
+            some = xp.flatnonzero(passes & (conditions == condition))
+            if condition != MIXED:
+                yield condition, some, 1.0
+                continue
+            parts, cells = boundary.mixed.on_face(TOWARDS_VOID + side)
+            numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
+            places = np.searchsorted(materials.weighted_surfaces.cells, cells)
+            for number in np.unique(numbers).tolist():
+                of_number = numbers == number
+                yield number, xp.asarray(places[of_number]), xp.asarray(fractions[of_number])
 
     def _fluxes(self) -> dict[int, Any]:
         """The flux of beams at the cells of each face of the box that has some, on the device, at t = 0."""

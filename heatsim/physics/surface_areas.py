@@ -20,7 +20,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, voxel_areas
+from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, face_centres, voxel_areas
 from heatsim.physics.division import NOWHERE, Division
 from heatsim.physics.facets import facets
 from heatsim.physics.polygons import Polygons, split
@@ -44,6 +44,7 @@ def find(
     material: NDArray[np.uint8],
     wanted: NDArray[np.bool_],
     periodic: tuple[bool, bool, bool],
+    centres: bool = False,
 ) -> FaceAreas:
     """All faces between wanted materials, with their smooth areas.
 
@@ -53,12 +54,14 @@ def find(
         material: the material of each cell, shape (nz, ny, nx).
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
+        centres: whether to find the centres of these areas too: where a face has no smooth area, that of the voxel.
     """
     scenario, grid = division.scenario, division.scenario.grid
     faces = between(grid, material, wanted, periodic)
     if not len(faces):
         return FaceAreas(faces, np.zeros(0))
-    areas = _from_shapes(_Painting(division, parts.owner, material, periodic), parts, wanted).of(faces)
+    smooth = _from_shapes(_Painting(division, parts.owner, material, periodic), parts, wanted, centres)
+    areas = smooth.of(faces)
     low, high = cells_beside(grid, faces)
     # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
     areas = np.where((high < low) & (areas == 0.0), voxel_areas(grid, faces), areas)
@@ -68,23 +71,36 @@ def find(
     if images.any():
         void = len(wanted) - 1 if scenario.uses_void else None
         areas[images] = areas_of_voxels(grid, material, faces[images], void, periodic)
-    return FaceAreas(faces, areas)
+    if not centres:
+        return FaceAreas(faces, areas)
+    middles = face_centres(grid, faces)
+    known, at, places = np.intersect1d(faces[~images], smooth.faces, assume_unique=True, return_indices=True)
+    if len(known):
+        middles[np.flatnonzero(~images)[at]] = smooth.centres[places]
+    return FaceAreas(faces, areas, middles)
 
 
-def _from_shapes(painting: "_Painting", parts: Parts, wanted: NDArray[np.bool_]) -> FaceAreas:
-    """The areas of faces from the surfaces of shapes."""
-    found: list[tuple[Indices, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0))]
+def _from_shapes(painting: "_Painting", parts: Parts, wanted: NDArray[np.bool_], centres: bool) -> FaceAreas:
+    """The areas of faces from the surfaces of shapes, and if wanted their centres."""
+    found: list[tuple[Indices, Array, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3)))]
     for number in range(1, len(painting.solids)):
         solid, inner = painting.solids[number], painting.materials[number]
         if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
             continue
         for some in facets(solid.shape, painting.grid):
             samples = painting.visible(split(some, painting.grid), number, wanted)
-            found.append(painting.assign(samples, number))
-    faces, place = np.unique(np.concatenate([ids for ids, _ in found]), return_inverse=True)
+            ids, pieces, points = painting.assign(samples, number)
+            found.append((ids, pieces, points if centres else points[:0]))
+    ids, pieces, points = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    faces, place = np.unique(ids, return_inverse=True)
     total = np.zeros(len(faces))
-    np.add.at(total, place.reshape(-1), np.concatenate([area for _, area in found]))
-    return FaceAreas(faces, total)
+    np.add.at(total, place.reshape(-1), pieces)
+    if not centres:
+        return FaceAreas(faces, total)
+    moments = np.stack([np.bincount(place.reshape(-1), pieces * along, len(faces)) for along in points.T], axis=1)
+    has, grid = total > 0.0, painting.grid
+    middles = np.array(grid.origin) + moments[has] / total[has, None] * grid.spacing
+    return FaceAreas(faces[has], total[has], middles)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +226,8 @@ class _Painting:
             painted[found == int(label)] = self._division.kind(name, region.name)
         return painted
 
-    def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array]:
-        """Faces, and the areas in m² that pieces of a region's surface add to them.
+    def assign(self, samples: _Samples, number: int, turned: bool = False) -> tuple[Indices, Array, Array]:
+        """Faces, the areas in m² that pieces of a region's surface add to them, and the points of these pieces.
 
         Pieces without a face are tried once more with reversed normals: not in all STL files do normals point outwards.
         """
@@ -226,12 +242,17 @@ class _Painting:
         faces = np.where(faces >= 0, faces, home[:, None])
         known = faces >= 0
         found, areas = faces[known], (shares * samples.areas[:, None])[known]
+        points = samples.points[np.nonzero(known)[0]]
         left = samples[home < 0]
         if turned or not len(left.areas):
-            return found, areas
+            return found, areas, points
         left = _Samples(left.points, -left.normals, left.areas, left.other)
-        more, more_areas = self.assign(left, number, turned=True)
-        return np.concatenate((found, more)), np.concatenate((areas, more_areas))
+        more = self.assign(left, number, turned=True)
+        return (
+            np.concatenate((found, more[0])),
+            np.concatenate((areas, more[1])),
+            np.concatenate((points, more[2])),
+        )
 
     def _in_column(self, samples: _Samples, number: int, axis: int) -> Indices:
         """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""

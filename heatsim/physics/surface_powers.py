@@ -14,7 +14,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
-from heatsim.physics.link_weights import types_around
+from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.scenario import Flux, TimeFunction
 from heatsim.scenario.averages import Length
 
@@ -105,15 +105,8 @@ def _areas(boundary: Boundary, materials: CellTypes) -> Array:
 
 def _towards_void(materials: CellTypes, periodic: tuple[bool, bool, bool]) -> Iterator[tuple[NDArray[np.int32], Array]]:
     """The conditions and smooth areas in m² of all surfaces towards void."""
-    if not materials.exposed_cells:
-        return
     surfaces, grid = materials.weighted_surfaces, materials.grid
-    own, around = types_around(materials, surfaces.cells)
-    for side in range(6):
-        n, stride = grid.cells[side // 2], int(np.prod(grid.cells[: side // 2]))
-        # Beyond a face that does not wrap there is nothing.
-        ends = surfaces.cells // stride % n == (n - 1) * (side % 2)
-        passes = (own != materials.void) & (around[:, side] == materials.void) & (surfaces.area[:, side] > 0.0)
-        passes &= ~ends | periodic[side // 2]
+    own, _ = types_around(materials, surfaces.cells)
+    for side, places in sides_towards_void(materials, periodic):
         area = grid.cell_volume / grid.spacing[side // 2]
-        yield materials.void_conditions[own[passes]], area * surfaces.area[passes, side]
+        yield materials.void_conditions[own[places]], area * surfaces.area[places, side]

@@ -1,9 +1,9 @@
-"""Conditions whose values vary over a face, as mixtures of conditions that do not.
+"""Conditions whose values vary over a surface, as mixtures of conditions that do not.
 
 Kernels know conditions of six numbers, and cells that several conditions share
 (:mod:`heatsim.physics.mixed_cells`). So a value v(x, y, z, t) = a(t) + b(t)·f(x, y, z) becomes two conditions with its
 smallest and its largest value. Each cell has the part s of the second one that gives it its own value at the centre of
-its face:
+its face; towards void at the centre of the smooth surface that its face stands for:
 
     v = (1 − s)·v_low + s·v_high,    q = (1 − s)·q_low + s·q_high
 
@@ -13,11 +13,11 @@ and a cell is a mixture of the two nearest. The parts of a film coefficient h ar
 half cell in series, U = K·h/(K + h). They are exact too, unless something radiates, the conductivity varies with
 temperature, or h varies in time.
 
-All that follows from conditions therefore follows the extremes over the face: stability limit, temperature range,
+All that follows from conditions therefore follows the extremes over the surface: stability limit, temperature range,
 energy bound, steady states.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import product
 
@@ -25,32 +25,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.mixed_cells import MIXED, MixedCells, place_of
-from heatsim.physics.spread_values import FaceCells, Levels, levels_of
-from heatsim.scenario import SpaceFormula, TimeFunction
+from heatsim.physics.condition_terms import Condition
+from heatsim.physics.link_weights import sides_towards_void, types_around
+from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, MixedCells, place_of
+from heatsim.physics.spread_values import Levels, SurfaceCells, levels_of
+from heatsim.scenario import Insulated, SpaceFormula, TimeFunction
 from heatsim.scenario.functions import functions_in_time
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-def with_values_in_space(boundary: Boundary, materials: CellTypes, varies: bool) -> Boundary:
+def with_values_in_space(
+    boundary: Boundary, materials: CellTypes, surfaces: FaceAreas | None, varies: bool
+) -> tuple[Boundary, CellTypes]:
     """The conditions of a body, where those that vary in space are mixtures of conditions that do not.
 
     Args:
         boundary: the conditions.
         materials: the cell types, at the reference temperature.
+        surfaces: those towards void, with their centres; not read if no condition towards void varies in space.
         varies: whether any material varies with temperature.
+
+    Returns:
+        Conditions, and the cell types with MIXED as the condition towards void where it varies in space.
 
     Raises:
         ScenarioError: a value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
     """
-    varying = {number for number in range(boundary.first_towards_void) if _in_space(boundary, number)}
+    varying = {number for number in range(len(boundary.conditions)) if is_in_space(boundary.conditions[number])}
     if not varying:
-        return boundary
-    found, parts = _Conditions(boundary), list[tuple[int, Numbers, int, Array]]()
-    maps = list(boundary.maps)
+        return boundary, materials
+    found, maps = _Conditions(boundary, varying), list(boundary.maps)
     for face in range(6):
         numbers, fractions, places = _on_face(boundary, face)
         touched = places[np.isin(numbers, list(varying))]
@@ -61,36 +69,77 @@ def with_values_in_space(boundary: Boundary, materials: CellTypes, varies: bool)
         shared = maps[face].reshape(-1)[places] == MIXED if maps[face].size else np.zeros(len(places), dtype=bool)
         for number in np.unique(numbers[shared]).tolist():
             own = np.flatnonzero(shared & (numbers == number))
-            if number not in varying:
-                parts.append((face, places[own], number, fractions[own]))
-                continue
-            values = [*levels_of(boundary, number, FaceCells.of(materials, face, places[own], varies))]
-            for levels, cells, weights in _mixtures(values, len(own)):
-                update = {
-                    name: value.levels[at] for value, at in zip(values, levels, strict=True) for name in value.names
-                }
-                parts.append((face, places[own][cells], found.add(number, update), fractions[own][cells] * weights))
-    return replace(
-        boundary,
-        conditions=tuple(found.conditions),
-        keys=tuple(found.keys),
-        owners=tuple(found.owners),
-        maps=tuple(maps),
-        mixed=_joined(parts),
+            cells = SurfaceCells.on_face(materials, face, places[own], varies)
+            found.spread(number, place_of(face, 0) + places[own], fractions[own], cells)
+    towards_void = [number for number in sorted(varying) if boundary.is_towards_void(number)]
+    if towards_void and surfaces is not None:
+        for number in towards_void:
+            places, cells = _towards_void(number, boundary, materials, surfaces, varies)
+            if len(places):
+                found.spread(number, places, np.ones(len(places)), cells)
+        shared = np.isin(materials.void_conditions, towards_void)
+        marked = np.where(shared, MIXED, materials.void_conditions).astype(np.int32)
+        materials = replace(materials, void_conditions=marked)
+    return (
+        replace(
+            boundary,
+            conditions=tuple(found.conditions),
+            keys=tuple(found.keys),
+            owners=tuple(found.owners),
+            maps=tuple(maps),
+            mixed=found.mixed(),
+        ),
+        materials,
     )
 
 
+def is_in_space(condition: Condition) -> bool:
+    """Whether a condition has values that vary in space."""
+    return any(isinstance(value, SpaceFormula) for _, value, _ in functions_in_time(condition))
+
+
 class _Conditions:
-    """All conditions, with those added that stand for values between others."""
+    """All conditions, with those added that stand for values between others, and the cells that are mixtures."""
 
-    def __init__(self, boundary: Boundary) -> None:
-        self.conditions, self.keys = list(boundary.conditions), list(boundary.keys)
-        self.owners = list(range(len(self.conditions)))
-        self._given, self._replaced = boundary.conditions, set[int]()
+    def __init__(self, boundary: Boundary, varying: Set[int]) -> None:
+        # A condition without cells lets nothing through. The others are replaced in `spread`.
+        self.conditions: list[Condition] = [
+            Insulated() if number in varying else condition for number, condition in enumerate(boundary.conditions)
+        ]
+        self.keys, self.owners = list(boundary.keys), list(range(len(self.conditions)))
+        self._boundary, self._varying, self._replaced = boundary, varying, set[int]()
+        self._parts = list[tuple[Numbers, int, Array]]()
 
-    def add(self, number: int, update: Mapping[str, TimeFunction]) -> int:
+    def spread(self, number: int, places: Numbers, fractions: Array, cells: SurfaceCells) -> None:
+        """Let parts of cells have a condition.
+
+        Args:
+            number: of the condition.
+            places: of the cells, as in :class:`heatsim.physics.mixed_cells.MixedCells`.
+            fractions: the parts of their surfaces.
+            cells: where these are.
+        """
+        if number not in self._varying:
+            self._parts.append((places, number, fractions))
+            return
+        values = [*levels_of(self._boundary, number, cells)]
+        for levels, some, weights in _mixtures(values, len(places)):
+            update = {name: value.levels[at] for value, at in zip(values, levels, strict=True) for name in value.names}
+            self._parts.append((places[some], self._add(number, update), fractions[some] * weights))
+
+    def mixed(self) -> MixedCells:
+        """The mixed cells that all parts are of."""
+        places = np.concatenate([np.zeros(0, np.int64), *(places for places, _, _ in self._parts)])
+        counts = [len(places) for places, _, _ in self._parts]
+        numbers = np.repeat(np.array([number for _, number, _ in self._parts], np.int64), counts)
+        fractions = np.concatenate([np.zeros(0), *(fractions for *_, fractions in self._parts)])
+        order = np.lexsort((numbers, places))
+        cells, first = np.unique(places[order], return_index=True)
+        return MixedCells(cells, np.append(first, len(order)), numbers[order], fractions[order])
+
+    def _add(self, number: int, update: Mapping[str, TimeFunction]) -> int:
         """The number of a condition like condition ``number``, with other values. The first one takes its place."""
-        condition = self._given[number].model_copy(update=dict(update))
+        condition = self._boundary.conditions[number].model_copy(update=dict(update))
         if number not in self._replaced:
             self._replaced.add(number)
             self.conditions[number] = condition
@@ -101,10 +150,6 @@ class _Conditions:
             self.keys.append(self.keys[number])
             self.owners.append(number)
         return len(self.conditions) - 1
-
-
-def _in_space(boundary: Boundary, number: int) -> bool:
-    return any(isinstance(value, SpaceFormula) for _, value, _ in functions_in_time(boundary.conditions[number]))
 
 
 def _on_face(boundary: Boundary, face: int) -> tuple[Numbers, Array, Numbers]:
@@ -135,11 +180,20 @@ def _mixtures(values: Sequence[Levels], count: int) -> Iterator[tuple[tuple[int,
         yield tuple(int(level) for level in found), cells[some_parts], weight[some_parts]
 
 
-def _joined(parts: Sequence[tuple[int, Numbers, int, Array]]) -> MixedCells:
-    """The mixed cells that consist of parts: faces, places on them, numbers of conditions and fractions."""
-    places = np.concatenate([place_of(face, 0) + places for face, places, _, _ in parts])
-    numbers = np.concatenate([np.full(len(places), number) for _, places, number, _ in parts])
-    fractions = np.concatenate([fractions for *_, fractions in parts])
-    order = np.lexsort((numbers, places))
-    cells, first = np.unique(places[order], return_index=True)
-    return MixedCells(cells, np.append(first, len(order)), numbers[order], fractions[order])
+def _towards_void(
+    number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
+) -> tuple[Numbers, SurfaceCells]:
+    """The places of the cells whose surfaces towards void have a condition, and where these surfaces are."""
+    weighted, grid = materials.weighted_surfaces, materials.grid
+    own, _ = types_around(materials, weighted.cells)
+    has = materials.void_conditions[own] == number
+    places, faces, conductances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for side, exchanging in sides_towards_void(materials, boundary.periodic):
+        some, axis = exchanging[has[exchanging]], side // 2
+        cells, n, stride = weighted.cells[some], grid.cells[axis], int(np.prod(grid.cells[:axis]))
+        below = (cells // stride - 1) % n - cells // stride % n
+        faces.append(3 * (cells if side % 2 else cells + below * stride) + axis)
+        places.append(place_of(TOWARDS_VOID + side, 0) + cells)
+        conductances.append(1.0 / (materials.half[axis, own[some]] * weighted.area[some, side]))
+    x, y, z = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T
+    return np.concatenate(places), SurfaceCells((x, y, z), np.concatenate(conductances), varies)

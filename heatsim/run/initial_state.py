@@ -155,7 +155,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     part, team = plan.part, plan.team
     # Halo planes beyond a periodic face would otherwise get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
-    halo = Halo(part.slab, team, choose_transport(team, plan.device), most)
+    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring), most)
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)

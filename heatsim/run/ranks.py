@@ -16,7 +16,7 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     """The problem that a rank of ``team`` steps: that of its planes.
 
     Raises:
-        ScenarioError: the method or a source runs on one rank only, or the grid has too few planes.
+        ScenarioError: the method runs on one rank only, or the grid has too few planes.
     """
     if team.size == 1:
         return problem
@@ -27,13 +27,6 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
         message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
-    heated = problem.materials.heated
-    if len(heated) or len(heated.lit):
-        message = (
-            "a density that varies in space or with temperature, a distribution, an absorption depth, and a beam that "
-            "falls through void run on one rank: leave out --ranks"
-        )
-        raise ScenarioError(scenario.path, [Mistake("sources", message)])
     try:
         found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)
     except TooManyRanksError as error:

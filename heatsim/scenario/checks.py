@@ -17,7 +17,6 @@ from heatsim.scenario.interfaces import (
     materials_of,
     regions_by_name,
     surfaces_name_known_regions,
-    values_towards_void_are_the_same_everywhere,
 )
 from heatsim.scenario.library import is_of_library, properties_of
 from heatsim.scenario.materials import VOID
@@ -286,7 +285,6 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     expressions_in_time_stay_in_range,
     conditions_towards_void_need_void,
     surfaces_name_known_regions,
-    values_towards_void_are_the_same_everywhere,
     patches_and_beams_have_a_surface,
     patches_and_beams_lie_on_their_faces,
     patches_do_not_overlap,

@@ -5,13 +5,11 @@ from itertools import combinations
 
 from heatsim.errors import Mistake
 from heatsim.scenario.boundaries import Face, Insulated
-from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.library import is_of_library, properties_of
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import did_you_mean, show
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.regions import Region
-from heatsim.scenario.timefunction import SpaceFormula
 from heatsim.scenario.validation import entries, known
 
 
@@ -116,17 +114,6 @@ def conditions_towards_void_need_void(scenario: Scenario) -> list[Mistake]:
         Mistake(key, f'got type "{condition.type}" {message}')
         for key, condition in _towards_void(scenario)
         if not isinstance(condition, Insulated)
-    ]
-
-
-def values_towards_void_are_the_same_everywhere(scenario: Scenario) -> list[Mistake]:
-    """Conditions on surfaces towards void have no values in x, y and z."""
-    message = "values in x, y and z are possible on faces of the box and in patches, not towards void"
-    return [
-        Mistake(f"{key}.{name}", f"got {show(value.expression.text)}; {message}")
-        for key, condition in _towards_void(scenario)
-        for name, value, _ in functions_in_time(condition)
-        if isinstance(value, SpaceFormula)
     ]
 
 

@@ -37,7 +37,7 @@ def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
     shapes: dict[str, tuple[int, ...]] = {**faces}
     shapes |= {BEAM_SUMS[face]: grid.face_shape(face) for face in range(6) if face in beams}
     shapes[EXPOSED_SUMS] = (problem.materials.exposed_cells,)
-    shapes[PART_SUMS] = (len(problem.boundary.mixed.numbers),)
+    shapes[PART_SUMS] = (problem.boundary.mixed.parts_on_faces,)
     shapes[CELL_SUMS] = (len(problem.materials.heated),)
     shapes[LIT_SUMS] = (len(problem.materials.heated.lit),)
     return shapes
@@ -98,16 +98,22 @@ class SlabSums:
         places: dict[str, tuple[Place, Place]] = {
             name: by_planes if name in _BY_PLANES else (everything, everything) for name in (*FACE_SUMS, *BEAM_SUMS)
         }
-        plane = problem.grid.cells[0] * problem.grid.cells[1]
-        cells, own = problem.materials.weighted_surfaces.cells, slab.own
-        whole = problem.whole.materials.weighted_surfaces.cells
-        places[EXPOSED_SUMS] = (
-            slice(*np.searchsorted(cells, (own.start * plane, own.stop * plane))),
-            slice(*np.searchsorted(whole, (slab.first * plane, slab.last * plane))),
-        )
-        here = _own_parts(problem)
-        places[PART_SUMS] = here, problem.parts_here[here]
+        here, there = problem.materials, problem.whole.materials
+        exposed = _own_cells(problem, here.weighted_surfaces.cells, there.weighted_surfaces.cells)
+        places[EXPOSED_SUMS] = places[LIT_SUMS] = exposed
+        places[CELL_SUMS] = _own_cells(problem, here.heated.cells, there.heated.cells)
+        parts = _own_parts(problem)
+        places[PART_SUMS] = parts, problem.parts_here[parts]
         return places
+
+
+def _own_cells(problem: SlabProblem, here: NDArray[np.int64], there: NDArray[np.int64]) -> tuple[Place, Place]:
+    """Where a rank's own cells lie in an ascending list of cells of its slab, and in that of the whole grid."""
+    plane, slab = problem.grid.cells[0] * problem.grid.cells[1], problem.slab
+    return (
+        slice(*np.searchsorted(here, (slab.own.start * plane, slab.own.stop * plane))),
+        slice(*np.searchsorted(there, (slab.first * plane, slab.last * plane))),
+    )
 
 
 def _own_parts(problem: SlabProblem) -> NDArray[np.intp]:

@@ -186,7 +186,8 @@ def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
             starts = np.searchsorted(cells, _planes(problem) * (ny * nx))
             owners = np.full(len(cells), _NO_OWNER)
             if name == EXPOSED_SUMS:
-                owners = np.asarray(boundary.owners)[materials.void_conditions[types]]
+                regions = [materials.palette[cell_type.material].region for cell_type in materials.types]
+                owners = np.array([boundary.towards_void(region) for region in regions])[types]
             yield name, -1, place, starts, types, owners
         elif name == PART_SUMS:
             yield from _mixed(problem, place.start)

@@ -12,6 +12,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
+from heatsim.scenario.messages import show
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
@@ -232,14 +233,26 @@ def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[M
     """The mistakes: first those that all runs share, once; then the others, run by run."""
     if not refused:
         return []
+    general = {
+        number: [_without_value(mistake, definition.points[number - 1]) for mistake in mistakes]
+        for number, mistakes in refused.items()
+    }
     shared = [
         mistake
-        for mistake in next(iter(refused.values()))
-        if len(refused) == len(definition.points) and all(mistake in mistakes for mistakes in refused.values())
+        for mistake in next(iter(general.values()))
+        if len(refused) == len(definition.points) and all(mistake in mistakes for mistakes in general.values())
     ]
     reported = list(shared)
     for number, mistakes in refused.items():
-        others = "; ".join(str(mistake) for mistake in mistakes if mistake not in shared)
+        pairs = zip(mistakes, general[number], strict=True)
+        others = "; ".join(str(mistake) for mistake, rest in pairs if rest not in shared)
         if others:
             reported.append(Mistake(f"run {number} ({describe(definition.points[number - 1])})", others))
     return reported
+
+
+def _without_value(mistake: Mistake, point: Point) -> Mistake:
+    """A mistake without the value of the point: an unknown key is one mistake, not one for each value."""
+    if mistake.key not in point:
+        return mistake
+    return Mistake(mistake.key, mistake.message.removeprefix(f"got {show(point[mistake.key])}; "))

@@ -76,7 +76,8 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}{suffix}"
-        if all(probe in curve for _, curve in curves):
+        # A steady state has one row, which is no curve.
+        if all(probe in curve and len(times) > 1 for times, curve in curves):
             of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
             _draw_curves(path, title, probe, of_runs, over, label_of(definition, probe))
             yield path
@@ -149,6 +150,7 @@ def _draw_map(path: Path, title: str, response: ResponseValues, across: Paramete
         axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)
+            figure.text(0.02, 0.02, _grey_cells(response, across, up), color="#404040")
         else:
             good = np.isfinite(response.values)
             drawn = axes.scatter(
@@ -187,6 +189,16 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
                 colour = "white" if dark else "black"
                 axes.text(column, row, f"{value:.5g}", ha="center", va="center", color=colour, fontsize=7.0)
     return drawn
+
+
+def _grey_cells(response: ResponseValues, across: Parameter, up: Parameter) -> str:
+    """A sentence about the cells of a map without a value; "" if there are none."""
+    causes = []
+    if len(response.values) < len(np.unique(across.values)) * len(np.unique(up.values)):
+        causes.append("the run is not done")
+    if not np.isfinite(response.values).all():
+        causes.append("the curve does not pass the threshold")
+    return f"Grey: {', or '.join(causes)}." if causes else ""
 
 
 def _draw_curves(

@@ -5,6 +5,7 @@ from math import atan, cosh, exp, log, pi, sin, sqrt
 import numpy as np
 
 from heatsim.run.simulation import Simulation
+from heatsim.verification.answers import plane_wave
 from heatsim.verification.case import Array, Comparison
 from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, root, sphere_series
 
@@ -45,6 +46,14 @@ def region_surfaces(simulation: Simulation) -> Comparison:
     known = np.where(x < 0.4, first * exp(-0.5 * 2.3**2 * t), 50.0 * np.cos(1.5 * (1.0 - x)) * exp(-0.5 * 1.5**2 * t))
     walls = (x < 0.4) | (x > 0.6)
     return Comparison(300.0 + known[walls], simulation.temperature[0, 0][walls])
+
+
+def wave_in_void(simulation: Simulation) -> Comparison:
+    """A wave in a square of 1 m with void on two sides; the scenario has the same numbers."""
+    x, y = (simulation.plan.problem.grid.centres(axis) for axis in (0, 1))
+    known = 300.0 + plane_wave(x, y[:, None], np.zeros(1), simulation.time)
+    square = (x < 1.0) & (y[:, None] < 1.0)
+    return Comparison(known[square], simulation.temperature[0][square])
 
 
 def layered_slab(simulation: Simulation) -> Comparison:

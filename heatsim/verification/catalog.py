@@ -149,6 +149,7 @@ CASES = (
         order=True,
         end=one_temperature(300.0, cells=False),
     ),
+    Case("order_void", "exact wave", bodies.wave_in_void, 100.0, 1e-3, order=True, end=_CHANGES),
     Case(
         "radiating_body",
         "Incropera eq. 5.18",

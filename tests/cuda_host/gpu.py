@@ -39,6 +39,11 @@ class HostArray(np.ndarray[Any, Any]):
 
 
 class HostEvent:
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        self.time = 0.0
+
     def record(self) -> None:
         self.time = time.perf_counter()
 
@@ -146,16 +151,21 @@ def asarray(values: Any) -> HostArray:
     return array
 
 
-def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
+def full(shape: Any, value: Any, dtype: Any = np.float64) -> HostArray:
     array = empty(shape, dtype)
-    array[...] = 0
+    array[...] = value
     return array
+
+
+def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
+    return full(shape, 0, dtype)
 
 
 def host_device(free: int = 2**30) -> Device:
     """The device, with so many bytes of free memory."""
     xp: Any = SimpleNamespace(
         __version__="0.0",
+        full=full,
         zeros=zeros,
         empty=empty,
         empty_like=lambda array: empty(array.shape, array.dtype),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -31,7 +31,8 @@ from heatsim.physics.cell_types import INTERIOR, CellTypes, Substance
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.layering import NO_LAYERS, Layering
-from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, MixedCells, place_of
+from heatsim.physics.link_weights import sides_towards_void, types_around
+from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_laws import append_tables, make_nodes
@@ -105,6 +106,28 @@ def divide(maps: list[NDArray[np.uint8]], rng: np.random.Generator) -> MixedCell
     first = np.cumsum([0, *(len(parts) for parts in numbers)])
     joined = (np.concatenate([np.zeros(0), *parts]) for parts in (numbers, fractions))
     return MixedCells(np.array(places, np.int64), first, next(joined).astype(np.int64), next(joined))
+
+
+def divide_towards_void(
+    materials: CellTypes, mixed: MixedCells, periodic: tuple[bool, bool, bool], rng: np.random.Generator
+) -> tuple[CellTypes, MixedCells]:
+    """All surfaces of the first material towards void, shared by one to three conditions, among them a held one."""
+    weighted, towards = materials.weighted_surfaces, [cell_type.material == 0 for cell_type in materials.types]
+    own, _ = types_around(materials, weighted.cells)
+    places, parts = [mixed.places], [np.arange(len(mixed.numbers))[a:b] for a, b in pairwise(mixed.first)]
+    numbers, fractions = [mixed.numbers], [mixed.fractions]
+    for side, exchanging in sides_towards_void(materials, periodic):
+        for cell in weighted.cells[exchanging[np.array(towards)[own[exchanging]]]].tolist():
+            count = 1 + cell % 3
+            start = sum(map(len, numbers))
+            places.append(np.array([place_of(TOWARDS_VOID + side, cell)]))
+            parts.append(np.arange(start, start + count))
+            numbers.append(rng.choice([3, 4, 6, 7, 8], count, replace=False))
+            fractions.append(rng.dirichlet(np.ones(count)))
+    first = np.cumsum([0, *map(len, parts)])
+    marked = np.where(towards, MIXED, materials.void_conditions).astype(np.int32)
+    joined = np.concatenate(numbers).astype(np.int64), np.concatenate(fractions)
+    return replace(materials, void_conditions=marked), MixedCells(np.concatenate(places), first, *joined)
 
 
 def layers(
@@ -188,6 +211,7 @@ def body(
     slabs: int | None = None,
     laws: bool = False,
     cell_heat: bool = False,
+    in_space: bool = False,
 ) -> CompositeSteps:
     """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes."""
     rng = np.random.default_rng(seed)
@@ -216,6 +240,8 @@ def body(
         if not periodic[face // 2]:
             maps[face] = rng.choice(np.array([face, 6, 7], dtype=np.uint8), grid.face_shape(face))
     divided = divide(maps, rng) if mixed else NO_MIXED_CELLS
+    if in_space:
+        materials, divided = divide_towards_void(materials, divided, periodic, rng)
     # Film, ambient, flux, emission, surroundings, free: convection, flux, radiation, held, all, and towards void.
     different = np.array(
         [
@@ -299,6 +325,17 @@ def mixed_cases() -> tuple[CompositeSteps, ...]:
         body((256, 4, 3), closed, 70, mixed=True),
         body((36, 8, 9), closed, 71, several=False, mixed=True),
         body((33, 6, 10), closed, 72, varying=True, mixed=True),
+    )
+
+
+@cache
+def cases_in_space() -> tuple[CompositeSteps, ...]:
+    closed = (False, False, False)
+    return (
+        body((36, 9, 11), closed, 73, mixed=True, in_space=True),
+        body((12, 8, 9), (True, False, False), 74, in_space=True, cell_heat=True),
+        body((33, 6, 10), closed, 75, varying=True, in_space=True, cell_heat=True),
+        body((24, 6, 8), closed, 76, laws=True, in_space=True),
     )
 
 
@@ -423,7 +460,7 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
             result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
 
 
-@pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases", "heated_cases"])
+@pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases", "heated_cases", "cases_in_space"])
 @pytest.mark.parametrize(("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in MIXING])
 def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
     spec: KernelSpec, execute: Executor, cases_of_kind: str
@@ -431,7 +468,7 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
     """Bits of CUDA kernels and of CPU kernels, and the oracle to rounding, as above.
 
     Neighbours of one type may have separate links; a heat flux may be a table in the surface's temperature; sources may
-    heat single cells.
+    heat single cells; several conditions may share a surface towards void.
     """
     for case in globals()[cases_of_kind]():
         exact = on_cpu(ORACLE, case, "float64", "increments")

@@ -100,6 +100,55 @@ end = 0.05
 method = "euler"
 """
 
+# A ball in void above a plate. Beams pass void and cuts; sources heat single cells.
+LIT = """
+[domain]
+size = [0.012, 0.01, 0.02]
+cells = [12, 10, 20]
+material = "void"
+[materials.steel]
+conductivity = 40.0
+density = 8000.0
+specific_heat = 500.0
+[[regions]]
+name = "ball"
+material = "steel"
+sphere = { centre = [0.006, 0.005, 0.011], radius = 0.0041 }
+[[regions]]
+name = "plate"
+material = "steel"
+box = { min = [0.0, 0.0, 0.0], max = [0.012, 0.01, 0.004] }
+[initial]
+temperature = "320 + 1000*x + 1000*z"
+[boundaries]
+void = { type = "convection", coefficient = 200.0, ambient = 300.0, emissivity = 0.5 }
+x_max = { type = "convection", coefficient = 50.0, ambient = 300.0 }
+[[sources]]
+power_density = "1e8*x*(1 + sin(t)) + 2e7*exp(-t)*cos(600*z)"
+[[sources]]
+region = "ball"
+power = 3.0
+distribution = "exp(-z/0.004)"
+scale = "1 + t"
+[[sources]]
+power_density = "2e7*(1 + 0.01*(T - 300))"
+box = { min = [0.0, 0.0, 0.0], max = [0.006, 0.01, 0.02] }
+[[sources]]
+beam = { face = "z_max", power = 5.0, radius = 2e-3, path = [[0.006, 0.005], [0.011, 0.005]], speed = 0.1 }
+[[sources]]
+beam = { face = "z_max", power = 5.0, radius = 3e-3, path = [[0.006, 0.004]], absorption_depth = 4e-3 }
+[[sources]]
+beam = { face = "z_min", power = 5.0, radius = 1e-3, path = [[0.003, 0.004]] }
+[[sources]]
+beam = { face = "x_min", power = 5.0, radius = 3e-3, path = [[0.005, 0.011], [0.005, 0.02]], speed = 0.1 }
+[[sources]]
+beam = { face = "y_max", power = 5.0, radius = 2e-3, path = [[0.006, 0.002], [0.006, 0.018]], speed = 0.2, \
+absorption_depth = 1e-3 }
+[time]
+end = 0.05
+method = "euler"
+"""
+
 
 def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 7, 13)) -> RunState:
     """A run after some steps, in batches of different lengths."""

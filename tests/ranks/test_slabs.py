@@ -63,6 +63,17 @@ def test_everything_at_once(ranks: int, solver: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("kernel", ["numba", "numpy"])
+def test_values_in_space(ranks: int, kernel: str) -> None:
+    film = '{ type = "convection", coefficient = "20 + 1e4*x", ambient = "295 + 1e3*z", emissivity = 0.5 }'
+    text = bodies.EVERYTHING.replace(
+        'void = { type = "convection", coefficient = 20.0, ambient = 295.0, emissivity = 0.5 }', f"void = {film}"
+    )
+    assert film in text
+    same(problem_of(text, solver={"device": "cpu", "kernel": kernel}), ranks)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
 def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
     same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)
@@ -164,9 +175,6 @@ def test_what_runs_on_one_rank_only_is_refused() -> None:
     few = problem_of(LINEAR, solver={"device": "cpu"})
     with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
         on_ranks(4, lambda team: Plan.of(few, team))
-    in_space = problem_of(LINEAR, sources=[{"power_density": "1e6*x"}], solver={"device": "cpu"})
-    with pytest.raises(ScenarioError, match=r"sources: a density that varies in space .* one rank"):
-        on_ranks(2, lambda team: Plan.of(in_space, team))
 
 
 def test_halos_that_are_not_exchanged_in_time_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

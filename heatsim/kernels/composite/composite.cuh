@@ -196,7 +196,7 @@ __device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, con
 }
 
 #if MIXED
-// Index among the mixed cells of cell i of a face: binary search.
+// Index among the mixed cells of cell i of a face, or of cell i of the grid with side face - TOWARDS_VOID: binary search.
 __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, size_t i)
 {
     const long long place = ((long long)face << 40) + (long long)i;
@@ -323,7 +323,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
                                             int x, int y, int z, int cell_type, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
-    const size_t rank = rank_of(cell_types, cell_index(grid, x, y, z));
+    const size_t cell = cell_index(grid, x, y, z), rank = rank_of(cell_types, cell);
     Real heat = Real(0);
 #pragma unroll 1
     for (; sides; sides &= sides - 1) {
@@ -343,9 +343,30 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
 #else
         const Real beam = Real(0);
 #endif
-        const Drop drop =
-            drop_to_surface(cell_types, sweep, (int)half.towards_void, cell_type, half, T, beam, conducting, driving, weight);
+        int number = (int)half.towards_void;
+#if MIXED
+        unsigned int part = 0, last = 0;
+        const bool mixed = number == MIXED_CELL;
+        if (mixed) {
+            const int at = mixed_cell(cell_types.mixed, TOWARDS_VOID + side, cell);
+            part = cell_types.mixed.first[at];
+            last = cell_types.mixed.first[at + 1] - 1;
+        }
+#pragma unroll 1
+        for (;; ++part) {
+            Real fraction = Real(1);
+            if (mixed) {
+                number = cell_types.mixed.parts[part].number;
+                fraction = cell_types.mixed.parts[part].fraction;
+            }
+            const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
+            heat = multiply_add(fraction * drop.share, drop.difference, heat);
+            if (part == last) break;
+        }
+#else
+        const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
         heat = multiply_add(drop.share, drop.difference, heat);
+#endif
     }
     if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
     return sum + heat;

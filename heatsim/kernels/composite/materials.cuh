@@ -69,15 +69,16 @@ struct Part {
     Real fraction;  // of the cell's face
 };
 
-// Cells at faces of the box whose face several conditions share.
+// Cells at faces of the box and towards void whose surface several conditions share.
 struct MixedCells {
-    const long long* places;    // face * 2^40 + index of the cell on the face, ascending
+    const long long* places;    // face * 2^40 + index of the cell on the face, or (6 + side) * 2^40 + index of the cell; ascending
     const unsigned int* first;  // the first part of each cell, then the number of parts
     const Part* parts;
     int cells;
 };
 
 #define MIXED_CELL 255  // stands for a mixed cell instead of a condition's number
+#define TOWARDS_VOID 6  // the first of the sides of cells towards void, among the faces of mixed cells
 #endif
 
 #if CELL_HEAT

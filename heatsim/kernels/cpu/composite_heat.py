@@ -146,7 +146,8 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
             if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
                 flux += flux_of(plan, step, T, number, spot)
         surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
-        if first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
+        is_first = bytes_at(plan.surface_lit)[first + j] == 1
+        if is_first and first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
             _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
             rank, brought = ints_at(plan.surface_rank)[first + j], factor * np.float64(gain * flux)
             doubles_at(plan.lit_sums)[rank] += brought

@@ -24,6 +24,7 @@ from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.oracle import FACE_SLICES
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, planes_at_once
+from heatsim.physics.mixed_cells import FACE_SHIFT, MIXED, TOWARDS_VOID
 
 Numbers = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -112,12 +113,14 @@ class VoidSurfaces:
         x: place of this cell along x.
         axis: direction of the surface.
         type: the type of the cell.
-        condition: the number of the condition.
+        condition: the number of the condition. A surface that several conditions share stands here once for each.
+        fraction: the part of the surface that has it.
         weight: area of the voxel surface / area of the smooth surface.
         rank: number of the cell among those with weights.
         last: 1 for the last surface of a cell, else 0.
         side: direction of the surface from the cell, 0 for x−, …, 5 for z+.
-        lit: 1 if beams through the face of the box on this side fall on it, else 0.
+        lit: 1 if beams through the face of the box on this side fall on it, 2 if the ledger has their heat from another
+            part of the surface; else 0.
         u, v: place of the cell along the axes of this face.
     """
 
@@ -127,6 +130,7 @@ class VoidSurfaces:
     axis: Bytes
     type: Bytes
     condition: Numbers
+    fraction: NDArray[np.floating]
     weight: NDArray[np.floating]
     rank: Numbers
     last: Bytes
@@ -158,7 +162,7 @@ class CompositeLayout:
         """The arrays that the kernel reads, by their names in a plan."""
         parts = {"run_": self.run, "odd_": self.odd, "dense_": self.dense, "surface_": self.surface, "": self.stencils}
         named = {prefix + name: array for prefix, part in parts.items() for name, array in vars(part).items()}
-        del named["surface_axis"], named["dense_stencils"]
+        del named["surface_axis"], named["surface_fraction"], named["dense_stencils"]
         return named
 
 
@@ -352,6 +356,7 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> Voi
     towards_void = types_around(cells, shape, periodic, places) == body.void
     weights = body.weights[: len(places)]
     rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
+    rank, side, nth, condition, fraction = _parts_of(body, places, own, rank, side)
     row = places[rank] // nx
     at = np.array(np.unravel_index(places[rank], shape))[::-1]
     u = np.where(side // 2 == 0, at[1], at[0]).astype(np.int32)
@@ -362,15 +367,43 @@ def _surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> Voi
         x=(places[rank] % nx).astype(np.int32),
         axis=(side // 2).astype(np.uint8),
         type=own[rank],
-        condition=body.void_conditions[own[rank]] if len(rank) else np.zeros(0, np.int32),
+        condition=condition,
+        fraction=fraction,
         weight=weights[rank, side],
         rank=rank.astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
         side=side.astype(np.int32),
-        lit=(body.lit[rank] >> side & 1).astype(np.uint8) if body.lit.size else np.zeros(len(rank), np.uint8),
+        lit=((body.lit[rank] >> side & 1) * np.where(nth, 2, 1)).astype(np.uint8)
+        if body.lit.size
+        else np.zeros(len(rank), np.uint8),
         u=u,
         v=v,
     )
+
+
+def _parts_of(
+    body: HostBody, places: NDArray[np.int64], own: Bytes, rank: NDArray[np.intp], side: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], Numbers, NDArray[np.floating]]:
+    """The surfaces towards void with one entry for each condition that shares them.
+
+    Returns:
+        For each entry the number of its cell, the side, the number of the entry among those of the surface, the
+        condition and the part of the surface that has it.
+    """
+    condition = body.void_conditions[own[rank]] if len(rank) else np.zeros(0, np.int32)
+    mixed, of_body = condition == MIXED, body.mixed
+    if not mixed.any():
+        return rank, side, np.zeros(len(rank), np.int64), condition, np.ones(len(rank), body.weights.dtype)
+    wanted = (np.int64(TOWARDS_VOID) + side << FACE_SHIFT) + places[rank]
+    at = np.where(mixed, np.searchsorted(of_body.places, wanted), 0)
+    first = of_body.first[at]
+    counts = np.where(mixed, of_body.first[at + 1] - first, 1)
+    entry = np.repeat(np.arange(len(rank)), counts)
+    nth = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
+    part = np.where(mixed[entry], first[entry] + nth, 0)
+    shares = np.where(mixed[entry], of_body.fractions[part], of_body.fractions.dtype.type(1.0))
+    numbers = np.where(mixed[entry], of_body.numbers[part], condition[entry]).astype(np.int32)
+    return rank[entry], side[entry], nth, numbers, shares
 
 
 def weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:

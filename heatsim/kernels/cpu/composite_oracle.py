@@ -3,7 +3,7 @@
 Both do the operations of composite/composite.cuh in the same order and without fma, so their bits agree.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
-from heatsim.physics.mixed_cells import MIXED
+from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.surface_balance import FREE
 from heatsim.physics.surface_laws import rises
 
@@ -161,12 +161,15 @@ def _from_surface(
     cells: Inside,
     beam: Any = 0.0,
     weight: Any = 1.0,
+    fraction: Field | None = None,
 ) -> tuple[Field, Field]:
     """The heat from surfaces with condition ``number`` into their cells, as (share, difference in K).
 
-    ``weight`` = area of the voxel surface / area of the smooth surface.
+    ``weight`` = area of the voxel surface / area of the smooth surface; ``fraction``: the part with the condition.
     """
     conductance, share, _, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
+    if fraction is not None:
+        share = share * fraction
     free = row.conditions[number][..., FREE]
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
     difference = rises(row.conditions, number, conductance, body.reference, cells.T, beam)
@@ -195,8 +198,11 @@ def _add_exposed(
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
         weight = np.where(passes, weight, weight.dtype.type(1.0))
         flux = np.where(passes, flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
-        share, difference = _from_surface(body, tables, row, conditions, side // 2, cells, weight * flux, weight)
-        heat = np.where(passes, heat + share * difference, heat)
+        for numbers, fractions, has in _conditions_towards_void(body, side, places, conditions):
+            share, difference = _from_surface(
+                body, tables, row, numbers, side // 2, cells, weight * flux, weight, fractions
+            )
+            heat = np.where(passes & has, heat + share * difference, heat)
         if ledger.lit.size and row.beams[side].size:
             brought = np.float64(row.factor) * (tables.halves[cells.cell_type, side // 2, 2] * flux).astype(np.float64)
             ledger.lit[...] += brought
@@ -204,6 +210,22 @@ def _add_exposed(
     total.reshape(-1)[places] += heat
     if ledger.exposed.size:
         ledger.exposed[...] += np.float64(row.factor) * heat
+
+
+def _conditions_towards_void(
+    body: HostBody, side: int, places: NDArray[np.int64], conditions: NDArray[np.int32]
+) -> Iterator[tuple[NDArray[np.int64], Field | None, NDArray[np.bool_]]]:
+    """The conditions of cells on one side towards void, their fractions (None for 1), and which cells have one."""
+    mixed = conditions == MIXED
+    yield np.where(mixed, 0, conditions).astype(np.int64), None, ~mixed
+    parts, cells = body.mixed.on_face(TOWARDS_VOID + side)
+    at, numbers, fractions = np.searchsorted(places, cells), body.mixed.numbers[parts], body.mixed.fractions[parts]
+    nth = np.arange(len(cells)) - np.searchsorted(cells, cells)
+    for n in range(int(nth.max(initial=-1)) + 1):
+        some = at[nth == n]
+        of_cells, parts_of, has = np.zeros(len(places), np.int64), np.ones(len(places), fractions.dtype), mixed & False
+        of_cells[some], parts_of[some], has[some] = numbers[nth == n], fractions[nth == n], True
+        yield of_cells, parts_of, has
 
 
 def _add_face(

@@ -102,7 +102,7 @@ def _numbers_of(
     weight = 1 if enthalpies.vary else layout.surface.weight
     values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
     values |= _dense_coefficients(layout, values["c"])
-    values |= {"surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE])} | layout.arrays
+    values |= {"surface_share": behind_surfaces[:, SHARE] * layout.surface.fraction} | layout.arrays
     values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
     values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
     values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}

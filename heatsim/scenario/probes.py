@@ -130,8 +130,8 @@ class Probe(BaseModel):
 
     @property
     def has_place(self) -> bool:
-        """Whether its extreme has a place: the hottest or the coldest point of a region, a surface or the body."""
-        return self.statistic in ("max", "min")
+        """Whether it records the place of its extreme. For the whole body, every run does so."""
+        return self.statistic in ("max", "min") and (self.region is not None or self.surface is not None)
 
     @property
     def unit(self) -> str | None:

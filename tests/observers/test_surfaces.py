@@ -115,7 +115,7 @@ def test_the_time_below_a_threshold_is_exact_for_a_straight_line(place: str, tmp
 
 
 EXTREMES = """
-probes = [{ name = "hottest", statistic = "max" },
+probes = [{ name = "hottest", region = "left", statistic = "max" },
           { name = "of left", region = "left", statistic = "min" },
           { name = "wall", surface = "x_max", statistic = "max" }]
 """

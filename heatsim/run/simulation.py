@@ -262,7 +262,8 @@ class Simulation:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
-            stepper, batch = self.stepper(), Batch()
+            stepper = self.stepper()
+            batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:
                 self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
             replaced = None if self._resuming or not team.first else folder.describe_finished(self.folder)

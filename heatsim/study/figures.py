@@ -211,6 +211,7 @@ def _draw_curves(
 ) -> None:
     """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm, Normalize
 
     final = np.array([temperatures[-1] for _, temperatures in curves])
@@ -223,8 +224,9 @@ def _draw_curves(
     with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
         axes = figure.add_axes((0.095, 0.12, 0.75, 0.77))
         thin = {"linewidth": 1.0, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 0.5, "alpha": 0.5}
-        for (times, temperatures), value in zip(curves, by.values, strict=True):
-            axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
+        lines = [np.stack([times / unit.size, temperatures], axis=1) for times, temperatures in curves]
+        axes.add_collection(LineCollection(lines, colors=mappable.to_rgba(by.values), capstyle="projecting", **thin))
+        axes.autoscale_view()
         axes.set_xlabel(f"Time ({unit.symbol})")
         axes.set_ylabel(label)
         axes.margins(x=0.0)

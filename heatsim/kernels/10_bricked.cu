@@ -138,8 +138,8 @@ __device__ __forceinline__ Item* copied(Item* to, const Item* from, int count, i
 }
 
 #if FACES
-// Shared memory holds a byte for each place: the cell's type, INTERIOR, and LISTED. tables_fit() in compilation.py admits bodies
-// with few types.
+// Shared memory holds a byte for each place: the cell's type, INTERIOR, and LISTED. tables_fit() in fitting.py admits bodies with
+// few types.
 #define LISTED 0x40u
 #define TYPE 0x3Fu
 
@@ -173,7 +173,7 @@ __device__ __forceinline__ bool has_weights(const CellTypes& cell_types, size_t 
     return bits & 1u;
 }
 
-// The cells of a vector to list because of their types: the highest bit of each one's byte.
+// The cells of a vector to list because of their types: the bit INTERIOR of each one's byte.
 __device__ __forceinline__ unsigned int not_linked(const CellTypes& cell_types, const Brick& brick, const unsigned char* bytes,
                                                    int place, size_t cell)
 {
@@ -211,6 +211,7 @@ __device__ __forceinline__ Cells sum_linked(const CellTypes& cell_types, const B
     }
     return sum;
 }
+
 // The new value of a listed cell.
 __device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                            const Brick& brick, const Listed& listed, const Real* now, int place, int x, int y, int z)
@@ -396,7 +397,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
 #endif
         for (int i = 0; i < VECTOR; ++i) {
             const unsigned int faces = touched_faces(grid, brick.x + column.x + i, brick.y + column.y, brick.z + z);
-            if (!(cells >> 8 * i & 0x80u) && !(faces & c.cell_types.open)) continue;
+            if (!(cells >> 8 * i & INTERIOR) && !(faces & c.cell_types.open)) continue;
             bytes[place + i] |= LISTED;
             list[atomicAdd(&listed_cells, 1u)] = column.x + i | (column.y | z << y_bits) << x_bits;
         }

@@ -300,3 +300,14 @@ def test_heatsim_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["--help"]) == 0
     assert (alone.out, alone.err) == (capsys.readouterr().out, "")
     assert "resume" in alone.out
+
+
+def test_the_columns_of_the_library_do_not_touch(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["materials"]) == 0
+    heading, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    starts = [
+        heading.index(name) for name in ("k, W", "kg/m³", "cp, J", "at, K", "±10 %", "(T), K", "source", "material")
+    ]
+    assert len(rows) > 40
+    for row in rows:
+        assert all(row[start - 2 : start] == "  " and row[start] != " " for start in starts), row

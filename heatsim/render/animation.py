@@ -141,7 +141,13 @@ def _common_palette(frames: Sequence[Path]) -> "Image.Image":
     joined = Image.new("RGB", (400, 300 * len(parts)))
     for number, part in enumerate(parts):
         joined.paste(part, (0, 300 * number))
-    return joined.quantize(colors=_COLOURS, method=Image.Quantize.MEDIANCUT)
+    palette = joined.quantize(colors=_COLOURS, method=Image.Quantize.MEDIANCUT)
+    colours = palette.getpalette() or []
+    # The page is white, and stays so.
+    lightest = max(range(0, len(colours), 3), key=lambda first: sum(colours[first : first + 3]))
+    colours[lightest : lightest + 3] = [255, 255, 255]
+    palette.putpalette(colours)
+    return palette
 
 
 def _write_mp4(path: Path, frames: Sequence[Path], speed: float, encoder: str) -> None:

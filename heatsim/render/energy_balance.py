@@ -108,14 +108,14 @@ class EnergyBalance:
         residual = format_amount(float(self.residual[-1]), ENERGIES, 2)
         if self.bound is None:
             return f"The residual is {residual}; its bound is known when the run has finished."
-        if self.part is not None:
-            residual += f", {100.0 * self.part:.2g} % of the heat that flowed"
+        if not self.only_noise:
+            residual += f", {100.0 * abs(float(self.residual[-1])) / self.turnover:.1g} % of the heat that flowed"
         bound = format_amount(self.bound, ENERGIES, 2)
         if self.doubtful:
             advice = ' A run with solver.precision = "float64" tells.' if self.precision == "float32" else ""
             return f"The residual is {residual}. It may be rounding, which can reach ±{bound} here.{advice}"
         verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
-        return f"The residual is {residual}, allowed are ±{bound}: {verdict}."
+        return f"The residual is {residual}; rounding may add up to ±{bound}: {verdict}."
 
 
 def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import COLOURS, finish_times, line_style
+from heatsim.render.curves import COLOURS, draw_numbers, finish_times, line_style
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
+from heatsim.render.flow_curves import FlowCurves
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
 
 _Floats = NDArray[np.float64]
@@ -123,6 +124,12 @@ def _add_line(figure: Any, left: float, right: float, y: float, look: dict[str, 
     across, up = figure.get_size_inches() * figure.dpi
     line = Line2D([left / across, right / across], [y / up, y / up], transform=figure.transFigure, **look)
     figure.add_artist(line)
+
+
+def draw_flow_curves(path: Path, title: str, curves: FlowCurves) -> None:
+    """Draw heat flows over time."""
+    label = f"Heat flow into the body ({curves.unit.symbol})"
+    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits)
 
 
 def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:

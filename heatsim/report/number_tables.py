@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.energy_balance import EnergyBalance
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
@@ -43,7 +43,7 @@ class NumberTable:
 def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
     """First, last, lowest and highest value of each probe; all points along a line share one row.
 
-    If values are not temperatures, the name has their unit.
+    If values are not temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
     names: dict[str, list[_Floats]] = {}  # in the order of the file
@@ -55,7 +55,8 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
             of_temperature.setdefault(name, []).append(unit.of(values))
             names[name] = of_temperature[name]
         else:
-            names[header(name, its_unit)] = [values]
+            shown = readable_unit(its_unit, values)
+            names[header(name, shown.symbol)] = [values / shown.size]
     decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}
     texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}
@@ -87,7 +88,10 @@ def _joined(texts: Sequence[str], once: bool) -> list[str]:
 
 
 def balance_table(balance: EnergyBalance) -> NumberTable:
-    """The terms of an energy balance at its last row. They add up to the stored heat."""
+    """The terms of an energy balance at its last row, with their mean heat flows and those since the row before.
+
+    The terms add up to the stored heat.
+    """
     terms = {_through(name): float(heat[-1]) for name, heat in balance.real().items()}
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
@@ -98,9 +102,17 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
     time = format_time(float(balance.times[-1]), choose_unit(TIMES, float(balance.times[-1])))
-    return NumberTable(
-        f"Energy balance at {time}", ("heat into the body", unit.symbol), _amounts(terms, unit), " ".join(remarks)
-    )
+    headers: tuple[str, ...] = ("heat into the body", unit.symbol)
+    rows: list[tuple[str, ...]] = list(_amounts(terms, unit))
+    if len(balance.times) > 1 and not balance.only_noise:
+        heats = [*balance.real().values(), balance.stored]
+        means = [float(heat[-1] / balance.times[-1]) for heat in heats]
+        ends = [float((heat[-1] - heat[-2]) / (balance.times[-1] - balance.times[-2])) for heat in heats]
+        power = choose_unit(POWERS, max(map(abs, (*means, *ends))))
+        headers += (f"mean ({power.symbol})", f"at the end ({power.symbol})")
+        columns = [_amounts(dict(zip(terms, values, strict=True)), power) for values in (means, ends)]
+        rows = [(*row, mean, end) for row, (_, mean), (_, end) in zip(rows, *columns, strict=True)]
+    return NumberTable(f"Energy balance at {time}", headers, rows, " ".join(remarks))
 
 
 def _amounts(terms: Mapping[str, float], unit: Unit) -> list[tuple[str, str]]:

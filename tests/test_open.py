@@ -237,6 +237,9 @@ def test_warnings_are_shown_in_a_notebook(tmp_path: Path, capsys: pytest.Capture
     assert "−253" in warning
     assert repr(simulation).endswith(", 1 warning>")
     assert "<br>Warning: boundaries.x_min.value" in simulation._repr_html_()
+    assert repr(simulation.plan) == '<heatsim plan "Bar">'
+    assert "4 × 1 × 1 cells of 10 × 10 × 10 mm" in str(simulation.plan)
+    assert simulation.plan._repr_html_().startswith("<pre>Bar\n")
     simulation.run(progress=True)
     assert capsys.readouterr().err == f"warning: {warning}\n"
     with at_command_line():  # which shows warnings itself
@@ -299,6 +302,14 @@ def molten(tmp_path_factory: pytest.TempPathFactory) -> heatsim.Run:
     (at / "wax.toml").write_text(MELTING)
     heatsim.Simulation.from_scenario(at / "wax.toml", output=at / "out").run()
     return opened(at / "out")
+
+
+def test_the_coefficients_are_those_of_the_named_material(molten: heatsim.Run) -> None:
+    """α·dt/dx² of steel, the material of the domain, although wax has other cells."""
+    summary = molten.summary
+    assert summary["coefficients_of"] == "steel"
+    (row,) = summary["coefficients"]
+    assert row["c1"] == pytest.approx(40.0 / (7800.0 * 500.0) * row["dt"] / 0.01**2, rel=1e-12)
 
 
 def test_the_liquid_fraction_is_that_of_the_temperatures(molten: heatsim.Run) -> None:

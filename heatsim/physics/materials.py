@@ -101,8 +101,8 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     """The planes that a rank has to paint.
 
     These are all planes for what no rank can find from its planes alone: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, steady states and implicit
-    steps.
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of
+    surfaces, steady states and implicit steps.
 
     Args:
         scenario: the scenario.
@@ -114,7 +114,8 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     passing = any(scenario.uses_void or beam.absorption_depth is not None for beam in beams)
     uneven = any(source.beam is None and not source.even for source in scenario.sources)
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
-    if scenario.layers or uneven or passing or in_space or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
+    surfaces = any(probe.surface is not None for probe in scenario.probes)
+    if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
         return EVERYTHING
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # Besides halos, marks of cells whose neighbours are all alike need a plane more.

@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from heatsim import device as devices
@@ -13,6 +14,7 @@ from heatsim.observers import energy
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_cells import check_probes
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
 from heatsim.run.ranks import divide, painted_bytes
 from heatsim.solver import device_bytes, steady_state
@@ -26,9 +28,9 @@ _BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
 _CHECKPOINTS = 3  # the newest, the one before it, and, while it is written, the next
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """The needs of a run.
+    """The needs of a run; its text is that of `heatsim plan`, without times.
 
     Attributes:
         problem: coefficients, limit, timeline.
@@ -57,14 +59,26 @@ class Plan:
     team: Team
     part: HeatProblem
 
+    def __repr__(self) -> str:
+        return f'<heatsim plan "{self.problem.scenario.title}">'
+
+    def __str__(self) -> str:
+        from heatsim.run.plan_text import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
+
     @classmethod
     def of(cls, problem: HeatProblem, team: Team = ALONE) -> "Plan":
         """The plan of a run of ``problem`` by the ranks of a team.
 
         Raises:
             DeviceError: the device or the kernel of the scenario is not available.
-            ScenarioError: several ranks cannot do this run.
+            ScenarioError: several ranks cannot do this run, or a probe's surface has no cell.
         """
+        check_probes(problem)
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)

@@ -25,7 +25,7 @@ size = [0.011, 0.01, 0.200]
 cells = [9, 8, 128]
 material = "air"
 [materials.steel]
-conductivity = 40.0
+conductivity = { temperatures = [300.0, 900.0], values = [60.0, 30.0] }
 density = 7800.0
 specific_heat = 470.0
 [materials.copper]

@@ -13,7 +13,9 @@ from heatsim.grid import FACES, Grid
 from heatsim.render import render
 from heatsim.render.flow_curves import flow_curves, usual_range
 from heatsim.report import numbers, page
+from heatsim.report.number_tables import NumberTable
 from heatsim.report.tables import summarise
+from heatsim.report.terminal import TerminalTable
 
 SUMMARY: dict[str, Any] = {
     "device": "Some CPU, 64 cores",
@@ -114,6 +116,32 @@ def test_flows_through_contacts_are_told_in_watts_and_joules(tmp_path: Path) -> 
     assert ["into", "die", "1.5", "3"] in lines
     assert ["contact", "copper", "to", "silicon", "4.0", "4"] in lines
     assert "Regions and contacts" in page.build(folder)
+    assert "all other cells" not in show(folder)
+
+
+def test_places_have_a_readable_unit_and_titles_are_not_broken(tmp_path: Path) -> None:
+    """A film of 2 µm, and a table that is narrower than its title."""
+    place = {"temperature": 302.25, "time": 0.5, "cell": [9, 9, 9], "point": [9.5e-7, -1.2e-6, 1.9e-7]}
+    folder = write_run(tmp_path / "run", GRID, **{**SUMMARY, "highest_temperature": place})
+    text = show(folder)
+    assert "hottest cell 302.25 K after 0.5 s at (0.95, −1.2, 0.19) µm" in " ".join(text.split())
+    table = NumberTable("Energy balance at 60 min", ("heat into the body", "J"), [("stored, the sum", "0")])
+    console = Console(width=80, file=io.StringIO())
+    console.print(TerminalTable(table))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[0] == "Energy balance at 60 min"
+
+
+def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
+    """The body stores 3 J at 2 W, two regions of it 1.75 J at 0.5 W: the cells around them the rest."""
+    folder = write_run(tmp_path / "run", GRID)
+    heats = ["stored (J)", "sources (J)", *(f"{face} (J)" for face in FACES), "residual (J)"]
+    regions = ["region die (J)", "region lid (J)", "stored (W)", "region die (W)", "region lid (W)"]
+    rows = [[0.0] * 12 + [nan] * 3, [2.0, 3.0, 3.0] + [0.0] * 7 + [1.25, 0.5, 2.0, 0.75, -0.25]]
+    write_table(folder / "energy.csv", ["time (s)", *heats, *regions], rows)
+    lines = [line.split() for line in show(folder).splitlines()]
+    assert ["into", "lid", "-0.25", "0.50"] in lines
+    assert ["into", "all", "other", "cells", "1.50", "1.25"] in lines
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ _MOST_PARTS = 14  # rows of the table beside the curves
 _MOST_FLOWS = 24
 _LEFT, _RIGHT, _TABLE, _EDGE = 150, 950, 1000, 1570  # pixels
 _ROW = 44
+_FEW_ROWS = 12  # that have points; straight lines between two of them are no result
 # A heat flow smaller than this part of all together is rounding.
 _NEGLIGIBLE = 1e-9
 STORED_STYLE = {"color": "black", "linewidth": 1.8}
@@ -39,7 +40,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         upper = add_axes(figure, _LEFT, 330, _RIGHT - _LEFT, 580)
         lower = add_axes(figure, _LEFT, 100, _RIGHT - _LEFT, 150)
         times = choose_unit(TIMES, float(balance.times[-1]))
-        marker = "o" if len(balance.times) == 1 else None
+        marker = "o" if len(balance.times) <= _FEW_ROWS else None
         for values, look in zip(terms, [STORED_STYLE, *map(line_style, range(len(shown)))], strict=True):
             upper.plot(balance.times / times.size, values / unit.size, marker=marker, **look)
         if balance.only_noise:
@@ -55,7 +56,8 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         below = [] if balance.only_noise else balance.negligible()
         remarks = [balance.describe_residual()]
         if balance.only_noise:
-            remarks.insert(0, "All heats are within rounding (grey band): no heat flows.")
+            size = "within rounding (grey band)" if balance.noise else "zero"
+            remarks.insert(0, f"All heats are {size}: no heat flows.")
         if below:
             remarks.insert(0, f"Zero, or rounding only: {', '.join(below)}.")
         text = "\n\n".join(fill(remark, 37) for remark in remarks)

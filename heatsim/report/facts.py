@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from heatsim.render.scales import TIMES, choose_unit, format_time
+from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import RunTable
@@ -71,6 +71,8 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
         yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
         yield "stability", f"limit of explicit steps: {summary['dt_limit']:.6g}{_NBSP}s"
+    if summary.get("coefficients_of"):
+        yield "c0…c6", f"of cells inside {summary['coefficients_of']}, away from faces and other materials"
     if summary.get("reference_temperature") is not None:
         yield "stored", f"T − {unit.text(summary['reference_temperature']).replace(' ', _NBSP)} of each cell"
     if summary.get("equivalent_applications"):
@@ -139,10 +141,11 @@ def _where(found: Mapping[str, Any]) -> str:
         return f", {found['probe']}"
     if "point" not in found:
         return f" in cell {found['cell']}" if found.get("cell") else ""
-    x, y, z = (f"{1e3 * float(coordinate):.4g}".replace("-", "−") for coordinate in found["point"])
+    unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
+    x, y, z = (f"{float(coordinate) / unit.size:.4g}".replace("-", "−") for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""
     material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
-    return f" at ({x}, {y}, {z}){_NBSP}mm{part}{material}"
+    return f" at ({x}, {y}, {z}){_NBSP}{unit.symbol}{part}{material}"
 
 
 def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:

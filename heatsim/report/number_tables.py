@@ -18,6 +18,8 @@ from heatsim.temperature_units import KELVIN
 _Floats = NDArray[np.float64]
 
 _MOST_ROWS = 12
+_OTHER_CELLS = "into all other cells"
+_NO_CELLS = 1e-6  # of the heat of all regions: a smaller rest is rounding
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 
 
@@ -96,7 +98,8 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
     if balance.only_noise:
-        remarks.insert(0, f"All heats are within rounding, ±{balance.noise:.2g} J: no heat flows.")
+        size = f"within rounding, ±{balance.noise:.2g} J" if balance.noise else "zero"
+        remarks.insert(0, f"All heats are {size}: no heat flows.")
     elif balance.negligible():
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
@@ -147,6 +150,8 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     for name, flow in flows.items():
         if name not in heats:
             heats[name] = np.array([np.trapezoid(flow, energy.times)])
+    if not steady:
+        flows, heats = _with_other_cells(energy, flows, heats)
     last = {name: float(flow[-1]) for name, flow in flows.items() if np.isfinite(flow[-1])}
     power = choose_unit(POWERS, max(map(abs, last.values()), default=0.0))
     flow_texts = dict(_amounts(last, power))
@@ -162,6 +167,25 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     remark = "Heats through contacts are sums over the rows, with linear flows between them." if contacts else ""
     return NumberTable(
         title, ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})"), rows, remark
+    )
+
+
+def _with_other_cells(
+    energy: RunTable, flows: Mapping[str, _Floats], heats: Mapping[str, _Floats]
+) -> tuple[dict[str, _Floats], dict[str, _Floats]]:
+    """The flows and heats with those into cells outside of all regions after the regions, if there are such cells."""
+    regions = [name for name in flows if name.startswith(REGION)]
+    stored, stored_flow = energy.of_body(JOULE).get("stored"), energy.of_body(WATT).get("stored")
+    if not regions or stored is None or stored_flow is None:
+        return dict(flows), dict(heats)
+    rest = stored - np.sum([heats[name] for name in regions], axis=0)
+    if abs(rest[-1]) <= _NO_CELLS * sum(abs(heats[name][-1]) for name in regions):
+        return dict(flows), dict(heats)
+    rest_flow = stored_flow - np.sum([flows[name] for name in regions], axis=0)
+    others = [name for name in flows if name not in regions]
+    return (
+        {**{name: flows[name] for name in regions}, _OTHER_CELLS: rest_flow, **{name: flows[name] for name in others}},
+        {**heats, _OTHER_CELLS: rest},
     )
 
 

@@ -75,7 +75,7 @@ def _badges(
 ) -> Iterator[Badge]:
     yield Badge("finished", True) if summary else Badge("not finished", False)
     if balance is not None and balance.verdict:
-        yield Badge(balance.verdict, None if balance.weak else balance.closed)
+        yield Badge(balance.verdict, None if balance.doubtful else balance.closed)
     if flows is not None:
         turnover = 0.5 * sum(map(abs, flows[0].values()))
         if turnover > 0.0:

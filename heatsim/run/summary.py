@@ -144,6 +144,7 @@ def _equal_steps(state: RunState) -> dict[str, Any]:
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
             for dt, steps in lengths.items()
         ],
+        "coefficients_of": None if problem.materials.uniform else problem.materials.first_material.name,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
 

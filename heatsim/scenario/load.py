@@ -57,7 +57,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     """
     file = Path(path)
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
-    scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent)
+    scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, Scenario.complete)
     if scenario is None:
         raise ScenarioError(path, mistakes)
     scenario._path = file

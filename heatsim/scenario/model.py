@@ -229,10 +229,16 @@ class Scenario(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _complete_materials(cls, document: Any) -> Any:
-        """Add the named materials of the library. If only one material has a name, it is that of the domain."""
+    def complete(cls, document: Any) -> Any:
+        """Add the named materials of the library. If only one material has a name, it is that of the domain.
+
+        The search for a steady state can begin anywhere: it gets an initial temperature.
+        """
         if not isinstance(document, Mapping):
             return document
+        time = document.get("time")
+        if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
+            document = {**document, "initial": {"temperature": FIRST_GUESS}}
         document = with_library(document)
         domain, materials = document.get("domain"), document.get("materials")
         if not isinstance(domain, Mapping) or "material" in domain:
@@ -240,15 +246,6 @@ class Scenario(BaseModel):
         if not isinstance(materials, Mapping) or len(materials) != 1:
             return document
         return {**document, "domain": {**domain, "material": next(iter(materials))}}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_first_guess(cls, document: Any) -> Any:
-        """The search for a steady state can begin anywhere."""
-        time = document.get("time") if isinstance(document, Mapping) else None
-        if not isinstance(time, Mapping) or time.get("method") != "steady" or "initial" in document:
-            return document
-        return {**document, "initial": {"temperature": FIRST_GUESS}}
 
     @field_validator("initial", mode="before")
     @classmethod

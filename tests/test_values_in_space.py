@@ -74,7 +74,7 @@ EXACT = [
     ('type = "convection"\ncoefficient = 300.0\nambient = VALUE\n', "300 + 2e4*x^2", 1e-9),
     ('type = "radiation"\nemissivity = VALUE\nambient = 900.0\n', "0.1 + 10*x", 1e-3),
     ('type = "convection"\ncoefficient = VALUE\nambient = 700.0\nemissivity = 0.9\n', "2000*x", 1e-2),
-    ('type = "convection"\ncoefficient = "6*abs(T - Tamb)^0.25"\nambient = VALUE\n', "280 + 3e3*x", 1e-3),
+    ('type = "convection"\ncoefficient = "6*abs(T - Tamb)^0.25"\nambient = VALUE\n', "280 + 3e3*x", 5e-3),
 ]
 
 

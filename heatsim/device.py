@@ -134,6 +134,17 @@ def count_gpus() -> int:
     return int(device.xp.cuda.runtime.getDeviceCount()) if device.backend == "cuda" else 0
 
 
+def visible_gpus() -> int:
+    """The number of GPUs that the driver shows to this process. It is known sooner than from CuPy."""
+    import ctypes
+
+    if not _driver_installed():
+        return 0
+    driver, count = ctypes.CDLL(_driver()), ctypes.c_int()
+    found = driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0
+    return count.value if found else 0
+
+
 def host_memory() -> int:
     """Host memory available without swapping, in bytes; the physical size if the system does not report it."""
     import os
@@ -171,16 +182,23 @@ def _cpu() -> Device:
     return Device("cpu", np, f"{model}, {usable_cores()} cores")
 
 
+@cache
 def _driver_installed() -> bool:
     """Whether the library of the NVIDIA driver can be loaded. If not, importing CuPy (0.1 s) would find no GPU."""
     import ctypes
-    import sys
 
     try:
-        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        ctypes.CDLL(_driver())
     except OSError:
         return False
     return True
+
+
+def _driver() -> str:
+    """The library of the NVIDIA driver."""
+    import sys
+
+    return "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
 @cache

@@ -36,6 +36,7 @@ _IN_PYTHON = (
     (r"with `heatsim study`", r"heatsim.Study.from_scenario(…)"),
     (r"use `heatsim run`", r"heatsim.Simulation.from_scenario(…)"),
     (r"--(overwrite|extend)\b", r"\1=True"),
+    (r"--(view|times|planes|zoom|range|quantity)\b", r"\1=…"),
     (r"another --output\b", r"output=…"),
     (r"--set (\S+) or --set (\S+)", r'overrides=["\1", "\2"]'),
 )
@@ -49,6 +50,11 @@ def at_command_line() -> Iterator[None]:
         yield
     finally:
         _AT_COMMAND_LINE.reset(token)
+
+
+def in_python() -> bool:
+    """Whether heatsim is used from Python, where nothing else shows warnings of a run."""
+    return not _AT_COMMAND_LINE.get()
 
 
 def _in_python(message: str) -> str:
@@ -68,7 +74,7 @@ class HeatsimError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
-        if not _AT_COMMAND_LINE.get() and (advice := _in_python(message)):
+        if in_python() and (advice := _in_python(message)):
             self.add_note(f"In Python: {advice}")
 
 

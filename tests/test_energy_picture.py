@@ -75,6 +75,35 @@ def test_a_small_heat_is_not_taken_for_rounding(tmp_path: Path) -> None:
     assert set(balance.real()) == {"sources", "x_min"}
 
 
+def test_a_bound_that_hides_errors_is_told(tmp_path: Path) -> None:
+    """A bound grows with the stages. If it is a third of the heats, or larger than them, a balance proves little.
+
+    The heats stay results: √n roundings of bound/n each are far below them.
+    """
+    end = {"sources": 100.0, "x_min": -40.0, "stored": 59.8, "residual": -0.2}
+    rows = [{"time": 0.0}, {"time": 1.0, **end}]
+    for bound, shown in ((33.0, "±33 J"), (5e3, "±5 kJ")):
+        folder = write_balance(tmp_path / shown, rows, bound)
+        summary = {"energy_bound": bound, "steps": 1_000_000, "stages": None, "precision": "float32"}
+        run_folder.write_summary(folder, summary)
+        balance = read_balance(folder, {})
+        assert balance is not None
+        assert set(balance.real()) == {"sources", "x_min"}
+        assert not balance.only_noise
+        assert balance.closed
+        assert balance.weak
+        assert balance.verdict == "energy residual 0.2 %"
+        assert balance.describe_residual() == (
+            f"The residual is −200 mJ, 0.2 % of the heat that flowed. Rounding alone may cause {shown}, so a small "
+            'residual proves little here. A run with solver.precision = "float64" shows more.'
+        )
+        assert "no heat flows" not in balance_table(balance).remark
+    closed = read_balance(write_balance(tmp_path / "closed", rows, bound=0.9), {})
+    assert closed is not None
+    assert not closed.weak
+    assert closed.verdict == "energy balance closed"
+
+
 def test_an_open_balance_says_so(tmp_path: Path) -> None:
     end = {"sources": 1.0, "stored": 0.9, "residual": -0.1}
     balance = read_balance(write_balance(tmp_path / "run", [{"time": 0.0}, {"time": 1.0, **end}]), {})

@@ -9,7 +9,7 @@ import runs
 import xarray
 
 import heatsim
-from heatsim.errors import FolderError, InputError, ScenarioError
+from heatsim.errors import FolderError, InputError, ScenarioError, at_command_line
 from heatsim.render.notebook import ShownPictures
 from heatsim.scenario import load
 from heatsim.storage import folder
@@ -210,6 +210,38 @@ def test_a_scenario_can_be_a_dictionary(tmp_path: Path) -> None:
         heatsim.Simulation.from_dict({**document, "domain": {"size": [1, 1, 1], "cell": [1, 1, 1]}}, tmp_path / "no")
     assert 'did you mean "cells"' in str(raised.value)
     assert not (tmp_path / "no").exists()
+    with pytest.raises(
+        ScenarioError, match=r"got str; a dictionary is expected; Simulation\.from_scenario reads a file"
+    ):
+        heatsim.Simulation.from_dict("bar.toml", tmp_path / "no")  # type: ignore[arg-type]
+    array = {**document, "initial": {"temperature": np.full((1, 2, 4), 310.0)}}
+    with pytest.raises(
+        ScenarioError, match=r'initial\.temperature: got an array; .* numpy\.save\("start\.npy", array\)'
+    ):
+        heatsim.Simulation.from_dict(array, tmp_path / "no")
+
+
+def test_warnings_are_shown_in_a_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """20 K beside 100 °C: a line before the run with progress, and below the simulation."""
+    document = {
+        "title": "Bar",
+        "domain": {"size": [0.04, 0.01, 0.01], "cells": [4, 1, 1]},
+        "material": {"conductivity": 40.0, "density": 2000.0, "specific_heat": 500.0},
+        "initial": {"temperature": "100 degC"},
+        "boundaries": {"x_min": {"type": "temperature", "value": 20}},
+        "time": {"end": 5.0},
+        "output": {"figures": False},
+    }
+    simulation = heatsim.Simulation.from_dict(document, tmp_path / "out")
+    (warning,) = simulation.warnings
+    assert "−253" in warning
+    assert repr(simulation).endswith(", 1 warning>")
+    assert "<br>Warning: boundaries.x_min.value" in simulation._repr_html_()
+    simulation.run(progress=True)
+    assert capsys.readouterr().err == f"warning: {warning}\n"
+    with at_command_line():  # which shows warnings itself
+        heatsim.Simulation.from_dict(document, tmp_path / "other").run(progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_pictures_are_drawn_on_request(tmp_path: Path) -> None:
@@ -219,3 +251,91 @@ def test_pictures_are_drawn_on_request(tmp_path: Path) -> None:
     assert not (tmp_path / "out" / folder.FIGURES).exists()
     heatsim.Simulation.resume(tmp_path / "out").run(pictures=True)
     assert (tmp_path / "out" / folder.FIGURES / "probes.png").is_file()
+
+
+MELTING = """
+title = "Wax in a steel cup"
+[domain]
+size = [0.04, 0.03, 0.02]
+cells = [4, 3, 2]
+material = "steel"
+[materials.steel]
+conductivity = 40.0
+density = 7800.0
+specific_heat = 500.0
+[materials.wax]
+conductivity = 2.0
+density = 900.0
+specific_heat = 2000.0
+latent_heat = 2e5
+solidus = 310.0
+liquidus = 330.0
+[[regions]]
+name = "wax"
+material = "wax"
+box = { min = [0.01, 0.01, 0.0], max = [0.03, 0.02, 0.02] }
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.01] }
+[initial]
+temperature = "305 + 1000*x"
+[time]
+end = 1.0
+[output]
+every = 0.5
+figures = false
+[solver]
+device = "cpu"
+kernel = "numpy"
+precision = "float64"
+"""
+
+
+@pytest.fixture(scope="module")
+def molten(tmp_path_factory: pytest.TempPathFactory) -> heatsim.Run:
+    """A run with wax of 320 and 330 K at the start, half and all of it liquid."""
+    at = tmp_path_factory.mktemp("molten")
+    (at / "wax.toml").write_text(MELTING)
+    heatsim.Simulation.from_scenario(at / "wax.toml", output=at / "out").run()
+    return opened(at / "out")
+
+
+def test_the_liquid_fraction_is_that_of_the_temperatures(molten: heatsim.Run) -> None:
+    part, T = molten.liquid_fraction, molten.temperature
+    assert part.dims == T.dims
+    assert part.attrs == {"units": "1", "long_name": "Liquid fraction"}
+    np.testing.assert_allclose(part[0, 0, 1], [0.0, 0.5, 1.0, 0.0], atol=1e-12)
+    wax = molten.material == "wax"
+    expected = xarray.where(wax, ((T - 310.0) / 20.0).clip(0.0, 1.0), T * 0.0)
+    np.testing.assert_allclose(part, expected.transpose(*T.dims), atol=1e-12)
+    assert part.isnull().sum() == 3  # the void cell at three times
+    # A list along one axis and numbers along others.
+    np.testing.assert_array_equal(part[2, :, 1, [0, 1, 3]], part.values[2][:, 1][:, [0, 1, 3]])
+    np.testing.assert_array_equal(part[[2, 0], 1, :, 2], part.values[[2, 0]][:, 1, :, 2])
+
+
+def test_a_run_without_latent_heat_has_no_liquid_fraction(done: Path) -> None:
+    with pytest.raises(FolderError, match="no material of this run melts"):
+        opened(done).liquid_fraction  # noqa: B018
+
+
+def test_options_choose_pictures_as_those_of_render(molten: heatsim.Run) -> None:
+    drawn = molten.plot(quantity="liquid_fraction", view="sections", times="1 s, 0.5 s", planes="y = 15 mm")
+    assert [path.name for path in drawn] == [
+        "liquid_fraction_sections_t0001.png",
+        "liquid_fraction_sections_t0002.png",
+    ]
+    # The materials are the same at all times.
+    assert [path.name for path in molten.plot(quantity="material", view=["sections"])] == [
+        "material_sections_t0000.png"
+    ]
+    for options, message in (
+        ({"quantity": "pressure"}, r'--quantity: got "pressure"; one of temperature, heat_flux'),
+        ({"view": "front"}, r'--view: got "front"; one of slices, sections'),
+        ({"times": "soon"}, r'--times: got "soon"; a number in s'),
+        ({"zoom": "wax cup"}, "its regions are wax, hole"),
+    ):
+        with pytest.raises(InputError, match=message) as caught:
+            molten.plot(**options)  # type: ignore[arg-type]
+        assert caught.value.__notes__ == [f"In Python: {next(iter(options))}=…"]

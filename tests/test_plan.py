@@ -5,6 +5,8 @@ import json
 import os
 import re
 import shutil
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,13 @@ from heatsim.cli import main
 from heatsim.commands import terminal
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
+from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
 from heatsim.run import step_times
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, duration, rounding_note
-from heatsim.run.step_times import measure_steps, weighted_median
+from heatsim.run.step_times import measure_step, measure_steps, weighted_median
 from heatsim.scenario import load
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
@@ -420,11 +423,46 @@ def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(Stepper, "advance", advance)
     monkeypatch.setattr(step_times, "_SECONDS", 0.0)
-    planned = plan(tmp_path)
+    planned = plan(tmp_path, "solver.kernel=numpy")
     measure_steps(planned.problem)
     last = planned.problem.timeline.last_step
     assert {last * place // 8 for place in range(8)} <= set(timed)
     assert max(timed) < last
+
+
+def test_a_short_run_is_timed_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its first steps, in caches that are not filled yet, count as much as in the run."""
+    now, timed = 0.0, []
+
+    def advance(stepper: Stepper, steps: int) -> None:
+        nonlocal now
+        now += 0.01 if stepper.step == 0 else 0.001 * steps
+        timed.append(stepper.step)
+        stepper.step += steps
+
+    monkeypatch.setattr(Stepper, "advance", advance)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    planned = plan(tmp_path)
+    assert measure_step(planned) == pytest.approx((0.01 + 0.001 * (runs.LAST_STEP - 1)) / runs.LAST_STEP)
+    assert timed == sorted(set(timed))
+
+
+def test_long_steps_of_a_fine_grid_are_timed_on_a_coarser_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(tmp_path, "time.method=implicit", "time.end=2", "solver.device=cpu")
+    cells = planned.problem.grid.cell_count
+    taken = []
+
+    def stages(state: RunState) -> Iterator[float]:
+        taken.append(state.problem.grid.cell_count)
+        yield 1.0
+
+    monkeypatch.setattr(step_times, "_stages", stages)
+    monkeypatch.setattr(step_times, "weighted_median", lambda values, weights: 2.0)
+    assert measure_step(planned) == 2.0
+    monkeypatch.setattr(step_times, "_MOST_CELLS", cells - 1)
+    assert measure_step(planned) == pytest.approx(2.0 * cells / taken[-1])
+    assert taken[0] == cells
+    assert cells // 8 <= taken[1] < cells
 
 
 def test_code_compiled_on_the_way_does_not_change_a_time() -> None:

@@ -86,6 +86,16 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
     assert "not finished" in page.build(folder)
 
 
+def test_a_page_says_when_float32_may_matter(tmp_path: Path) -> None:
+    euler = {"method": "euler", "dt": [0.1], "precision": "float32", "rounding": "nearest", "stages": None}
+    expected = "rounding in 20,000 steps may change temperatures by up to 0.01 K per 100 K"
+    for number, (changes, told) in enumerate(
+        (({}, True), ({"steps": 2000}, False), ({"precision": "float64"}, False), ({"rounding": "stochastic"}, False))
+    ):
+        folder = write_run(tmp_path / str(number), GRID, **{**euler, "steps": 20_000, **changes})
+        assert (expected in page.build(folder)) == told
+
+
 def test_the_same_term_has_the_same_colour_as_in_the_pictures(tmp_path: Path) -> None:
     """Two patches on one face, a source and two faces: heats and flows of each in one colour."""
     folder = write_run(tmp_path / "run", GRID)

@@ -1,16 +1,12 @@
 """`heatsim render` and `export`: convert a run's output to pictures, animations and VTI files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from heatsim.commands.options import Folder
 from heatsim.errors import FolderError, InputError
-
-if TYPE_CHECKING:
-    from heatsim.render.choice import PictureChoice
-    from heatsim.storage.field_reader import Cells
 
 
 def render(
@@ -51,11 +47,15 @@ def render(
         if view or times or planes or zoom or range or animate or quantity != "temperature":
             raise InputError(f"{folder}: is the folder of a study, for which only the option --format is allowed")
         return _render_study(folder, format or "png")
+    from heatsim.opened.picture_options import choose
     from heatsim.render import render
     from heatsim.render.animation import animate as write_animation
     from heatsim.report.page import write_report
 
-    choice = _choose(folder, format, view, times, planes, zoom, range, quantity, animate)
+    suffix = _suffix(format, animate)
+    choice = choose(
+        folder, views=view, times=times, planes=planes, zoom=zoom, span=range, quantity=quantity, suffix=suffix
+    )
     try:
         drawn = [write_animation(folder, choice)] if animate else render(folder, choice)
     except FolderError:
@@ -84,76 +84,19 @@ def _render_study(folder: Path, suffix: str) -> int:
     return 0
 
 
-def _choose(
-    folder: Path,
-    format: str | None,
-    view: tuple[str, ...],
-    times: str | None,
-    planes: str | None,
-    zoom: str | None,
-    span: str | None,
-    quantity: str,
-    animate: bool,
-) -> "PictureChoice":
-    """What the options choose.
+def _suffix(format: str | None, animate: bool) -> str:
+    """The suffix of the pictures.
 
     Raises:
-        InputError: an option cannot be read, or does not fit the run.
+        InputError: pictures or an animation are not written in this format.
     """
-    from heatsim.render import choice
     from heatsim.render.animation import FORMATS
-    from heatsim.storage import folder as run_folder
-    from heatsim.storage.field_reader import FieldReader
-    from heatsim.storage.run_settings import read_settings
 
-    run_folder.require_run(folder)
     suffix = format or ("gif" if animate else "png")
     if animate != (suffix in FORMATS):
         hint = f"an animation is written as {' or '.join(FORMATS)}" if animate else "add --animate"
         raise InputError(f"--format {suffix}: {hint}")
-    cells = None if zoom is None else _part(folder, zoom)
-    places = {}
-    if planes is not None:
-        with FieldReader(folder / run_folder.FIELDS, cells) as reader:
-            places = choice.read_planes(planes, reader.grid)
-    return choice.PictureChoice(
-        views=view,
-        times=choice.read_times(times),
-        quantity=quantity,
-        planes=places,
-        span=choice.read_span(span, quantity, read_settings(folder).temperature_unit),
-        cells=cells,
-        format=suffix,
-    )
-
-
-def _part(folder: Path, text: str) -> "Cells":
-    """The cells of the part of the body that `--zoom` selects.
-
-    Raises:
-        InputError: there is no such part.
-    """
-    from heatsim.physics.regions import paint, region_mask
-    from heatsim.render.zoom import part_around, read_box
-    from heatsim.scenario import load
-    from heatsim.storage import folder as run_folder
-    from heatsim.storage.field_reader import FieldReader
-
-    if "=" in text:
-        with FieldReader(folder / run_folder.FIELDS) as reader:
-            return read_box(text, reader.grid)
-    scenario = load(folder / run_folder.SCENARIO)
-    names = [region.name for region in scenario.regions]
-    if text not in names:
-        known = f"its regions are {', '.join(names)}" if names else "it has no regions"
-        raise InputError(
-            f'--zoom: got "{text}", which is not a region of this run; {known}; or write a box, for example '
-            '--zoom "x = 30 to 38 mm, y = 0 to 5 mm"'
-        )
-    inside = region_mask(text, scenario, paint(scenario))
-    if not inside.any():
-        raise InputError(f'--zoom: got "{text}", which contains no conducting cell')
-    return part_around(inside, scenario.grid)
+    return suffix
 
 
 def export(

@@ -39,6 +39,7 @@ def study(
         cluster=cluster,
         extend=extend,
         overwrite=overwrite,
+        run_next=True,
     )
     for hint in planned.hints:
         warn(hint)

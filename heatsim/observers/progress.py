@@ -1,4 +1,4 @@
-"""Prints the progress of a run: compiling, then a bar on a terminal, or a line every few seconds elsewhere."""
+"""Prints the progress of a run: compiling, then a bar on a terminal, or from time to time a line elsewhere."""
 
 import sys
 import threading
@@ -9,6 +9,7 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 
 _SECONDS_BETWEEN_LINES = 5.0
+_PART_BETWEEN_LINES = 0.1  # of the time so far: a run of a day prints about 90 lines
 _BAR = 16  # characters
 _UNITS = (("days", 86400.0), ("h", 3600.0))  # of long runs, with their lengths in s
 COMPILING = "compiling the kernel …"
@@ -60,11 +61,16 @@ class Progress(Observer):
         """Redraw the bar, or print a line if the last one is some seconds old."""
         if self._bar is not None:
             self._bar.update(self._task, completed=_part(state), description=self._briefly(state))
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+        elif self._line_is_due(time.monotonic()):
             self._last_line = time.monotonic()
             part = _part(state)
             left = (self._last_line - self._started) / max(part - self._first_part, 1e-9) * (1.0 - part)
             print(f"{self._describe(state)}, about {left:.0f} s left", file=sys.stderr, flush=True)
+
+    def _line_is_due(self, now: float) -> bool:
+        """Whether the last line is some seconds old; the longer the run, the rarer the lines."""
+        wait = max(_SECONDS_BETWEEN_LINES, _PART_BETWEEN_LINES * (self._last_line - self._started))
+        return now - self._last_line >= wait
 
     def close(self) -> None:
         """Give the terminal back."""

@@ -12,7 +12,10 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
+from heatsim.render.quantities import liquid_fraction, melting_of
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.run_settings import RunSettings
+from heatsim.storage.vtkhdf import TEMPERATURE
 
 
 class LazyField(BackendArray):
@@ -40,3 +43,22 @@ class LazyField(BackendArray):
     def _read(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
         with FieldReader(self._path) as reader:
             return reader.read_part(self._name, key)
+
+
+class LazyLiquidFraction(LazyField):
+    """The liquid fraction of all times of a file, shape (times, z, y, x); NaN in void."""
+
+    def __init__(self, path: Path, times: int, settings: RunSettings) -> None:
+        """``settings``: with the solidus and the liquidus of the materials."""
+        super().__init__(path, times, TEMPERATURE)
+        self._settings = settings
+
+    def _read(self, key: tuple[Any, ...]) -> NDArray[np.floating[Any]]:
+        with FieldReader(self._path) as reader:
+            temperatures = reader.read_part(TEMPERATURE, key)
+            melting = melting_of(reader, self._settings)[reader.read_materials()]
+        # One axis after the other: a list and a number together would reorder the axes.
+        for axis, index in reversed(list(enumerate(key[1:]))):
+            melting = melting[(slice(None),) * axis + (index,)]
+        fractions = liquid_fraction(temperatures, np.broadcast_to(melting, (*np.shape(temperatures), 2)))
+        return np.where(np.isnan(temperatures), np.nan, fractions).astype(self.dtype)

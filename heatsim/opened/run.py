@@ -1,6 +1,7 @@
 """The results of one run."""
 
 import html
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from heatsim.temperature_units import KELVIN
 if TYPE_CHECKING:
     import pandas
     import xarray
+
+    from heatsim.opened.lazy_fields import LazyField
 
 
 class Run:
@@ -82,6 +85,22 @@ class Run:
         return self._field(HEAT_FLUX, "heat flux", "W/m^2", ("component",))
 
     @property
+    def liquid_fraction(self) -> "xarray.DataArray":
+        """The liquid part of each cell, 0 to 1, as :attr:`temperature`; 0 in materials that do not melt.
+
+        Raises:
+            FolderError: no material melts, or the run writes no fields.
+            StorageError: the file is damaged.
+        """
+        if not self._settings.melting:
+            raise FolderError(f"{self.folder}: no material of this run melts: none has a latent_heat")
+        from heatsim.opened.lazy_fields import LazyLiquidFraction
+
+        with self._reader() as reader:
+            data = LazyLiquidFraction(reader.path, len(reader), self._settings)
+            return _array(reader, data, "liquid fraction", "1", ())
+
+    @property
     def material(self) -> "xarray.DataArray":
         """The name of the material of each cell, dimensions z, y, x; "void" where nothing conducts.
 
@@ -126,31 +145,56 @@ class Run:
         """
         return run_folder.read_summary(self.folder)
 
-    def plot(self, beginning: str = "") -> ShownPictures:
-        """Draw the pictures of the run into its folder figures/, and show them in a notebook.
+    def plot(
+        self,
+        beginning: str = "",
+        *,
+        view: str | Sequence[str] = (),
+        times: str | None = None,
+        planes: str | None = None,
+        zoom: str | None = None,
+        range: str | None = None,
+        quantity: str = "temperature",
+    ) -> ShownPictures:
+        """Draw pictures of the run into its folder figures/, and show them in a notebook.
+
+        Without options these are the usual pictures; the options are those of `heatsim render`:
+
+        >>> run.plot(quantity="heat_flux", view="sections", times="10 s", planes="z = 20 mm")
 
         Args:
             beginning: how the names of the pictures to show begin, such as "probes" or "slices"; all are drawn.
+            view: "slices", "sections", "surface" or "isosurface", or a list of them.
+            times: such as "2, 10, 20 h"; the nearest fields are drawn.
+            planes: positions of sections, such as "x = 20 mm, z = 0".
+            zoom: a box such as "x = 30 to 38 mm, y = 0 to 5 mm", or the name of a region.
+            range: the ends of the colour scale, such as "20 degC, 80 degC".
+            quantity: "temperature", "heat_flux", "liquid_fraction" or "material".
 
         Returns:
             The paths of the pictures.
 
         Raises:
             FolderError: there is nothing to draw.
-            InputError: no picture's name begins so; or 3-D views cannot be drawn on this machine.
+            InputError: no picture's name begins so; an option does not fit the run; or 3-D views cannot be drawn on
+                this machine.
         """
+        from heatsim.opened.picture_options import choose
         from heatsim.render import picture_names, render
 
-        names = [name for name in picture_names(self.folder) if name.startswith(beginning)]
+        views = (view,) if isinstance(view, str) else view
+        choice = choose(self.folder, views=views, times=times, planes=planes, zoom=zoom, span=range, quantity=quantity)
+        all_names = picture_names(self.folder, choice)
+        names = [name for name in all_names if name.startswith(beginning)]
         if not names:
-            kinds = dict.fromkeys(name.partition("_t")[0] for name in picture_names(self.folder))
+            kinds = dict.fromkeys(name.partition("_t")[0] for name in all_names)
             raise InputError(
                 f"{self.folder}: got {beginning!r}; the names of its pictures begin with "
                 f"{', '.join(map(repr, kinds))}; nothing is drawn"
             )
         figures = self.folder / run_folder.FIGURES
         try:
-            render(self.folder)
+            render(self.folder, choice)
         except InputError:
             # Without OpenGL all others are drawn.
             if not all((figures / f"{name}.png").is_file() for name in names):
@@ -182,23 +226,12 @@ class Run:
         return FieldReader(path)
 
     def _field(self, name: str, text: str, unit: str, more: tuple[str, ...]) -> "xarray.DataArray":
-        import xarray
-        from xarray.core.indexing import LazilyIndexedArray
-
         from heatsim.opened.lazy_fields import LazyField
 
         with self._reader() as reader:
             if name == HEAT_FLUX and not reader.has_heat_flux:
                 raise FolderError(f"{reader.path}: has no heat flux; the run writes it with output.heat_flux = true")
-            times, coordinates = reader.times, _coordinates(reader)
-            data = LazilyIndexedArray(LazyField(reader.path, len(times), name))
-        of_time = {"time": ("time", times, {"units": "s"})}
-        of_components = {dimension: (dimension, list(AXES)) for dimension in more}
-        variable = xarray.Variable(("time", "z", "y", "x", *more), data)
-        attributes = {"units": unit, "long_name": text.capitalize()}
-        return xarray.DataArray(
-            variable, {**of_time, **coordinates, **of_components}, name=text.replace(" ", "_"), attrs=attributes
-        )
+            return _array(reader, LazyField(reader.path, len(reader), name), text, unit, more)
 
     def _frame(self, table: run_tables.RunTable | None, file: str, key: str) -> "pandas.DataFrame":
         import pandas
@@ -221,3 +254,16 @@ def _coordinates(reader: FieldReader) -> dict[str, Any]:
     return {
         axis: (axis, reader.grid.centres(number), {"units": "m"}) for number, axis in reversed(list(enumerate(AXES)))
     }
+
+
+def _array(reader: FieldReader, data: "LazyField", text: str, unit: str, more: tuple[str, ...]) -> "xarray.DataArray":
+    """An array over time and space with coordinates; values are read when they are needed."""
+    import xarray
+    from xarray.core.indexing import LazilyIndexedArray
+
+    variable = xarray.Variable(("time", "z", "y", "x", *more), LazilyIndexedArray(data))
+    of_time = {"time": ("time", reader.times, {"units": "s"})}
+    of_components = {dimension: (dimension, list(AXES)) for dimension in more}
+    attributes = {"units": unit, "long_name": text.capitalize()}
+    coordinates = {**of_time, **_coordinates(reader), **of_components}
+    return xarray.DataArray(variable, coordinates, name=text.replace(" ", "_"), attrs=attributes)

@@ -59,7 +59,7 @@ class StudyResults:
         if not (path / SCENARIO).is_file():
             failure = study_folder.read_failure(path)
             state = "has not started" if failure is None else f"failed: {failure[0]}"
-            raise FolderError(f"{self.folder}: run {number} {state}; finish it with `{study_command(self.folder)}`")
+            raise FolderError(f"{self.folder}: run {number} {state}; finish it with {study_command(self.folder)}")
         return Run(path)
 
     def plot(self) -> ShownPictures:

@@ -32,6 +32,10 @@ class Halo:
         """The halo of a run on one rank, which has all planes: it has no cuts."""
         return cls(Slab.whole(planes), ALONE, HostTransport(ALONE, device))
 
+    def on(self, slab: Slab) -> "Halo":
+        """The halo of arrays with other planes on the same ranks; ``slab`` is cut where this one is."""
+        return Halo(slab, self.team, self._transport)
+
     @property
     def way(self) -> str:
         """How planes are sent, for messages: ``"NCCL"`` or ``"host buffers"``."""

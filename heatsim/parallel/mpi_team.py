@@ -5,16 +5,16 @@ hangs. Arrays are sent as bytes, all other messages as pickled objects.
 """
 
 import pickle
-import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from heatsim.errors import RanksError
-from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.process import Process
+from heatsim.parallel.team import Parcel, Progress, Team
 from heatsim.parallel.watch import Watch, leave_failed
 
 T = TypeVar("T")
@@ -35,9 +35,6 @@ class MpiTeam(Team):
     Args:
         communicator: an mpi4py communicator that only this team uses.
         watch: the watch of the team that this one is a branch of; None starts a new watch.
-
-    Attributes:
-        hosts: the machine of each rank.
     """
 
     def __init__(self, communicator: Any, watch: Watch | None = None) -> None:
@@ -51,16 +48,15 @@ class MpiTeam(Team):
         self._mpi = MPI
         self._communicator = communicator
         self.rank, self.size = communicator.rank, communicator.size
-        self.hosts: list[str] = []
         self._watch = watch
         self._left = False
         self._called = time.monotonic()
         self._longest = 0.0
-        self.host = socket.gethostname()
-        self.hosts = self.gathered(self.host)
-        here = [rank for rank, host in enumerate(self.hosts) if host == self.host]
+        processes = self.gathered(Process.this())
+        self.host = processes[self.rank].host
+        here = [rank for rank, process in enumerate(processes) if process.host == self.host]
         self.local_rank, self.local_size = here.index(self.rank), len(here)
-        self._watch = watch or Watch(communicator.Dup(), self.hosts)
+        self._watch = watch or Watch(communicator.Dup(), processes)
 
     def broadcast(self, value: T) -> T:
         """The value of rank 0. Collective."""
@@ -115,6 +111,11 @@ class MpiTeam(Team):
         """Tell rank 0 that a signal asks the run to stop."""
         if self._watch is not None:
             self._watch.request_stop()
+
+    def follow(self, progress: Callable[[], Progress]) -> None:
+        """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it."""
+        if self._watch is not None:
+            self._watch.follow(progress)
 
     def advise(self, advice: str) -> None:
         """Set what a user should do after a rank is lost."""

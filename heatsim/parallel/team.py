@@ -4,7 +4,7 @@ Every rank runs the same program. All ranks must make the collective calls in th
 team of one: its calls return at once, and MPI is not imported.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -29,6 +29,19 @@ class Parcel:
     peer: int
     mark: int
     array: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a rank is with exchanges that devices do without this process.
+
+    Attributes:
+        reached: number of exchanges that the device has come to.
+        done: number of those that have ended.
+    """
+
+    reached: int = 0
+    done: int = 0
 
 
 class Team:
@@ -117,6 +130,13 @@ class Team:
 
     def request_stop(self) -> None:
         """Tell rank 0 that a signal asks the run to stop."""
+
+    def follow(self, progress: Callable[[], Progress]) -> None:
+        """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it.
+
+        Args:
+            progress: called from another thread. An error that it raises ends the job.
+        """
 
     def advise(self, advice: str) -> None:
         """Set the advice to the user that follows the message about a lost rank."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from heatsim.device import Device
+from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
 from heatsim.parallel.team import Parcel, Team
 
 
@@ -61,31 +62,31 @@ class HostTransport:
 
 
 class NcclTransport:
-    """Sends arrays from GPU to GPU; the transfers are queued on the current stream.
+    """Sends arrays from GPU to GPU with NCCL.
 
-    Args:
-        nccl: CuPy's module for NCCL.
-        communicator: the NCCL communicator of the team.
-        device: the GPU of this rank.
+    Attributes:
+        name: NCCL, with the connections that it took.
     """
 
-    name = "NCCL"
-
-    def __init__(self, nccl: Any, communicator: Any, device: Device) -> None:
-        self._nccl, self._communicator, self._device = nccl, communicator, device
+    def __init__(self, nccl: NcclExchange, name: str) -> None:
+        self._nccl, self.name = nccl, name
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Queue all parcels as one group. NCCL matches parcels by their order, so they are sorted by mark."""
-        stream, byte = self._device.xp.cuda.get_current_stream().ptr, self._nccl.NCCL_INT8
-        self._nccl.groupStart()
-        for parcels, call in ((sent, self._communicator.send), (received, self._communicator.recv)):
-            for of in sorted(parcels, key=lambda of: of.mark):
-                call(of.array.data.ptr, of.array.nbytes, byte, of.peer, stream)
-        self._nccl.groupEnd()
+        """Queue all parcels."""
+        self._nccl.exchange(sent, received)
 
 
-def choose_transport(team: Team, device: Device) -> Transport:
-    """NCCL if every rank has NCCL and a separate GPU, else host memory. Collective."""
+def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
+    """NCCL if every rank has NCCL and a separate GPU, else host memory. Collective.
+
+    Args:
+        team: the ranks.
+        device: of this rank.
+        ring: whether the first and the last rank exchange arrays too.
+
+    Raises:
+        DeviceError: NCCL would use TCP, and the user did not ask for it.
+    """
     through_host = HostTransport(team, device)
     if team.size == 1 or device.backend == "cpu":
         return through_host
@@ -95,8 +96,28 @@ def choose_transport(team: Team, device: Device) -> Transport:
         return through_host
     # Multicast over NVLink needs permissions that containers often lack. Sends between two ranks do not use it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
-    unique = team.broadcast(nccl.get_unique_id() if team.first else None)
-    return NcclTransport(nccl, nccl.NcclCommunicator(team.size, unique, team.rank), device)
+    with logged() as log:
+        unique = team.broadcast(nccl.get_unique_id() if team.first else None)
+        exchange = NcclExchange(nccl, nccl.NcclCommunicator(team.size, unique, team.rank), device)
+        team.follow(exchange.progress)
+        _connect(team, device, exchange, ring)
+        text = log.read_text(errors="replace") if log is not None and log.is_file() else ""
+    # A rank's log has both directions of its connections.
+    of_ranks = team.gathered(connections(text))
+    found = {pair: way for of_rank in of_ranks for pair, way in of_rank.items()}
+    check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
+    return NcclTransport(exchange, name_of(found))
+
+
+def _connect(team: Team, device: Device, exchange: NcclExchange, ring: bool) -> None:
+    """Exchange one byte with each neighbour, because NCCL connects two ranks at their first exchange."""
+    peers = [rank % team.size for rank in (team.rank - 1, team.rank + 1) if ring or 0 <= rank < team.size]
+    rooms = device.xp.zeros(4, dtype="uint8")
+    # Two ranks in a ring are neighbours on both sides.
+    sent = [DeviceParcel(peer, side, rooms[side : side + 1]) for side, peer in enumerate(peers)]
+    received = [DeviceParcel(peer, 1 - side, rooms[2 + side : 3 + side]) for side, peer in enumerate(peers)]
+    exchange.exchange(sent, received)
+    device.synchronise()
 
 
 def _nccl() -> Any:

@@ -2,7 +2,8 @@
 
 A thread on each rank sends a heartbeat to rank 0 four times a second, and rank 0 answers. A rank that computes for
 minutes therefore still counts as alive, while a dead, stopped or unreachable rank is detected after ten seconds. The
-thread can end the process even if the main thread waits inside a library.
+thread can end the process even if the main thread waits inside a library. It also follows exchanges between GPUs,
+which hang if the connection fails: then all processes are alive, but none makes progress.
 
     Sign     rank → 0    alive; failing: an error was raised and the rank closes its files; ended: nothing is left to do
     Notice   0 → ranks   a rank failed, others did not: raise its error in the next call that waits for other ranks;
@@ -16,83 +17,25 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import inf
 from typing import Any, NoReturn
 
-from heatsim.errors import (
-    CapacityError,
-    DeviceError,
-    FolderError,
-    HeatsimError,
-    InputError,
-    Interrupted,
-    NotConvergedError,
-    NotFiniteError,
-    RanksError,
-    RunError,
-    ScenarioError,
-    StorageError,
-)
+from heatsim.errors import DeviceError, HeatsimError, RanksError
+from heatsim.parallel.hangs import Hangs
+from heatsim.parallel.process import Process
+from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
+from heatsim.parallel.team import Progress
 
 TICK = 0.25  # s
-SILENT_TICKS = 40  # until a rank counts as dead or hanging: 10 s
+SILENCE = 10.0  # s until a rank counts as dead or hanging
+LEAST_SILENCE = 2.0  # s, the smallest number that the user can set
+VARIABLE = "HEATSIM_RANK_TIMEOUT"  # the environment variable with another number of seconds
 SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
 SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
-# Errors that keep their class on other ranks, because one text is enough to create them. Others become a RanksError.
-_KINDS: dict[str, type[HeatsimError]] = {ScenarioError.__name__: InputError} | {
-    kind.__name__: kind
-    for kind in (
-        *(InputError, FolderError, DeviceError, CapacityError, RunError, NotFiniteError, NotConvergedError),
-        *(StorageError, Interrupted),
-    )
-}
-_MOST_BYTES = 4000  # of a text in a message: small messages are sent without waiting for the receiver
 _SECONDS_TO_TELL = 0.5
 _SECONDS_TO_BE_ENDED = 5.0
-
-
-@dataclass(frozen=True)
-class Sign:
-    """What a rank says about itself.
-
-    Attributes:
-        code: the exit code, if an error was raised or the rank has ended; None before.
-        text: the message of the error.
-        kind: the name of its class.
-        ended: whether the rank has nothing left to do.
-        stop: whether a signal asked this rank to stop.
-    """
-
-    code: int | None = None
-    text: str = ""
-    kind: str = ""
-    ended: bool = False
-    stop: bool = False
-
-    @property
-    def failing(self) -> bool:
-        """Whether an error was raised."""
-        return bool(self.code)
-
-
-@dataclass(frozen=True)
-class Notice:
-    """What rank 0 says to all.
-
-    Attributes:
-        code: the exit code of the rank that failed first; None if no rank failed, 0 if all ended without an error.
-        text: the message of its error, with the rank.
-        kind: the name of the class of its error.
-        leave: whether all ranks have ended.
-        at_once: whether to end the process now.
-    """
-
-    code: int | None = None
-    text: str = ""
-    kind: str = ""
-    leave: bool = False
-    at_once: bool = False
 
 
 class Watch:
@@ -100,15 +43,21 @@ class Watch:
 
     Args:
         communicator: an mpi4py communicator that only the watch uses.
-        hosts: the machine of each rank.
+        processes: those of all ranks.
 
     Attributes:
         advice: what to do after the run failed; it follows the message about a lost rank.
+
+    Raises:
+        DeviceError: the environment variable with the number of seconds cannot be used.
     """
 
-    def __init__(self, communicator: Any, hosts: Sequence[str]) -> None:
+    def __init__(self, communicator: Any, processes: Sequence[Process]) -> None:
         self._communicator = communicator
-        self._hosts = hosts
+        self._processes = processes
+        self._patience = _seconds_of_silence()
+        self._followed: list[Callable[[], Progress]] = []
+        self._hangs = Hangs()
         self._rank, self._size = communicator.rank, communicator.size
         self._sign, self._notice = Sign(), Notice()
         self._signs = [Sign()] * self._size  # of all ranks, known to rank 0
@@ -138,14 +87,18 @@ class Watch:
         """
         notice = self._notice
         if notice.code and not self._sign.ended:
-            raise _KINDS.get(notice.kind, RanksError)(notice.text)
+            raise notice.error()
+
+    def follow(self, progress: Callable[[], Progress]) -> None:
+        """End the job if an exchange between devices hangs, or if ``progress`` raises an error."""
+        self._followed.append(progress)
 
     def failing(self, error: BaseException | None) -> None:
         """Tell the other ranks that an error was raised here, before files are closed; None cancels this."""
         if error is None:
             self._sign = Sign()
         elif self._sign.code is None:
-            code, text = 1, "".join(traceback.format_exception(error))[-_MOST_BYTES // 2 :].rstrip()
+            code, text = 1, "".join(traceback.format_exception(error))[-MOST_BYTES // 2 :].rstrip()
             if isinstance(error, HeatsimError):
                 code, text = error.exit_code, str(error)
             self._sign = replace(self._sign, code=code, text=text, kind=type(error).__name__)
@@ -171,15 +124,26 @@ class Watch:
             time.sleep(TICK)
             self._listen()
             self._listen_for_silence()
+            sign = self._sign_now()
             if self._rank == 0:
-                self._signs[0] = self._sign
+                self._signs[0] = sign
                 self._decide()
-            self._tell()
+            self._tell(sign)
             if self._notice.at_once:
                 self._leave_at_once()
             if self._notice.leave:
                 self._finish_telling()
                 self._left.set()
+
+    def _sign_now(self) -> Sign:
+        """The sign of this rank with the progress of its device."""
+        if self._sign.ended or self._sign.failing:
+            return self._sign
+        try:
+            return replace(self._sign, progress=tuple(progress() for progress in self._followed))
+        except Exception as error:
+            self.failing(RanksError(f"planes cannot be exchanged between GPUs: {error}"))
+            return self._sign
 
     def _listen(self) -> None:
         from mpi4py import MPI
@@ -198,13 +162,21 @@ class Watch:
         """Count the ticks since the last message of each rank that has not ended."""
         for rank in self._silent:
             self._silent[rank] += 1
-            if self._silent[rank] >= SILENT_TICKS and not self._notice.leave:
+            if self._silent[rank] * TICK >= self._patience and not self._notice.leave:
                 self._lose(rank)
 
     def _decide(self) -> None:
         """Set the notice that rank 0 sends."""
         now, signs, notice = time.monotonic(), self._signs, self._notice
         failing = [rank for rank, sign in enumerate(signs) if sign.failing]
+        count, hanging = self._hangs.look(signs)
+        if count * TICK >= self._patience and not failing:
+            text = (
+                f"rank {hanging} on {self._processes[hanging].host}: an exchange of planes between GPUs has not ended "
+                f"for {self._patience:g} s, although all ranks have come to it: a connection between GPUs failed"
+            )
+            self._notice = Notice(1, text + self._advice, RanksError.__name__, at_once=True)
+            return
         if not failing:
             self._failed_first = None
         elif self._failed_first is None:
@@ -225,15 +197,15 @@ class Watch:
 
     def _named(self, rank: int) -> str:
         """The message of a rank, with the rank."""
-        return f"rank {rank} on {self._hosts[rank]}: {self._signs[rank].text}"
+        return f"rank {rank} on {self._processes[rank].host}: {self._signs[rank].text}"
 
-    def _tell(self) -> None:
+    @property
+    def _advice(self) -> str:
+        return f"; {self.advice}" if self.advice else ""
+
+    def _tell(self, sign: Sign) -> None:
         """Send the sign to rank 0; as rank 0, send the notice to each rank that has received the previous one."""
-        message: Sign | Notice = self._notice
-        if self._rank > 0:
-            message = replace(self._sign, text=_shortened(self._sign.text))
-        else:
-            message = replace(self._notice, text=_shortened(self._notice.text))
+        message = sign.shortened if self._rank > 0 else self._notice.shortened
         for rank in self._silent:
             if rank not in self._requests or self._requests[rank].Test():
                 self._requests[rank] = self._communicator.isend(message, rank)
@@ -255,15 +227,29 @@ class Watch:
 
     def _lose(self, rank: int) -> NoReturn:
         """End the job because a rank is silent."""
-        advice = f"; {self.advice}" if self.advice else ""
         failed = f"; before that: {self._notice.text}" if self._notice.code else ""
         printing = 0 if rank > 0 else 1
         if self._rank == printing:
+            lost = self._processes[rank]
             _print(
-                f"rank {rank} on {self._hosts[rank]}: no sign of life for {SILENT_TICKS * TICK:.0f} s: its process "
-                f"hangs, was stopped or killed, or its machine cannot be reached{failed}{advice}"
+                f"rank {rank} on {lost.host}: no sign of life for {self._patience:g} s: {lost.why_silent()}{failed}"
+                f"{self._advice}; to debug a rank, set {VARIABLE} to more seconds"
             )
         leave_failed(self._rank, 1, printing)
+
+
+def _seconds_of_silence() -> float:
+    """How long a rank may give no sign of life, in s."""
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return SILENCE
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not LEAST_SILENCE <= seconds < inf:
+        raise DeviceError(f'{VARIABLE} = "{text}": expected a number of seconds, {LEAST_SILENCE:g} or more')
+    return seconds
 
 
 def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
@@ -289,11 +275,6 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
     # Abort COMM_WORLD: after an Abort on a copy of it, launchers may report another code.
     MPI.COMM_WORLD.Abort(code)
     os._exit(code)
-
-
-def _shortened(text: str) -> str:
-    content = text.encode()
-    return text if len(content) <= _MOST_BYTES else content[:_MOST_BYTES].decode(errors="ignore") + " …"
 
 
 def _print(text: str) -> None:

@@ -199,10 +199,18 @@ class Boundary:
                 raise self.not_physical(number, float(times[int(np.argmin(of_condition))]))
         return rows
 
-    def unchecked_rows(self, time: float, reference: float) -> Array:
-        """The same numbers at one time, shape (conditions, 6), where some may be not finite."""
-        rows, _ = self._evaluate(np.array([time]), reference, None)
-        return np.asarray(rows[0])
+    def unchecked_rows(self, time: float) -> Array:
+        """The same numbers at one time, with temperatures in K, shape (conditions, 6); some may be not finite.
+
+        If no condition varies in time, it is the same array each time.
+        """
+        return self._evaluate(np.array([time]), 0.0, None)[0][0] if self._lasting is None else self._lasting
+
+    @cached_property
+    def _lasting(self) -> Array | None:
+        """The result of :meth:`unchecked_rows` at any time, if no condition varies in time."""
+        varies = self._varying or not all(law.constant for law in self.laws)
+        return None if varies else self._evaluate(np.zeros(1), 0.0, None)[0][0]
 
     def not_physical(self, number: int, time: float) -> ScenarioError:
         """The error to raise where condition ``number`` has no usable value at a time in s."""
@@ -238,7 +246,7 @@ class Boundary:
     @cached_property
     def row_count(self) -> int:
         """The number of rows of six numbers: of conditions and of tables."""
-        return int(self.unchecked_rows(0.0, 0.0).shape[0])
+        return int(self.unchecked_rows(0.0).shape[0])
 
     @cached_property
     def _functions(self) -> "tuple[Functions, ...]":

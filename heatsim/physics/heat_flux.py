@@ -14,7 +14,7 @@ from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import AMBIENT, FREE
-from heatsim.physics.surface_laws import rises
+from heatsim.physics.surface_laws import SurfaceConditions
 
 Array = NDArray[np.float64]
 # Types of cells and their temperatures in K, of equal shapes.
@@ -115,7 +115,7 @@ def passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: A
 def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
     """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
     time, materials = problem.timeline.time(step), problem.materials
-    conditions = problem.boundary.unchecked_rows(time, 0.0)
+    conditions = problem.boundary.unchecked_rows(time)
     beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
 
     def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
@@ -134,7 +134,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
         v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
         for number, fraction in problem.boundary.shares(face, v, u):
             condition = np.moveaxis(conditions[number], -1, 0)
-            rise = rises(conditions, number, np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
+            rise = SurfaceConditions(conditions, number).rises(np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
             passing = conductance * rise
             if materials.varies:
                 potentials = (

@@ -165,8 +165,10 @@ class Sources:
     def absorbed_by(self, number: int, rows: BeamRows) -> float:
         """Power in W that the body takes of beam ``number`` in the first step of its rows."""
         heated, grid, (u, v) = self.heated, self.materials.grid, rows.weights
-        some = heated.numbers == len(heated.amounts) + number
-        power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
+        power = 0.0
+        if heated.has_beams:
+            some = heated.numbers == len(heated.amounts) + number
+            power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
         if rows.at_face:
             (first_u, first_v), flux = rows.first[0], np.outer(v[0], u[0])
             if self.materials.void is not None:

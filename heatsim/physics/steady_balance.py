@@ -7,7 +7,6 @@ the only places where the solvers meet bodies, conditions and sources.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
+from heatsim.parallel.slab import Slab
 from heatsim.physics.cell_exchange import CellExchange
+from heatsim.physics.cell_sums import CellSums, LocalSums
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.rows import Rows
+from heatsim.physics.steady_flows import Flows
 from heatsim.physics.steady_surfaces import VOID, Balanced, at_stage, find_surfaces
 from heatsim.physics.steady_varying import Linearised, content_slopes, contents, linearise, moved, temperatures
 from heatsim.physics.surface_balance import AMBIENT
@@ -41,25 +43,35 @@ class SteadyBalance:
         reference: the temperature in K that deviations are counted from.
         cell_sources: power of the sources in a cell of each type in W, shape (types,).
         surfaces: faces that exchange heat, then void surfaces, then the cells that sources heat individually.
+        sums: gives sums over the cells of the whole body.
+        linear: whether nothing radiates and no conductivity depends on temperature, on any rank.
     """
 
     def __init__(
-        self, body: Balanced, reference: float, xp: Any = np, cells: Any = None, *, changing: bool = False
+        self,
+        body: Balanced,
+        reference: float,
+        xp: Any = np,
+        cells: Any = None,
+        *,
+        changing: bool = False,
+        sums: CellSums | None = None,
     ) -> None:
-        """Look at the conditions and sources at t = 0.
+        """Look at the conditions and sources at t = 0. Collective.
 
         Args:
-            body: materials, boundary, sources.
+            body: materials, boundary, sources; with several ranks those of this rank's slab.
             reference: the temperature in K that deviations are counted from.
             xp: NumPy, or CuPy.
             cells: the bytes ``materials.cells`` on the device; copied from there if not given.
             changing: whether :meth:`move_to` will be called.
+            sums: gives sums over cells; needed if several ranks share the body.
 
         Raises:
             ScenarioError: a value is not finite then.
         """
         self.xp, self.body, self.materials, self.periodic = xp, body, body.materials, body.periodic
-        self.reference = reference
+        self.reference, self.sums = reference, sums or LocalSums()
         capacities = self.materials.cell_heat_capacity
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
@@ -67,6 +79,9 @@ class SteadyBalance:
             *find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing),
             *self._heated_cells(),
         )
+        # Ranks have different surfaces.
+        bends = self.materials.varies or any(surface.bends for surface in self.surfaces)
+        self.linear = not self.sums.largest(float(bends))
 
     def _heated_cells(self) -> Iterator[CellExchange]:
         """The cells that sources heat individually, if there are any."""
@@ -93,10 +108,10 @@ class SteadyBalance:
         """The offset in K from these deviations to those of the materials' enthalpy tables."""
         return self.reference - self.body.reference if self.materials.varies else 0.0
 
-    @cached_property
-    def linear(self) -> bool:
-        """Whether nothing radiates and no conductivity depends on temperature."""
-        return all(map(self.is_linear, self.surfaces)) and not self.materials.varies
+    @property
+    def slab(self) -> Slab | None:
+        """The planes that the arrays have, if several ranks share the body; None if they have all of them."""
+        return None if self.body.slab.alone else self.body.slab
 
     def is_linear(self, surface: SteadySurface | CellExchange) -> bool:
         """Whether the exchange of a surface is a linear function of the temperature; see its ``linear_terms``."""
@@ -168,22 +183,21 @@ class SteadyBalance:
         volume, spacing = self.materials.grid.cell_volume, self.materials.grid.spacing
         return 4.0 * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
 
-    def flows(self, temperatures: Sequence[Any]) -> "Flows":
-        """Where heat enters and leaves, for deviations in K of the cells of each surface."""
+    def flows(self, temperatures: Sequence[Any]) -> Flows:
+        """Where heat enters and leaves, for deviations in K of the cells of each surface. Collective."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
         first = self.body.boundary.first_towards_void + 1
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
-        surfaces = [(surface, T) for surface, T in pairs if isinstance(surface, SteadySurface)]
-        of_cells = next((T for surface, T in pairs if isinstance(surface, CellExchange)), None)
-        parts = [self._heat(*pair) for pair in surfaces]
-        # All sums are fetched from a GPU at once.
-        sums = self.xp.stack([part for _, _, part in parts]).tolist() if parts else []
-        for (surface, _), (offset, factor, _), total in zip(surfaces, parts, sums, strict=True):
-            heat = offset + factor * total
-            faces[surface.name] += heat
-            owner = self.body.boundary.owners[surface.number]
+        heats = self.sums.of_cells(
+            ((surface.name, surface.number), surface.cells, self._heat(surface, T))
+            for surface, T in pairs
+            if isinstance(surface, SteadySurface)
+        )
+        for (name, number), heat in sorted(heats.items()):
+            faces[name] += heat
+            owner = self.body.boundary.owners[number]
             if owner in patches:
                 patches[owner] += heat
             elif owner in of_regions:
@@ -191,19 +205,15 @@ class SteadyBalance:
         names = (patch.name for patch in scenario.patches)
         void, regions = faces.pop(VOID), tuple(of_regions.values())
         of_patches = dict(zip(names, patches.values(), strict=True))
-        return Flows(self._source_powers(of_cells), faces, of_patches, void, regions)
+        powers = self._source_powers([(each.cells, T) for each, T in pairs if isinstance(each, CellExchange)])
+        return Flows(powers, faces, of_patches, void, regions)
 
-    def _heat(self, surface: SteadySurface, T: Any) -> tuple[float, float, Any]:
-        """Heat in W through a surface into the body, without that of beams: offset + factor·sum.
-
-        Returns:
-            The offset and the factor, as Python numbers, and the sum, a number on the device.
-        """
+    def _heat(self, surface: SteadySurface, T: Any) -> Any:
+        """Heat in W through a surface into each of its cells, without that of beams."""
         if self.is_linear(surface) and surface.alike:
             heat, slope = surface.linear_terms()
-            # Sums of arrays with gaps are slow on a GPU.
-            return heat * T.size, -slope, self.xp.ascontiguousarray(T).sum()
-        return 0.0, 1.0, (self.exchange(surface, T)[0] - surface.brought).sum()
+            return heat - slope * T
+        return self.exchange(surface, T)[0] - surface.brought
 
     def exchange(self, surface: SteadySurface | CellExchange, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
@@ -221,8 +231,8 @@ class SteadyBalance:
         return surface.exchange(T, conducting, held - potential)
 
     def linearise(self, T: Any) -> Linearised:
-        """Conduction at deviations T in K, on the device."""
-        return linearise(self.xp, self.materials, self._types, self.periodic, T + self.shift)
+        """Conduction at deviations T in K, on the device. Collective."""
+        return linearise(self.xp, self.materials, self._types, self.periodic, T + self.shift, self.sums)
 
     def moved(self, linearised: Linearised, v: Any) -> Any:
         """T where the potentials have changed by w·v, as deviations in K."""
@@ -240,18 +250,18 @@ class SteadyBalance:
         """How much more a field holds for each kelvin, at deviations T in K."""
         return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
-    def _source_powers(self, of_cells: Any) -> dict[str, float]:
-        """W of each source by its name: in the body, and of beams what the body takes up.
+    def _source_powers(self, heated: Sequence[tuple[Any, Any]]) -> dict[str, float]:
+        """W of each source by its name: in the body, and of beams what the body takes up. Collective.
 
-        ``of_cells`` are the deviations in K of the cells that sources heat individually.
+        ``heated``: the cells that sources heat individually, if there are any here, and their deviations in K.
         """
-        sources, start = self.body.sources, np.zeros(1)
+        sources, start = self.body.whole.sources, np.zeros(1)
         even = iter(sources.powers(start, INSTANT)[0].tolist())
         beams = enumerate(sources.beam_rows(start, INSTANT))
         T = None
-        if of_cells is not None and sources.heated.tables:
-            host = of_cells if isinstance(of_cells, np.ndarray) else of_cells.get()
-            T = np.asarray(host) + self.reference
+        if sources.heated.tables:
+            nothing = self.xp.zeros(0, dtype=np.int64), self.xp.zeros(0)
+            T = self.sums.listed(*next(iter(heated), nothing)) + self.reference
         in_cells = sources.cell_powers(0.0, INSTANT, T)
         powers = {}
         for number, source in enumerate(sources.scenario.sources):
@@ -260,36 +270,6 @@ class SteadyBalance:
             else:
                 powers[source.name] = next(even) if source.even else in_cells.get(number, 0.0)
         return powers
-
-
-@dataclass(frozen=True)
-class Flows:
-    """Heat in W into the body.
-
-    Attributes:
-        sources: of each source by its name, beams among them.
-        faces: through each face, that of its patches among it, that of beams left out.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        surfaces: through those of each region that has a condition towards void; ``void`` contains them.
-    """
-
-    sources: dict[str, float]
-    faces: dict[str, float]
-    patches: dict[str, float]
-    void: float
-    surfaces: tuple[float, ...] = ()
-
-    @property
-    def imbalance(self) -> float:
-        """What enters and does not leave, in W."""
-        return float(sum((*self.sources.values(), *self.faces.values(), self.void)))
-
-    @property
-    def turnover(self) -> float:
-        """The heat in W that flows through the body: half of the sum of all magnitudes."""
-        parts = (*self.sources.values(), *self.faces.values(), self.void)
-        return sum(map(abs, parts)) / 2.0
 
 
 def _slabs(shape: tuple[int, int, int], dimension: int = 0) -> Iterator[slice]:

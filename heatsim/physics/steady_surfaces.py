@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
+from heatsim.parallel.slab import Slab
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
@@ -39,6 +40,12 @@ class Balanced(Protocol):
     def reference(self) -> float: ...  # noqa: D102
     @property
     def periodic(self) -> tuple[bool, bool, bool]: ...  # noqa: D102
+    @property
+    def open_faces(self) -> tuple[bool, ...]: ...  # noqa: D102
+    @property
+    def slab(self) -> Slab: ...  # noqa: D102
+    @property
+    def whole(self) -> "Balanced": ...  # noqa: D102
 
 
 def find_surfaces(
@@ -112,7 +119,7 @@ class _Finder:
 
     def _at_face(self, face: int, beams: list[BeamRows]) -> Iterator[SteadySurface]:
         xp, body, axis = self._xp, self._body, face // 2
-        if body.periodic[axis] or not (beams or body.boundary.exchanging(face)):
+        if body.periodic[axis] or not body.open_faces[face]:
             return
         exchanges, materials = self._exchanging(), body.materials
         half = materials.half[axis]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.physics.cell_sums import CellSums
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.enthalpy import EnthalpyTable
 
@@ -44,7 +45,9 @@ class Linearised:
     conducting: Any
 
 
-def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, bool, bool], T: Any) -> Linearised:
+def linearise(
+    xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, bool, bool], T: Any, sums: CellSums
+) -> Linearised:
     """Look at conduction at temperatures T, as deviations in K from those that the enthalpies are tabulated from.
 
     Args:
@@ -53,6 +56,7 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
         types: the bytes of its cells, on the device; not read if the body is uniform.
         periodic: which axes wrap.
         T: float64, on the device.
+        sums: gives sums over the cells.
     """
     cell_types = _cell_types(xp, materials, types, T.shape)
     potential = materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, T, xp)
@@ -62,11 +66,11 @@ def linearise(xp: Any, materials: CellTypes, types: Any, periodic: tuple[bool, b
     # k'(T)/k(T) in 1/K.
     bend = materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_types, T + SMALL, xp)
     bend = (bend - conducting) / (SMALL * conducting)
-    for owner, count in enumerate(np.bincount(owners, materials.counts).tolist()):
-        if count:
-            # With few materials bincount is slow on a GPU: all threads add to the same numbers.
-            own = material == owner
-            weight += own * ((own * conducting).sum() / count)
+    counts = np.bincount(owners, materials.counts)
+    present = np.flatnonzero(counts).tolist()
+    totals = sums.of_arrays((material == owner) * conducting for owner in present)
+    for owner, total in zip(present, totals, strict=True):
+        weight += (material == owner) * (total / counts[owner])
     gain, links = xp.zeros(T.shape), []
     for axis, d in enumerate(materials.grid.spacing):
         area, dimension = materials.grid.cell_volume / d, 2 - axis

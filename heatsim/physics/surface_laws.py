@@ -159,28 +159,40 @@ def append_tables(rows: Array, numbers: Sequence[int], nodes: Array, fluxes: Seq
     return found
 
 
-def rises(rows: Any, numbers: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0) -> Any:
-    """T_s − T in K of surfaces with different conditions; NumPy only.
+class SurfaceConditions:
+    """The conditions of some surfaces at one time; NumPy only.
 
     Args:
-        rows: of all conditions and tables at one time, shape (rows, 6).
+        rows: of all conditions and tables, shape (rows, 6).
         numbers: the condition of each surface, or that of all.
-        conductance: K of the half cells in W/(m² K).
-        reference: the temperature in K from which T and the rows' temperatures count.
-        T: deviations of the cells in K.
-        beam: flux of a beam in W/m².
     """
-    laws = np.flatnonzero(rows[:, FREE] == LAW)
-    present = [number for number in laws.tolist() if np.any(np.equal(numbers, number))]
-    if not present:
-        return surface_rise(np.moveaxis(rows[numbers], -1, 0), conductance, reference, T, beam)
-    plain = rows.copy()
-    plain[present] = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-    found = surface_rise(np.moveaxis(plain[numbers], -1, 0), conductance, reference, T, beam)
-    for number in present:
-        rise, _ = rise_and_slope(*law_of(rows, number), conductance, T, beam)
-        found = np.where(np.equal(numbers, number), rise, found)
-    return np.asarray(found)
+
+    def __init__(self, rows: Any, numbers: Any) -> None:
+        laws = np.flatnonzero(rows[:, FREE] == LAW)
+        self._laws = [
+            (np.equal(numbers, number), law_of(rows, number))
+            for number in laws.tolist()
+            if np.any(np.equal(numbers, number))
+        ]
+        if self._laws:
+            rows = rows.copy()
+            rows[laws] = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        self._columns = np.moveaxis(rows[numbers], -1, 0)
+
+    def rises(self, conductance: Any, reference: Any, T: Any, beam: Any = 0.0) -> Any:
+        """T_s − T in K of the surfaces.
+
+        Args:
+            conductance: K of the half cells in W/(m² K).
+            reference: the temperature in K from which T and the rows' temperatures count.
+            T: deviations of the cells in K.
+            beam: flux of a beam in W/m².
+        """
+        found = surface_rise(self._columns, conductance, reference, T, beam)
+        for theirs, law in self._laws:
+            rise, _ = rise_and_slope(*law, conductance, T, beam)
+            found = np.where(theirs, rise, found)
+        return np.asarray(found)
 
 
 def law_of(rows: Any, number: int) -> tuple[Any, Any, Any]:

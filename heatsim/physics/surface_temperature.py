@@ -11,7 +11,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
-from heatsim.physics.surface_laws import rises
+from heatsim.physics.surface_laws import SurfaceConditions
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -49,7 +49,7 @@ def acting_at(problem: HeatProblem, step: int) -> Acting:
     """What acts on surfaces after ``step`` steps."""
     time = problem.timeline.time(step)
     beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
-    return Acting(problem.boundary.unchecked_rows(time, 0.0), beams)
+    return Acting(problem.boundary.unchecked_rows(time), beams)
 
 
 class SurfaceTemperatures:
@@ -68,6 +68,7 @@ class SurfaceTemperatures:
         self._conducts = self._cell_types != (-1 if problem.materials.void is None else problem.materials.void)
         half = problem.materials.half[self._faces // 2, self._cell_types]
         self._conductance = 1.0 / np.where(self._conducts, half, 1.0)
+        self._latest: tuple[Array, SurfaceConditions] | None = None
 
     def of(self, temperatures: Array, acting: Acting) -> Array:
         """Temperatures of the surfaces in K.
@@ -86,9 +87,16 @@ class SurfaceTemperatures:
             )
         owners = self._owners
         beams = self._fluxes(acting.beams)[owners]
-        of_parts = rises(acting.conditions, self._numbers, conductance[owners], 0.0, temperatures[owners], beams)
+        conditions = self._conditions(acting.conditions)
+        of_parts = conditions.rises(conductance[owners], 0.0, temperatures[owners], beams)
         rise = np.bincount(owners, self._parts * of_parts, len(temperatures))
         return np.where(self._conducts, temperatures + rise, temperatures)
+
+    def _conditions(self, rows: Array) -> SurfaceConditions:
+        """The conditions of the surfaces; found once if the rows stay the same array."""
+        if self._latest is None or self._latest[0] is not rows:
+            self._latest = rows, SurfaceConditions(rows, self._numbers)
+        return self._latest[1]
 
     def _fluxes(self, beams: Sequence[BeamRows]) -> Array:
         """The flux of beams in W/m²."""

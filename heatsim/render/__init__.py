@@ -55,7 +55,7 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
         return [*(_draw(picture, folder, choice) for picture in found.views), *drawn]
 
 
-def picture_names(folder: Path) -> list[str]:
+def picture_names(folder: Path, choice: PictureChoice = _USUAL) -> list[str]:
     """The names, without suffix, of the pictures that :func:`render` would draw.
 
     Raises:
@@ -63,7 +63,7 @@ def picture_names(folder: Path) -> list[str]:
     """
     run_folder.require_run(folder)
     with ExitStack() as stack:
-        return [picture.name for picture in find_pictures(folder, stack, _USUAL).all]
+        return [picture.name for picture in find_pictures(folder, stack, choice).all]
 
 
 def clear(folder: Path, suffix: str = _USUAL.format) -> None:

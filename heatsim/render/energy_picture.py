@@ -42,7 +42,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         for values, look in zip(terms, [STORED_STYLE, *map(line_style, range(len(shown)))], strict=True):
             upper.plot(balance.times / times.size, values / unit.size, marker=marker, **look)
         if balance.only_noise:
-            _add_band(upper, balance, unit)
+            _add_band(upper, balance.noise / unit.size)
         upper.set_ylabel(f"Heat into the body ({unit.symbol})")
         finish_times(upper, times, balance.times)
         upper.set_xlabel("")
@@ -72,21 +72,21 @@ def parts_to_draw(balance: EnergyBalance) -> dict[str, _Floats]:
     return {name: heat for name, heat in parts.items() if name in kept} | {f"{len(others)} others": joined}
 
 
-def _add_band(axes: Any, balance: EnergyBalance, unit: Unit) -> None:
-    noise = balance.noise / unit.size
-    axes.axhspan(-noise, noise, color="#dddddd", linewidth=0.0, zorder=0.5)
-    if noise > 0.0:
-        axes.set_ylim(-1.4 * noise, 1.4 * noise)
+def _add_band(axes: Any, half: float) -> None:
+    axes.axhspan(-half, half, color="#dddddd", linewidth=0.0, zorder=0.5)
+    if half > 0.0:
+        axes.set_ylim(-1.4 * half, 1.4 * half)
 
 
 def _draw_residual(axes: Any, balance: EnergyBalance, marker: str | None) -> None:
     """The residual within the band of its bound."""
     times = choose_unit(TIMES, float(balance.times[-1]))
     largest = float(np.abs(balance.residual).max())
-    unit = choose_unit(ENERGIES, max(balance.noise, largest))
-    _add_band(axes, balance, unit)
+    band = balance.noise if balance.bound is None else balance.bound
+    unit = choose_unit(ENERGIES, max(band, largest))
+    _add_band(axes, band / unit.size)
     axes.plot(balance.times / times.size, balance.residual / unit.size, color="black", marker=marker)
-    if largest > balance.noise:
+    if largest > band:
         axes.autoscale(axis="y")
     axes.set_ylabel(f"Residual ({unit.symbol})")
 

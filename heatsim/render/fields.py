@@ -48,9 +48,11 @@ class Fields:
     def chosen(self) -> Sequence[int]:
         """The fields to draw: those nearest to the chosen times, or a few evenly spaced ones.
 
-        A uniform field at the start is left out if others show more.
+        A uniform field at the start is left out if others show more. The materials are those of all times.
         """
         times = self.choice.times
+        if self.choice.quantity == MATERIAL:
+            return [0]
         if not times:
             low, high = self.reader.range(0)
             first = int(self.scale_of(low, high).uniform and len(self.reader) > _MOST_PICTURES)
@@ -65,6 +67,8 @@ class Fields:
         """The text for the time of a field."""
         if self.run.steady:
             return "steady state"
+        if self.choice.quantity == MATERIAL:
+            return "materials"
         unit = choose_unit(TIMES, float(self.reader.times[-1]))
         return f"t = {format_time(float(self.reader.times[index]), unit)}"
 

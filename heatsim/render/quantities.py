@@ -29,18 +29,31 @@ class LiquidFractionReader(FieldReader):
 
     def __init__(self, path: Path, settings: RunSettings, cells: Cells | None = None) -> None:
         super().__init__(path, cells)
-        names = self.materials or (settings.material,)
-        never = (np.inf, np.inf)
-        self._melting = np.array([settings.melting.get(name, never) for name in names])
+        self._melting = melting_of(self, settings)
 
     def _slab(self, i: int, planes: slice) -> Field:
-        temperatures = super()._slab(i, planes).astype(np.float64)
-        solidus, liquidus = np.moveaxis(self._melting[self.read_materials(planes)], -1, 0)
-        melts = np.isfinite(solidus)
-        low, high = np.where(melts, solidus, 0.0), np.where(melts, liquidus, 1.0)
-        part = (temperatures - low) / (high - low)
-        fraction: NDArray[np.float64] = np.where(melts, np.clip(part, 0.0, 1.0), 0.0)
-        return fraction
+        return liquid_fraction(super()._slab(i, planes), self._melting[self.read_materials(planes)])
+
+
+def melting_of(reader: FieldReader, settings: RunSettings) -> NDArray[np.float64]:
+    """Solidus and liquidus in K by the number of the material, shape (materials, 2); infinite if it does not melt."""
+    names = reader.materials or (settings.material,)
+    return np.array([settings.melting.get(name, (np.inf, np.inf)) for name in names])
+
+
+def liquid_fraction(temperatures: Field, melting: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The liquid fraction, 0 to 1, of cells: linear from solidus to liquidus.
+
+    Args:
+        temperatures: in K.
+        melting: solidus and liquidus of each cell in K, the shape of ``temperatures`` + (2,).
+    """
+    solidus, liquidus = np.moveaxis(melting, -1, 0)
+    melts = np.isfinite(solidus)
+    low, high = np.where(melts, solidus, 0.0), np.where(melts, liquidus, 1.0)
+    part = (np.asarray(temperatures, dtype=np.float64) - low) / (high - low)
+    fraction: NDArray[np.float64] = np.where(melts, np.clip(part, 0.0, 1.0), 0.0)
+    return fraction
 
 
 class MaterialReader(FieldReader):

@@ -18,6 +18,7 @@ _PARTS_OF_WALL_TIME = (
     ("rows and copies", "observing_time"),
     ("waiting for files", "waiting_time"),
 )
+MANY_STEPS = 10_000  # of Euler, from which float32 rounding may matter
 _NEGLIGIBLE_TIME = 0.005  # of the whole
 _EXTREMES = {"hottest cell": "highest_temperature", "coldest cell": "lowest_temperature"}
 _SAME = 0.01  # K; temperatures that differ less are reported as one
@@ -186,6 +187,13 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
             + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {limit:.3g} s" if limit else "")
             + "; their error in time is of first order in the step."
         )
+        count = summary.get("steps") or 0
+        if summary.get("precision") == "float32" and summary.get("rounding") == "nearest" and count >= MANY_STEPS:
+            yield (
+                f"In float32, rounding in {count:,} steps may change temperatures by up to 0.01 K per 100 K of their "
+                'range. Run again with solver.rounding = "stochastic", or with solver.precision = "float64", to see '
+                "how much it does."
+            )
     yield (
         "The error in space is of second order in the spacing of the cells. Run again with other domain.cells to see "
         "how large it is."

@@ -72,8 +72,8 @@ def _badges(
     summary: Mapping[str, Any], balance: EnergyBalance | None, flows: tuple[dict[str, float], float] | None
 ) -> Iterator[Badge]:
     yield Badge("finished", True) if summary else Badge("not finished", False)
-    if balance is not None and balance.closed is not None:
-        yield Badge(f"energy balance {'closed' if balance.closed else 'NOT CLOSED'}", balance.closed)
+    if balance is not None and balance.verdict:
+        yield Badge(balance.verdict, None if balance.weak else balance.closed)
     if flows is not None:
         turnover = 0.5 * sum(map(abs, flows[0].values()))
         if turnover > 0.0:

@@ -14,7 +14,7 @@ from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
-from heatsim.run.interrupt import Stop
+from heatsim.run.interrupt import Stop, stop_of_ranks
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
@@ -92,7 +92,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
 
 
 def find_steady_state(state: RunState, stop: Stop) -> None:
-    """Replace the first guess in the field by the steady state.
+    """Replace the first guess in the field by the steady state. Collective.
 
     Raises:
         Interrupted: a stop was requested.
@@ -100,7 +100,7 @@ def find_steady_state(state: RunState, stop: Stop) -> None:
     """
     try:
         state.steady = steady_state.find_steady_state(
-            state.problem, state.field, state.arrays.body.cells, lambda: stop.requested
+            state.part, state.field, state.arrays.body.cells, lambda: stop_of_ranks(stop, state.team)
         )
     except Interrupted as error:
         raise Interrupted(f"{error}; start it over with `{resume_command(state.folder)}`") from None
@@ -155,7 +155,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     part, team = plan.part, plan.team
     # Halo planes beyond a periodic face would otherwise get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
-    halo = Halo(part.slab, team, choose_transport(team, plan.device), most)
+    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring), most)
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)

@@ -71,9 +71,9 @@ class Plan:
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         part = divide(problem, team)
         needed = device_bytes.of_run(part, kernel)
-        solver_bytes = steady_state.device_bytes(problem) if scenario.steady else 0
+        solver_bytes = steady_state.device_bytes(part) if scenario.steady else 0
         if scenario.time.method == "implicit":
-            solver_bytes = field_stages.device_bytes(problem)
+            solver_bytes = field_stages.device_bytes(part)
         # The fast CPU kernel stores the potentials of all cells.
         varies = problem.materials.varies
         field_bytes = needed.field

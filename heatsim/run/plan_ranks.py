@@ -15,6 +15,7 @@ from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
+from heatsim.run.ranks import SOLVING
 
 
 @dataclass(frozen=True)
@@ -89,18 +90,21 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
 
     Args:
         plans: from :func:`plan_of_ranks`.
-        seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured.
+        seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured. The
+            efficiency of solving equations is not estimated.
     """
     largest = max(plans, key=lambda plan: plan.device_bytes)
     counts = [plan.slab.count for plan in plans]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    sent = halo_bytes(largest.problem)
+    sent, method = halo_bytes(largest.problem), largest.problem.scenario.time.method
+    solves = method in SOLVING
+    often = "for each vector and level of a cycle" if solves else f"every {HALO} steps"
     lines = [
         f"ranks        {len(plans)}, each with {planes} own planes and up to {2 * HALO} halo planes",
         f"memory       {size(largest.device_bytes)} on the device of each rank, {size(largest.host_bytes)} on its host",
-        f"halo         {size(sent)} over each cut in each direction, every {HALO} steps",
+        f"halo         {size(sent)} over each cut in each direction, {often}",
     ]
-    if seconds:
+    if seconds and not solves:
         slowest = max(plans, key=lambda plan: plan.slab.depth).slab
         found = [
             f"{efficiency(slowest, HALO * seconds, sent, link):.1%} over {link.name}"

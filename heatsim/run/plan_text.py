@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from heatsim.physics.problem import HeatProblem
+from heatsim.report.facts import MANY_STEPS
 from heatsim.run.capacity import size
 from heatsim.run.in_words import moment, sizes
 from heatsim.run.plan import Plan
@@ -10,8 +11,6 @@ from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods, duration
 from heatsim.run.plan_model import describe_model
 from heatsim.solver.steady_state import METHOD
-
-_MANY_STEPS = 10_000
 
 
 def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:
@@ -79,7 +78,7 @@ def rounding_note(problem: HeatProblem) -> str:
     """
     if problem.timeline.adaptive:
         return ""
-    if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < _MANY_STEPS:
+    if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < MANY_STEPS:
         return ""
     return (
         f"{problem.timeline.last_step:,} steps: rounding to nearest may add up to 1e-2 K per 100 K of range; "

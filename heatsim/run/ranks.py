@@ -3,13 +3,16 @@
 from pathlib import Path
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.storage.disk import resume_command
 
-_METHODS = ("euler", "stabilized")
+_METHODS = ("euler", "stabilized", "steady")
+# Methods that solve equations by multigrid.
+SOLVING = ("steady", "implicit")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:
@@ -23,12 +26,21 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     scenario = problem.scenario
     method = scenario.time.method
     if method not in _METHODS:
-        others = " or ".join(f'"{other}"' for other in _METHODS)
+        others = " or ".join(f'"{other}"' for other in _METHODS if other not in SOLVING)
         taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
         message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
         raise ScenarioError(scenario.path, [Mistake("time.method", message)])
+    planes, group = problem.grid.cells[2], problem.grid.groups.size
+    if method in SOLVING:
+        group = max(group, cut_multiple(planes, team.size))
+        if problem.periodic[2] and planes % 2:
+            message = (
+                f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
+                "an even number of them"
+            )
+            raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
     try:
-        found = slabs(problem.grid.cells[2], team.size, periodic=problem.periodic[2], group=problem.grid.groups.size)
+        found = slabs(planes, team.size, periodic=problem.periodic[2], group=group)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
     return on_slab(problem, found[team.rank])

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, Interrupted
+from heatsim.errors import FolderError, Interrupted, in_python
 from heatsim.kernels.autotune import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
@@ -178,10 +178,13 @@ class Simulation:
         return simulation
 
     def __repr__(self) -> str:
-        return f"<heatsim simulation {self._describe()}>"
+        count = len(self.warnings)
+        more = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+        return f"<heatsim simulation {self._describe()}{more}>"
 
     def _repr_html_(self) -> str:
-        return f"<b>heatsim simulation</b><br>{escape(self._describe())}"
+        warnings = "".join(f"<br>Warning: {escape(warning)}" for warning in self.warnings)
+        return f"<b>heatsim simulation</b><br>{escape(self._describe())}{warnings}"
 
     def _describe(self) -> str:
         scenario, end = self.plan.problem.scenario, self.plan.problem.scenario.time.end
@@ -223,7 +226,7 @@ class Simulation:
         After an interruption, call it again to continue.
 
         Args:
-            progress: print the progress on stderr.
+            progress: print the progress, and in Python the warnings, on stderr.
             pictures: draw the pictures into the folder figures/ at the end, and write report.html.
             watchers: observers of the caller; checkpoints keep nothing of them.
             stop: interrupts the run once it is requested, as a signal does.
@@ -235,7 +238,11 @@ class Simulation:
             InputError: 3-D views cannot be drawn on this machine; everything else is written.
         """
         if not self.finished:
+            aloud = progress and in_python()
+            shown = self._print_warnings(0) if aloud else 0
             self._run(progress, watchers, stop)
+            if aloud:
+                self._print_warnings(shown)
         if pictures:
             from heatsim.render import render
             from heatsim.report.page import write_report
@@ -243,13 +250,20 @@ class Simulation:
             render(self.folder)
             write_report(self.folder)
 
+    def _print_warnings(self, first: int) -> int:
+        """Print the warnings from number ``first`` on; their number."""
+        for warning in self.warnings[first:]:
+            print(f"warning: {warning}", file=sys.stderr)
+        return len(self.warnings)
+
     def _run(self, progress: bool, watchers: Sequence[Observer], stop: "Stop | None") -> None:
         """Run to the end and write all results, except pictures."""
         team = self.state.team
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
-            stepper, batch = self.stepper(), Batch()
+            stepper = self.stepper()
+            batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:
                 self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
             replaced = None if self._resuming or not team.first else folder.describe_finished(self.folder)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,13 @@ from heatsim.solver.stepper import Stepper
 _SECONDS = 0.4
 # Steps of "euler" are timed at this number of places of a run: beams and switched sources cost time while they act.
 _PLACES = 8
-_FEWEST = 2  # batches beside the first, in which code may be compiled
+# Cells from which a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
+_MOST_CELLS = 2**21
+# Cells up to which a step is so short that code compiled in the first ones counts: then more steps are timed.
+_SHORT = 2**19
+_FEWEST = 2  # batches beside the first
+_LONGEST = 1.2  # s for the steps of "euler", apart from the last batch
+_SHIFT = 1e-3  # K
 
 
 def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
@@ -54,42 +61,93 @@ def measure_step(plan: Plan) -> float:
     Raises:
         ScenarioError, RunError: the first steps fail.
     """
+    if plan.problem.timeline.adaptive:
+        timed = _coarser(plan)
+        state = initial_state(timed, Path())
+        fewest = _FEWEST if timed.problem.grid.cell_count <= _SHORT else 0
+        each = _median(_stages(state), fewest)
+        return each * plan.problem.grid.cell_count / timed.problem.grid.cell_count
     state = initial_state(plan, Path())
-    if state.method is not None:
-        return _median(_stages(state), _SECONDS)
-    problem = plan.problem
-    stepper = make_stepper(problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
+    # At first a front of subnormal numbers goes through a uniform field. They slow a CPU down, but not for long.
+    state.field.deviation += _SHIFT
+    stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
-    last, batch = problem.timeline.last_step, Batch()
-    first = sorted({last * place // _PLACES for place in range(_PLACES)})
-    _median(_steps(stepper, batch, first[0]), _SECONDS / _PLACES)
-    # The mean over a place: a few of its batches evaluate conditions and sources for many steps.
-    return float(np.mean([_mean(_steps(stepper, batch, step), _SECONDS / _PLACES) for step in first]))
+    return _measure_euler(stepper)
+
+
+def _measure_euler(stepper: Stepper) -> float:
+    """The mean of the seconds of the steps of "euler"; those of all steps if they are done in time."""
+    last, batch = stepper.problem.timeline.last_step, Batch(stepper.steps_a_sweep)
+    counts, seconds = [], []
+    started = time.perf_counter()
+    for steps, taken in _timed(_steps(stepper, batch, 0)):
+        counts.append(steps)
+        seconds.append(taken)
+        if sum(seconds) > (_SECONDS if batch.steps >= stepper.steps_a_sweep else _LONGEST):
+            break
+    if stepper.step == last:
+        return sum(seconds) / sum(counts)
+    means, short = [seconds[-1] / counts[-1]], max(stepper.steps_a_sweep, batch.steps // 4)
+    for place in _spread(_PLACES):
+        if time.perf_counter() - started > _LONGEST:
+            break
+        batch.steps = short
+        means.append(_mean(_steps(stepper, batch, last * place // _PLACES), _SECONDS / _PLACES))
+    return sum(means) / len(means)
+
+
+def _spread(places: int) -> list[int]:
+    """The numbers 1 to below ``places``, a power of 2, in an order in which the first few are spread evenly."""
+    digits = places.bit_length() - 1
+    return [int(f"{number:0{digits}b}"[::-1], 2) for number in range(1, places)]
+
+
+def _coarser(plan: Plan) -> Plan:
+    """The plan of the same run on a grid on which a CPU does a step soon; the plan itself if it is such a run."""
+    scenario = plan.problem.scenario
+    cells = scenario.domain.cells
+    while prod(cells) > _MOST_CELLS:
+        nx, ny, nz = cells
+        cells = (-(-nx // 2), -(-ny // 2), -(-nz // 2))
+    if plan.device.backend != "cpu" or cells == scenario.domain.cells:
+        return plan
+    domain = scenario.domain.model_copy(update={"cells": cells})
+    try:
+        return Plan.of(HeatProblem.from_scenario(scenario.model_copy(update={"domain": domain})))
+    except ScenarioError:  # such as a region without cells
+        return plan
 
 
 def _mean(work: Iterator[float], most: float) -> float:
-    """The mean of the seconds that a unit of work takes; it is done for ``most`` seconds."""
-    counts, seconds = _timed(work, most)
-    return float(seconds.sum() / counts.sum())
+    """The mean of the seconds that a unit of work takes; it is done for ``most`` seconds.
+
+    A few batches evaluate conditions and sources for many steps, so that single batches say little.
+    """
+    counts, seconds = 0.0, 0.0
+    for count, taken in _timed(work):
+        counts, seconds = counts + count, seconds + taken
+        if seconds > most:
+            break
+    return seconds / counts
 
 
-def _median(work: Iterator[float], most: float) -> float:
-    """The median of the same."""
-    counts, seconds = _timed(work, most)
-    return weighted_median(seconds / counts, counts)
-
-
-def _timed(work: Iterator[float], most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How much work was done in each of some batches, and in which time in s; it is done for ``most`` seconds."""
+def _median(work: Iterator[float], fewest: int) -> float:
+    """The median of the same; more than ``fewest`` batches are done."""
     counts, seconds = [], []
+    for count, taken in _timed(work):
+        counts.append(count)
+        seconds.append(taken)
+        if sum(seconds) > _SECONDS and len(seconds) > fewest:
+            break
+    return weighted_median(np.array(seconds) / np.array(counts), np.array(counts))
+
+
+def _timed(work: Iterator[float]) -> Iterator[tuple[float, float]]:
+    """How much work each batch does, and in which time in s."""
     started = time.perf_counter()
     for count in work:
-        counts.append(count)
-        seconds.append(time.perf_counter() - started)
+        yield count, time.perf_counter() - started
         started = time.perf_counter()
-        if sum(seconds) > most and len(seconds) > _FEWEST:
-            break
-    return np.array(counts), np.array(seconds)
 
 
 def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

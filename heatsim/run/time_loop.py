@@ -17,6 +17,7 @@ from heatsim.storage.checkpoint import understanding
 
 # Seconds of device work that are queued before the clock and signals are checked.
 BATCH_SECONDS = 0.25
+_LONGER = 8
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
@@ -51,17 +52,23 @@ class Batch:
 
     If several ranks do a run, rank 0 decides.
 
+    Args:
+        least: the steps that a batch reaches even if it takes up to 8 times as long: as many as the kernel does at best
+            per read and write of the field.
+
     Attributes:
         steps: the most steps of the next batch.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, least: int = 1) -> None:
         self.steps = 1
+        self._least = least
 
     def took(self, steps: int, seconds: float) -> None:
         """Adapt the number to the last batch, which had ``steps`` steps and took ``seconds``."""
         if steps == self.steps or seconds > BATCH_SECONDS:
-            self.steps = max(1, min(2 * steps, int(steps * BATCH_SECONDS / max(seconds, 1e-9))))
+            in_time = steps * BATCH_SECONDS / max(seconds, 1e-9)
+            self.steps = max(1, min(2 * steps, max(int(in_time), min(self._least, int(_LONGER * in_time)))))
 
 
 class TimeLoop:

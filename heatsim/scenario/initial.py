@@ -138,6 +138,9 @@ def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile 
             text = f"{error}; {FORMS}" if advice == TEMPERATURE.expected else advice
             raise ValueError(f"got {show(value)}; {text}") from None
     if isinstance(value, bool) or not isinstance(value, int | float | str):
+        if isinstance(value, list):
+            save = 'numpy.save("start.npy", array), shape (nz, ny, nx) in K'
+            raise ValueError(f'got an array; write it to a file, {save}, and give {{ file = "start.npy" }}')
         raise ValueError(f"got {show(value)}; {FORMS}")
     return TEMPERATURE.read(value)
 

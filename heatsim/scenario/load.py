@@ -76,7 +76,11 @@ def parse_dict(document: Mapping[str, Any], folder: str | Path = ".") -> Scenari
     Raises:
         ScenarioError: lists every mistake.
     """
-    return parse(_plain(document), Path(folder) / _DICTIONARY)
+    tables = _plain(document)
+    if not isinstance(tables, Mapping):
+        message = f"got {type(document).__name__}; a dictionary is expected; Simulation.from_scenario reads a file"
+        raise ScenarioError(_DICTIONARY, [Mistake("", message)])
+    return parse(tables, Path(folder) / _DICTIONARY)
 
 
 def _plain(value: Any) -> Any:

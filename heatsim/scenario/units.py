@@ -26,8 +26,8 @@ _SIGNS = re.compile(r"[\s()*.·⋅^-]+")
 _WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
 _BETWEEN_NAMES = re.compile(r"(?<=[A-Za-zµμΩÅ1-9])\s*[-.·⋅*]\s*(?=[A-Za-zµμΩÅ])")
 SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*", "⋅": "*", "²": "^2", "³": "^3", "⁻¹": "^-1"}
-# Usual units with the unit, the factor and the offset that they are converted by: the unit library takes half a second
-# to load.
+# Usual units: the SI unit, the factor and the offset. They are converted without the unit library, which takes half a
+# second to load.
 _USUAL = {
     "degC": ("K", "1", "273.15"),
     "mK": ("K", "0.001", "0"),
@@ -38,8 +38,12 @@ _USUAL = {
     "ms": ("s", "0.001", "0"),
     "min": ("s", "60", "0"),
     "h": ("s", "3600", "0"),
+    "hours": ("s", "3600", "0"),
     "d": ("s", "86400", "0"),
+    "days": ("s", "86400", "0"),
+    "kW": ("W", "1000", "0"),
     "kW/m^2": ("W/m^2", "1000", "0"),
+    "kJ/kg": ("J/kg", "1000", "0"),
 }
 
 
@@ -143,6 +147,11 @@ def to_si(number: str, unit: str) -> float:
     Raises:
         ValueError: the unit is unknown.
     """
+    return convert(number, unit, _USUAL[unit][0]) if unit in _USUAL else _to_si(number, unit)
+
+
+def _to_si(number: str, unit: str) -> float:
+    """As :func:`to_si`, by the unit library."""
     source = _parse(unit)
     try:
         return float(_registry().Quantity(Decimal(number), source).to_base_units().magnitude)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.physics.cell_sums import CellSums
+
 # Number of differences that are kept. Of about 25 random bodies some failed with 5, and no fewer with 12 than with 8.
 KEPT = 8
 # Differences that depend on each other to this part are combined with the smallest factors.
@@ -21,16 +23,16 @@ class Acceleration:
     """The last steps of an iteration, on a device; differences are kept in float32.
 
     Args:
-        xp: NumPy, or CuPy.
+        sums: gives sums over the cells.
     """
 
-    def __init__(self, xp: Any) -> None:
-        self._xp = xp
+    def __init__(self, sums: CellSums) -> None:
+        self._sums = sums
         self._before: tuple[Any, Any] | None = None
         self._differences: deque[tuple[Any, Any]] = deque(maxlen=KEPT)
 
     def change(self, x: Any, f: Any, weight: Any) -> Any:
-        """The change of x to make in the place of f.
+        """The change of x to make in the place of f. Collective.
 
         Args:
             x: where the iteration is; the array is kept.
@@ -52,12 +54,13 @@ class Acceleration:
         changes = [df for _, df in self._differences]
         if not changes:
             return []
-        products = []
-        for number, df in enumerate(changes):
-            weighted = weight * df
-            products += [(weighted * other).sum() for other in (f, *changes[: number + 1])]
-        # A GPU is waited for once.
-        numbers = iter(self._xp.stack(products).tolist())
+        numbers = iter(
+            self._sums.of_arrays(
+                weighted * other
+                for number, weighted in enumerate(weight * df for df in changes)
+                for other in (f, *changes[: number + 1])
+            )
+        )
         matrix, right = np.zeros((len(changes), len(changes))), np.zeros(len(changes))
         for row in range(len(changes)):
             right[row] = next(numbers)

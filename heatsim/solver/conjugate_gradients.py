@@ -59,4 +59,4 @@ class ConjugateGradients:
     def _precondition(self) -> None:
         """Calculate z = MG(r), and r·z."""
         self.cycle.solve(self._r, self.z, self._Ap)
-        self._sweeps.inner(self._r, self.z, self.scalars)
+        self._sweeps.inner(self._operator, self._r, self.z, self.scalars)

@@ -9,6 +9,7 @@ from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.cpu.composite_body import Entries, StepRows
 from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.kernels.cpu.tiling import MOST_STEPS
 from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
@@ -25,6 +26,11 @@ class CpuStepper(Stepper):
     def choice(self) -> Choice:
         """The kernel that does the steps."""
         return Choice(Shape(self._spec), "asked for")
+
+    @property
+    def steps_a_sweep(self) -> int:
+        """The depth of the deepest tiles of the kernel."""
+        return MOST_STEPS if self._spec.name == "numba" else 1
 
     def _prepare(self) -> None:
         """Have numba compile; the field stays as it is."""

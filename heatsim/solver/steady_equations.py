@@ -7,7 +7,8 @@ from typing import Any
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.cell_exchange import CellExchange
-from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_flows import Flows
 from heatsim.physics.steady_varying import SMALL
 from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.solver.anderson import Acceleration
@@ -81,7 +82,9 @@ class Equations:
             balance.xp.maximum(temperature, COLDEST - balance.reference, out=temperature)
         self._balance, self._scale = balance, balance.scale
         self._operator = Operator(
-            balance.links(precision, self._scale), self.xp.zeros(balance.materials.grid.shape, dtype=precision)
+            balance.links(precision, self._scale),
+            self.xp.zeros(balance.materials.grid.shape, dtype=precision),
+            slab=balance.slab,
         )
         self._b = balance.sources(precision, self._scale)
         self._sweeps = sweeps
@@ -196,11 +199,12 @@ class VaryingEquations(Equations):
     def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
         """Make conductances and sources; the arguments are those of :class:`Equations`."""
         super().__init__(balance, precision, temperature, sweeps)
-        self._acceleration = Acceleration(balance.xp)
+        self._acceleration = Acceleration(balance.sums)
 
     def linearise(self) -> LinearSystem:
         """The system whose solution is a change of potentials."""
         balance, scale, ground = self._balance, self._scale, self._operator.ground
+        self._sweeps.fill_halo(self._operator, self.temperature)
         self._linearised = found = balance.linearise(self.temperature)
         for link, values in zip(self._operator.links, found.links, strict=True):
             link[...] = values / scale

@@ -7,15 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.device import Device
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_balance import Flows, SteadyBalance
+from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.steady_flows import Flows
 from heatsim.scenario import is_linear
 from heatsim.solver.field import Field
+from heatsim.solver.plane_sums import PlaneSums
 from heatsim.solver.steady import Convergence, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
@@ -44,35 +46,40 @@ class SteadyState:
 def find_steady_state(
     problem: HeatProblem, field: Field, cells: Any = None, stopped: Callable[[], bool] = lambda: False
 ) -> SteadyState:
-    """Replace the field, which holds the first guess, by the steady state.
+    """Replace the field, which holds the first guess, by the steady state. Collective.
 
     Args:
-        problem: of a scenario with ``method = "steady"``.
+        problem: of a scenario with ``method = "steady"``; with several ranks that of this rank's slab.
         field: the field; the work is done on its device.
         cells: the bytes ``problem.materials.cells`` on that device; copied there if not given.
-        stopped: returns whether to stop early.
+        stopped: returns whether to stop early; the same on all ranks.
 
     Raises:
         NotConvergedError, NotFiniteError: no steady state exists, or none was found.
         Interrupted: ``stopped`` returned true.
     """
     device, materials = field.device, problem.materials
-    balance = SteadyBalance(problem, field.reference, device.xp, cells)
-    guess = device.xp.array(field.degrees(field.deviation, slice(None)), dtype=np.float64)
+    balance = SteadyBalance(problem, field.reference, device.xp, cells, sums=PlaneSums(field))
+    guess = device.xp.zeros(field.deviation.shape)
+    guess[field.slab.own] = field.degrees(field.own, slice(None))
+    field.halo.exchange(guess)
     make = VaryingEquations if materials.varies else Equations
-    sweeps = make_sweeps(device)
+    sweeps = make_sweeps(field)
     equations = make(balance, problem.precision, guess, sweeps)
     progress = solve(equations, sweeps, problem.scenario.time.tolerance, stopped)
     T = equations.temperature
     flows = equations.flows()
     field.deviation[...] = balance.contents(T)
+    field.halo.stale()
     field.changed()
     return SteadyState(progress, flows)
 
 
-def make_sweeps(device: Device) -> LevelSweeps:
-    """What works on arrays of a device."""
-    return CpuSweeps() if device.backend == "cpu" else CudaSweeps(device, partial(record, device))
+def make_sweeps(field: Field) -> LevelSweeps:
+    """What works on arrays like a field's buffers. Collective."""
+    device, team = field.device, field.team
+    sweeps = CpuSweeps(team) if device.backend == "cpu" else CudaSweeps(device, partial(record, device), team=team)
+    return sweeps if field.slab.alone else RankSweeps(sweeps, device, field.halo)
 
 
 def device_bytes(problem: HeatProblem) -> int:
@@ -81,13 +88,20 @@ def device_bytes(problem: HeatProblem) -> int:
     Where surfaces radiate or conductivities vary, temporary arrays in float64 of a linearisation are added.
     """
     grid, item, single, double = problem.grid, np.dtype(problem.precision).itemsize, 4, 8
-    links = [grid.cell_volume / d**2 for d in grid.spacing]
     finest = 5 * item + double + 4 * single
     if problem.materials.varies:
         finest += _VARYING * double
     elif not all(map(is_linear, problem.boundary.conditions)):
         finest += _RADIATING * double
-    return finest * grid.cell_count + (4 * item + 3 * single) * cells_below(grid.shape, links)
+    return finest * grid.cell_count + (4 * item + 3 * single) * coarse_cells(problem)
+
+
+def coarse_cells(problem: HeatProblem) -> int:
+    """Number of cells of all levels below the finest on one rank: its part of large ones, and all of small ones."""
+    grid = problem.grid
+    below = cells_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])
+    # A level has at most half of the cells of the level above, so those that are not divided have at most 2·FEW cells.
+    return below if problem.slab.alone else below + 2 * FEW
 
 
 def bytes_moved(problem: HeatProblem) -> float:

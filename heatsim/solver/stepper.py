@@ -87,6 +87,11 @@ class Stepper(ABC):
         self._prepare()
 
     @property
+    def steps_a_sweep(self) -> int:
+        """The most steps that the kernel does per read and write of a large field, if it is asked for that many."""
+        return 1
+
+    @property
     def steps_to_carry(self) -> int:
         """How many steps may follow before the ledger is carried over."""
         return STEPS_TO_CARRY - self.step % STEPS_TO_CARRY

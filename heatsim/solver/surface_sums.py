@@ -87,14 +87,19 @@ class SurfaceSums:
         self._team = team
         self._capacities = problem.materials.cell_heat_capacity.tolist()
         found = list(_surfaces(problem, layout))
-        parts = self._agree([_parts_of(*surface) for surface in found])
+        divided = [_divided(types, patches) for *_, types, patches in found]
+        parts = self._agree(
+            [
+                [(name, face, *pair) for pair in pairs]
+                for (name, face, *_), (pairs, _) in zip(found, divided, strict=True)
+            ]
+        )
         self._surfaces: list[_Surface] = []
         bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
-        for name, face, place, starts, types, patches in found:
+        for (name, face, place, starts, *_), (pairs, which) in zip(found, divided, strict=True):
             its_parts = parts[name, face]
             numbers = {(cell_type, patch): number for number, (_, _, cell_type, patch) in enumerate(its_parts)}
-            pairs, which = np.unique(np.stack([types, patches]), axis=1, return_inverse=True)
-            labels[place] = np.array([numbers[pair] for pair in zip(*pairs.tolist(), strict=True)], int)[which.ravel()]
+            labels[place] = np.array([numbers[pair] for pair in pairs], int)[which]
             # A gap between the sums of two surfaces (zeros, or halo planes) counts as a section too.
             first = sum(map(len, bounds))
             bounds.append(place.start + starts)
@@ -201,10 +206,12 @@ def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
             yield name, face, place, _starts(problem, face, np.arange(len(types))), types, patches
 
 
-def _parts_of(name: str, face: int, _place: slice, _starts: Indices, types: Indices, patches: Indices) -> list[_Part]:
-    """The parts of some sums; at least one."""
-    pairs = np.unique(np.stack([types, patches]), axis=1)
-    return [(name, face, cell_type, patch) for cell_type, patch in zip(*pairs.tolist(), strict=True)]
+def _divided(types: Indices, patches: Indices) -> tuple[list[tuple[int, int]], Indices]:
+    """The different pairs of cell type and patch of some sums, ascending, and the number of the pair of each sum."""
+    least = int(patches.min(initial=_NO_OWNER))
+    base = int(patches.max(initial=_NO_OWNER)) - least + 1
+    keys, which = np.unique(types.astype(np.int64) * base + (patches - least), return_inverse=True)
+    return [(key // base, key % base + least) for key in keys.tolist()], which
 
 
 def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:

@@ -2,7 +2,9 @@
 
 import json
 import shlex
+import tomllib
 from pathlib import Path
+from typing import Any
 
 STUDY = "study.json"
 
@@ -12,13 +14,32 @@ def study_hint(folder: Path) -> str:
     if not (folder / STUDY).is_file():
         return ""
     runs = folder / "runs" / "0001"
-    return f"is the folder of a study; finish it with `{study_command(folder)}`; its runs are in {runs}, …"
+    return f"is the folder of a study; finish it with {study_command(folder)}; its runs are in {runs}, …"
 
 
 def study_command(folder: Path) -> str:
-    """The command that finishes the study in a folder, quoted for a shell."""
+    """The command that finishes the study in a folder, quoted for a shell, and what must be added to it."""
+    content = _content(folder)
+    scenario = str(content.get("path", "SCENARIO"))
+    command = f"`heatsim study {shlex.quote(scenario)} --output {shlex.quote(str(folder))}`"
+    document = _document(Path(scenario))
+    if not content or document is None or document == content.get("document"):
+        return command
+    return f"{command}, with the scenario and the options --set that it began with"
+
+
+def _content(folder: Path) -> dict[str, Any]:
+    """The content of study.json; empty if it is damaged."""
     try:
-        scenario = str(json.loads((folder / STUDY).read_bytes())["path"])
-    except (OSError, ValueError, LookupError, TypeError):
-        scenario = "SCENARIO"
-    return f"heatsim study {shlex.quote(scenario)} --output {shlex.quote(str(folder))}"
+        content = json.loads((folder / STUDY).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _document(path: Path) -> object:
+    """The tables of a scenario's file as study.json holds them; None if the file cannot be read."""
+    try:
+        return json.loads(json.dumps(tomllib.loads(path.read_text(encoding="utf-8")), default=str))
+    except (OSError, ValueError):
+        return None

@@ -28,7 +28,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.waited = 0.0
-        self._threads: list[ThreadPoolExecutor] = []
+        self._threads: dict[int, ThreadPoolExecutor] = {}
         self._pending: deque[Future[None]] = deque()
         self._failed = threading.Event()
 
@@ -61,7 +61,8 @@ class Writer:
         self.check()
         if not self._threads:
             self._failed.clear()
-            self._threads = [ThreadPoolExecutor(1, "heatsim-writer") for _ in range(2)]
+        if thread not in self._threads:
+            self._threads[thread] = ThreadPoolExecutor(1, "heatsim-writer")
         self._pending.append(self._threads[thread].submit(self._do, work))
 
     def _do(self, work: Callable[[], object]) -> None:
@@ -79,7 +80,7 @@ class Writer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for thread in self._threads:
+        for thread in self._threads.values():
             thread.shutdown()
         self._threads.clear()
         if kind is None:

@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
+from heatsim.scenario.messages import show
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
@@ -100,7 +101,10 @@ class Definition:
 
 
 def read(
-    path: str | Path, overrides: Sequence[str] = (), elsewhere: bool = False
+    path: str | Path,
+    overrides: Sequence[str] = (),
+    elsewhere: bool = False,
+    begin: "Callable[[Definition], object] | None" = None,
 ) -> tuple[Definition, dict[int, HeatProblem]]:
     """A study from a file, and the heat problem of every run.
 
@@ -108,6 +112,7 @@ def read(
         path: the TOML file; paths inside it are relative to its folder.
         overrides: ``key.path=value`` settings that replace keys of the file or add keys.
         elsewhere: whether other machines do the runs.
+        begin: called with the study before its runs are checked, which takes milliseconds for each.
 
     Returns:
         The study, and the heat problems by the number of the run.
@@ -134,6 +139,8 @@ def read(
     impossible = _impossible_keys(definition)
     if impossible:
         raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, file)])
+    if begin is not None and not mistakes:
+        begin(definition)
     ends, known = _refused_ends(definition)
     mistakes += [*ends, *_repeated_points(definition.points)]
     problems, refused = _derive(definition, elsewhere, known)
@@ -232,14 +239,26 @@ def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[M
     """The mistakes: first those that all runs share, once; then the others, run by run."""
     if not refused:
         return []
+    general = {
+        number: [_without_value(mistake, definition.points[number - 1]) for mistake in mistakes]
+        for number, mistakes in refused.items()
+    }
     shared = [
         mistake
-        for mistake in next(iter(refused.values()))
-        if len(refused) == len(definition.points) and all(mistake in mistakes for mistakes in refused.values())
+        for mistake in next(iter(general.values()))
+        if len(refused) == len(definition.points) and all(mistake in mistakes for mistakes in general.values())
     ]
     reported = list(shared)
     for number, mistakes in refused.items():
-        others = "; ".join(str(mistake) for mistake in mistakes if mistake not in shared)
+        pairs = zip(mistakes, general[number], strict=True)
+        others = "; ".join(str(mistake) for mistake, rest in pairs if rest not in shared)
         if others:
             reported.append(Mistake(f"run {number} ({describe(definition.points[number - 1])})", others))
     return reported
+
+
+def _without_value(mistake: Mistake, point: Point) -> Mistake:
+    """A mistake without the value of the point: an unknown key is one mistake, not one for each value."""
+    if mistake.key not in point:
+        return mistake
+    return Mistake(mistake.key, mistake.message.removeprefix(f"got {show(point[mistake.key])}; "))

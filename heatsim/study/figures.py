@@ -76,7 +76,8 @@ def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
         path = figures / f"curves_{number}_{_plain(probe)}{suffix}"
-        if all(probe in curve for _, curve in curves):
+        # A steady state has one row, which is no curve.
+        if all(probe in curve and len(times) > 1 for times, curve in curves):
             of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
             _draw_curves(path, title, probe, of_runs, over, label_of(definition, probe))
             yield path
@@ -149,6 +150,7 @@ def _draw_map(path: Path, title: str, response: ResponseValues, across: Paramete
         axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)
+            figure.text(0.02, 0.02, _grey_cells(response, across, up), color="#404040")
         else:
             good = np.isfinite(response.values)
             drawn = axes.scatter(
@@ -189,6 +191,16 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
     return drawn
 
 
+def _grey_cells(response: ResponseValues, across: Parameter, up: Parameter) -> str:
+    """A sentence about the cells of a map without a value; "" if there are none."""
+    causes = []
+    if len(response.values) < len(np.unique(across.values)) * len(np.unique(up.values)):
+        causes.append("the run is not done")
+    if not np.isfinite(response.values).all():
+        causes.append("the curve does not pass the threshold")
+    return f"Grey: {', or '.join(causes)}." if causes else ""
+
+
 def _draw_curves(
     path: Path,
     title: str,
@@ -199,6 +211,7 @@ def _draw_curves(
 ) -> None:
     """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
     from matplotlib.cm import ScalarMappable
+    from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm, Normalize
 
     final = np.array([temperatures[-1] for _, temperatures in curves])
@@ -211,8 +224,9 @@ def _draw_curves(
     with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
         axes = figure.add_axes((0.095, 0.12, 0.75, 0.77))
         thin = {"linewidth": 1.0, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 0.5, "alpha": 0.5}
-        for (times, temperatures), value in zip(curves, by.values, strict=True):
-            axes.plot(times / unit.size, temperatures, color=mappable.to_rgba(value), **thin)
+        lines = [np.stack([times / unit.size, temperatures], axis=1) for times, temperatures in curves]
+        axes.add_collection(LineCollection(lines, colors=mappable.to_rgba(by.values), capstyle="projecting", **thin))
+        axes.autoscale_view()
         axes.set_xlabel(f"Time ({unit.symbol})")
         axes.set_ylabel(label)
         axes.margins(x=0.0)

@@ -13,10 +13,6 @@ _MEMORY_SHARE = 0.7
 # On a CPU, a group is 1 / (this · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
 
-# Workers that share a GPU at most, and runs for each at least. On an H200 with 16 cores, 200 runs of 48³ cells took
-# 18.6 s with one worker, 10.9 s with four and 14.4 s with twelve; 24 runs took 7.7, 8.5 (four) and 6.8 s (two).
-_WORKERS_A_GPU, _RUNS_A_WORKER = 4, 12
-
 _METHODS = ("euler", "stabilized")
 
 EnsembleKey = tuple[object, ...]
@@ -46,24 +42,6 @@ def run_bytes(problem: HeatProblem) -> int:
     """The device memory of one run in bytes: its fields, the copy for output, and the energy ledger."""
     needed = device_bytes.of_run(problem)
     return needed.total + needed.field
-
-
-def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
-    """The number of workers on this machine if the user names none.
-
-    Without GPUs it is one a core. A worker of a GPU spends longer in Python, on rows and files, than its GPU computes:
-    several workers share a GPU. Each takes seconds to start, so few runs have few workers.
-
-    Args:
-        runs: the number of runs.
-        cores: of this machine.
-        gpus: the number of GPUs; 0 without GPUs.
-        fitting: the number of workers whose fields fit the memory of a device.
-    """
-    if not gpus:
-        return min(cores, fitting)
-    sharing = min(_WORKERS_A_GPU, fitting, cores // (2 * gpus), ceil(runs / (_RUNS_A_WORKER * gpus)))
-    return gpus * max(1, sharing)
 
 
 def make_groups(

@@ -5,8 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.report.number_tables import NumberTable
+from heatsim.report.numbers import decimals_of_heats, fixed
 from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_ROWS = 24
 _MOST_FAILURES = 8
 _MOST_PARAMETERS = 12
+_ALIKE = 1e3  # numbers of a column have equal decimals below this ratio of the largest to the smallest
 
 
 def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
@@ -65,12 +68,12 @@ def response_tables(definition: Definition, rows: Sequence[Row], most: int = _MO
 
 def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:
     """The parameters and responses of each run."""
-    names = [parameter.label for parameter in parameters_of(definition, done)]
-    rows = []
-    for index, row in enumerate(done):
-        values = [_number(row[axis.keys[0]]) for axis in definition.table.axes]
-        rows.append((str(row[RUN]), *values, *(_number(float(response.values[index])) for response in asked)))
-    return NumberTable("Responses", (RUN, *names, *(response.label for response in asked)), rows)
+    parameters = parameters_of(definition, done)
+    columns = [[str(row[RUN]) for row in done]]
+    columns += [_texts(parameter.values, parameter.categories) for parameter in parameters]
+    columns += [_texts(response.values) for response in asked]
+    headers = (RUN, *(parameter.label for parameter in parameters), *(response.label for response in asked))
+    return NumberTable("Responses", headers, [*zip(*columns, strict=True)])
 
 
 def span_table(done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:
@@ -89,7 +92,7 @@ def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
     if not len(good):
         return ["–"] * 9
     least, most = (str(done[int(pick(response.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
-    numbers = [_number(float(value)) for value in (*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std())]
+    numbers = _texts(np.array([*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std()]))
     return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
 
 
@@ -147,9 +150,17 @@ def _files(study: Path, runs: int) -> "Table":
     return table
 
 
-def _number(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int | float) and np.isfinite(value):
-        return f"{value:.5g}"
-    return "–"
+def _texts(values: NDArray[np.float64], categories: Sequence[str] = ()) -> list[str]:
+    """The numbers of a column, "–" for NaN: with equal decimals, or with five digits each if they differ too much.
+
+    Args:
+        values: numbers, or the indices of categories.
+        categories: texts.
+    """
+    if categories:
+        return [categories[int(value)] for value in values]
+    sizes = np.abs(values[np.isfinite(values) & (values != 0.0)])
+    if sizes.size and sizes.max() >= _ALIKE * sizes.min():
+        return [f"{value:.5g}" if np.isfinite(value) else "–" for value in values]
+    decimals = decimals_of_heats([float(sizes.min())] if sizes.size else [])
+    return [text if np.isfinite(value) else "–" for text, value in zip(fixed(values, decimals), values, strict=True)]

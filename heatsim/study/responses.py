@@ -6,12 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.render.scales import LENGTHS, choose_unit
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
+from heatsim.study.key_labels import key_label
 from heatsim.study.model import LOG, Axis, Range
 from heatsim.study.results import Row, column_units
 from heatsim.temperature_units import TEMPERATURE_UNITS
 
+_METRE = "m"
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
 _LOG_RATIO = 10.0
@@ -23,9 +26,9 @@ class Parameter:
 
     Attributes:
         name: its keys.
-        short: the shortest ends of its keys that differ from all other keys.
-        unit: its unit as texts write it; empty for texts and pure numbers.
-        values: the value in each finished run; for a parameter of texts, the index of the category.
+        short: the shortest ends of its keys that differ from all other keys; see :func:`key_label`.
+        unit: its unit as texts write it; empty for texts and pure numbers. Lengths have the most readable one.
+        values: the value in each finished run in this unit; for a parameter of texts, the index of the category.
         categories: the different texts; empty for a parameter of numbers.
         logarithmic: whether figures have a logarithmic axis for it.
     """
@@ -71,15 +74,13 @@ def finished_rows(rows: Sequence[Row]) -> list[Row]:
 def parameters_of(definition: Definition, rows: Sequence[Row]) -> list[Parameter]:
     """The parameters of a study, with their values in the given rows."""
     axes, units = definition.table.axes, column_units(definition)
-    return [
-        _parameter(
-            axis,
-            [key for other in axes if other is not axis for key in other.keys],
-            _symbol(units[axis.keys[0]]),
-            rows,
-        )
-        for axis in axes
-    ]
+    found = []
+    for axis in axes:
+        others = [key for other in axes if other is not axis for key in other.keys]
+        labels = dict.fromkeys(key_label(key, others, definition.document) for key in axis.keys)
+        names = ", ".join(axis.keys), ", ".join(labels)
+        found.append(_parameter(axis, names, _symbol(units[axis.keys[0]]), rows))
+    return found
 
 
 def _symbol(unit: str) -> str:
@@ -88,21 +89,16 @@ def _symbol(unit: str) -> str:
     return unit.replace("^2", "²").replace("^3", "³") if temperature is None else temperature.symbol
 
 
-def _shortest(key: str, others: Sequence[str]) -> str:
-    """The fewest last parts of a key with which no other key ends."""
-    parts = key.split(".")
-    endings = (".".join(parts[-count:]) for count in range(1, len(parts) + 1))
-    return next((end for end in endings if not any(f".{other}".endswith(f".{end}") for other in others)), key)
-
-
-def _parameter(axis: Axis, others: Sequence[str], unit: str, rows: Sequence[Row]) -> Parameter:
+def _parameter(axis: Axis, names: tuple[str, str], unit: str, rows: Sequence[Row]) -> Parameter:
     values = [row[axis.keys[0]] for row in rows]
-    names = ", ".join(axis.keys), ", ".join(dict.fromkeys(_shortest(key, others) for key in axis.keys))
     if any(isinstance(value, str) for value in values):
         categories = tuple(dict.fromkeys(str(value) for value in values))
         numbers = np.array([categories.index(str(value)) for value in values], dtype=np.float64)
         return Parameter(*names, "", numbers, categories)
     numbers = np.array(values, dtype=np.float64)
+    if unit == _METRE and numbers.size:
+        length = choose_unit(LENGTHS, float(np.abs(numbers).max()))
+        unit, numbers = length.symbol, numbers / length.size
     if isinstance(axis.values, Range):
         return Parameter(*names, unit, numbers, (), axis.values.scale == LOG)
     different = np.unique(numbers)

@@ -1,16 +1,15 @@
 """Running a study from start to end."""
 
-import os
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from heatsim.device import usable_cores
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
@@ -25,12 +24,13 @@ from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
 from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.groups import default_workers, make_groups
+from heatsim.study.groups import make_groups
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.progress import StudyProgress
 from heatsim.study.report import title_of
 from heatsim.study.results import Results, Row
+from heatsim.study.worker_processes import EarlyWorkers, Shares
 from heatsim.study.workers import Event, LocalWorkers
 
 if TYPE_CHECKING:
@@ -63,11 +63,13 @@ class Study:
     folder: Path
 
     _problems: Mapping[str, HeatProblem]
+    _plans: Mapping[str, Plan]
     _workers: int | None = None
     _cluster: str | None = None
     _extend: bool = False
     _overwrite: bool = False
     _rows: Sequence[Row] = ()
+    _early: EarlyWorkers | None = None
 
     @classmethod
     def from_scenario(
@@ -80,6 +82,7 @@ class Study:
         cluster: str | None = None,
         extend: bool = False,
         overwrite: bool = False,
+        run_next: bool = False,
     ) -> "Study":
         """Read a study and check all of its runs, without writing anything.
 
@@ -91,6 +94,7 @@ class Study:
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.
+            run_next: whether :meth:`run` comes next. The workers of this machine then start while the runs are checked.
 
         Raises:
             ScenarioError: has every mistake, and every run that is refused with its reasons.
@@ -101,13 +105,19 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
-        definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
-        if cluster is None:
-            for problem in problems.values():
-                Plan.of(problem)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
-        by_point = {identity(definition.points[number - 1]): problem for number, problem in problems.items()}
-        return cls(definition, target, by_point, workers, cluster, extend, overwrite)
+        early = EarlyWorkers(target, workers) if run_next and cluster is None else None
+        with ExitStack() as stack:
+            if early is not None:
+                stack.callback(early.close)
+            begin = None if early is None else early.start
+            definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None, begin=begin)
+            plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
+            stack.pop_all()
+        ids = {number: identity(definition.points[number - 1]) for number in problems}
+        its_problems = {ids[number]: problem for number, problem in problems.items()}
+        its_plans = {ids[number]: plan for number, plan in plans.items()}
+        return cls(definition, target, its_problems, its_plans, workers, cluster, extend, overwrite, _early=early)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
         """Compute the missing runs, and write the results.
@@ -125,13 +135,10 @@ class Study:
             CapacityError: the runs do not fit the memory or the disk.
             Interrupted: after SIGINT or SIGTERM; checkpoints are saved.
         """
-        try:
-            make_folders(self.folder)
-        except OSError as error:
-            raise FolderError(
-                f"{self.folder}: could not be created: {reason(error)}; choose another --output"
-            ) from None
         with ExitStack() as stack:
+            if self._early is not None:
+                stack.callback(self._early.close)
+            self._make_folder()
             stack.enter_context(run_folder.claim(self.folder))
             stop = stack.enter_context(stop_on_signals())
             self.definition = study_folder.open_study(
@@ -150,7 +157,7 @@ class Study:
                 f"interrupted: {done} of {len(self.definition.points)} runs are done; those that had "
                 f"started have checkpoints; continue with {study_folder.AGAIN}"
             )
-        if self.definition.document.get("output", {}).get("figures", True):
+        if self._draws:
             from heatsim.study.figures import draw
             from heatsim.study.page import write_report
 
@@ -201,6 +208,19 @@ class Study:
 
         return summarise(self.folder, self.definition, self._rows)
 
+    @property
+    def _draws(self) -> bool:
+        """Whether there will be pictures and a report."""
+        return bool(self.definition.document.get("output", {}).get("figures", True))
+
+    def _make_folder(self) -> None:
+        try:
+            make_folders(self.folder)
+        except OSError as error:
+            raise FolderError(
+                f"{self.folder}: could not be created: {reason(error)}; choose another --output"
+            ) from None
+
     def _path(self, number: int) -> Path:
         return study_folder.run_path(self.folder, number)
 
@@ -218,7 +238,8 @@ class Study:
         steps = {number: problem.timeline.last_step for number, problem in problems.items()}
         work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
         finished = len(self.definition.points) - len(missing)
-        with StudyProgress(work, steps, finished, shown) as progress:
+        with StudyProgress(work, steps, finished, shown) as progress, ThreadPoolExecutor(1) as meanwhile:
+            meanwhile.submit(_get_ready_to_end, self._draws)
             workers = self._start_workers(problems, stop)
             if workers is None:
                 return
@@ -249,16 +270,16 @@ class Study:
             backend, memory = cluster.devices(requested)
             cluster.submit(self.folder, make_groups(problems, problems, backend, memory, count))
             return cluster
-        plans = [Plan.of(problem) for problem in problems.values()]
+        plans = [self._plans[identity(self.definition.points[number - 1])] for number in problems]
         device = plans[0].device
         largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
         largest.check_capacity(self.folder)
         self._check_disk(plans)
-        cores, gpus = usable_cores(), _gpus() if device.backend == "cuda" else []
-        count = self._workers or default_workers(len(plans), cores, len(gpus), _fitting(largest))
-        sharing = -(-count // max(len(gpus), 1))
-        groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, count)
-        return LocalWorkers(self.folder, groups, count, max(1, cores // min(count, len(groups))), gpus)
+        shares = Shares.of(len(plans), device.backend, self._workers, _fitting(largest))
+        sharing = -(-shares.workers // max(len(shares.gpus), 1))
+        groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, shares.workers)
+        early = self._early or EarlyWorkers(self.folder, self._workers)
+        return LocalWorkers(self.folder, groups, early.take(shares, requested))
 
     def _check_disk(self, plans: Iterable[Plan]) -> None:
         needed, free = sum(plan.disk_bytes for plan in plans), shutil.disk_usage(self.folder).free
@@ -267,6 +288,18 @@ class Study:
                 f"{self.definition.path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are "
                 "free; leave output.every out, use fewer cells or choose another --output"
             )
+
+
+def _get_ready_to_end(draws: bool) -> None:
+    """Import what the results and pictures need, while the workers run."""
+    import pyarrow.parquet  # noqa: F401
+
+    if draws:
+        import heatsim.study.figures
+        import heatsim.study.page  # noqa: F401
+        from heatsim.render.figure import warm_up
+
+        warm_up()
 
 
 def _note(event: Event | None, progress: StudyProgress, results: Results) -> None:
@@ -283,13 +316,3 @@ def _note(event: Event | None, progress: StudyProgress, results: Results) -> Non
 def _fitting(largest: Plan) -> int:
     """The number of workers whose fields fit the device's memory together."""
     return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
-
-
-def _gpus() -> list[str]:
-    """The value of CUDA_VISIBLE_DEVICES that selects each GPU visible to this process."""
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible:
-        return visible.split(",")
-    import cupy
-
-    return [str(index) for index in range(cupy.cuda.runtime.getDeviceCount())]

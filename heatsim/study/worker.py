@@ -1,4 +1,6 @@
-"""A worker: `python -m heatsim.study.worker FOLDER` reads groups from standard input and runs them.
+"""A worker: `python -m heatsim.study.worker FOLDER DEVICE` reads groups from standard input and runs them.
+
+It first imports what runs on the scenario's device ("auto", "cuda" or "cpu") need.
 
 A line of input has the numbers of a group, as JSON. The lines of output are
 
@@ -15,14 +17,17 @@ import os
 import queue
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from heatsim import device
+from heatsim.errors import DeviceError
 from heatsim.run.interrupt import Stop
 from heatsim.study.run_group import run_group
 
 
-def main(study: Path) -> None:
+def main(study: Path, requested: str) -> None:
     """Run groups until the input ends."""
     # Text that libraries print must not mix with the messages.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -37,12 +42,24 @@ def main(study: Path) -> None:
 
     stop, groups = Stop(), queue.Queue[list[int] | None]()
     threading.Thread(target=_listen, args=(groups, stop), daemon=True).start()
+    _import_for(requested)
     say(ready=True)
     while not stop.requested and (numbers := groups.get()) is not None:
         for outcome in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):
             say(run=outcome.number, status=outcome.status, message=outcome.message)
         if not stop.requested:
             say(idle=True)
+
+
+def _import_for(requested: str) -> None:
+    """Import what runs on a device need, and connect to it, while the study still reads its runs."""
+    # If the device does not work, each run reports it.
+    with suppress(DeviceError):
+        chosen = device.choose(requested)
+        if chosen.backend == "cuda":
+            chosen.free_memory()
+        else:
+            import numba  # noqa: F401
 
 
 def _listen(groups: "queue.Queue[list[int] | None]", stop: Stop) -> None:
@@ -53,4 +70,4 @@ def _listen(groups: "queue.Queue[list[int] | None]", stop: Stop) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

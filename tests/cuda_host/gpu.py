@@ -39,6 +39,11 @@ class HostArray(np.ndarray[Any, Any]):
 
 
 class HostEvent:
+    done = True
+
+    def __init__(self, disable_timing: bool = False) -> None:
+        self.time = 0.0
+
     def record(self) -> None:
         self.time = time.perf_counter()
 
@@ -156,9 +161,26 @@ def zeros(shape: Any, dtype: Any = np.float64) -> HostArray:
     return full(shape, 0, dtype)
 
 
+class HostModule(SimpleNamespace):
+    """CuPy's functions; those without another definition are NumPy's."""
+
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name: str) -> Any:
+        function = getattr(np, name)
+        if not callable(function):
+            return function
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            found = function(*arguments, **options)
+            return found.view(HostArray) if isinstance(found, np.ndarray) else found
+
+        return call
+
+
 def host_device(free: int = 2**30) -> Device:
-    """The device, with so many bytes of free memory."""
-    xp: Any = SimpleNamespace(
+    """The device, with ``free`` bytes of free memory."""
+    xp: Any = HostModule(
         __version__="0.0",
         full=full,
         zeros=zeros,

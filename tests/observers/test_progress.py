@@ -4,7 +4,7 @@ import io
 import re
 import sys
 import threading
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,6 +53,31 @@ def test_away_from_a_terminal_there_is_a_line_every_few_seconds(
     # At so many seconds a step: the less is left to do, the sooner it is done.
     left = [seconds for _, _, seconds in lines]
     assert left[0] > left[-1] >= 0
+
+
+def test_the_lines_of_a_long_run_get_rarer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A day, looked at each second: lines at least 5 s and a tenth of the time so far apart."""
+    now = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    timeline = SimpleNamespace(times=[0.0, 86_400.0], last_step=86_400)
+    state = SimpleNamespace(
+        method=None,
+        step=0,
+        reached=0.0,
+        problem=SimpleNamespace(timeline=timeline),
+        field=SimpleNamespace(grid=SimpleNamespace(cell_count=1000)),
+    )
+    shown = progress.Progress()
+    shown.start(state, None)  # type: ignore[arg-type]
+    for second in range(1, 86_401):
+        now[0] = state.reached = float(second)
+        state.step = second
+        shown.poll(state)  # type: ignore[arg-type]
+    lines = capsys.readouterr().err.splitlines()
+    assert 80 < len(lines) < 100
+    steps = [int(line.split("step ")[1].split(" of")[0].replace(",", "")) for line in lines]
+    assert steps[:4] == [5, 10, 15, 20]
+    assert all(after - before >= 0.1 * before for before, after in pairwise(steps))
 
 
 def test_a_run_of_less_than_a_few_seconds_prints_no_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,18 @@ class Recorder(Observer):
         self.told.append(("close", -1))
 
 
+def test_batches_of_a_large_grid_reach_the_depth_of_its_kernel() -> None:
+    """A step that takes 0.5 s by itself takes 0.05 s in a sweep of 16 steps."""
+    batch, plain = time_loop.Batch(16), time_loop.Batch()
+    for _ in range(8):
+        batch.took(batch.steps, max(0.5, 0.05 * batch.steps))
+        plain.took(plain.steps, max(0.5, 0.05 * plain.steps))
+    assert (batch.steps, plain.steps) == (16, 1)
+    for _ in range(8):
+        batch.took(batch.steps, 0.5 * batch.steps)
+    assert batch.steps == 4
+
+
 @pytest.mark.parametrize("steps", [[0, 1, 2, 3], [0, 5, 16], [16], [], [3, 7, 11]])
 @pytest.mark.parametrize("batch_seconds", [0.0, 10.0])
 def test_an_observer_is_called_after_each_of_its_steps_once(

@@ -1,6 +1,7 @@
 """NCCL between ranks that are threads: what CuPy's module offers, by copies in memory."""
 
 import ctypes
+import os
 import threading
 
 import pytest
@@ -10,6 +11,8 @@ from heatsim.device import Device
 from heatsim.parallel import transport
 
 NCCL_INT8 = 0
+WAY = "P2P/CUMEM"
+FAULTS: list[str] = []
 _group = threading.local()
 
 
@@ -18,6 +21,13 @@ class NcclCommunicator:
         assert unique == "all ranks"
         self.team = current_team()
         assert (size, rank) == (self.team.size, self.team.rank)
+        # As NCCL, which has one log for each process; here a thread's lines stand in the log that it reads.
+        with open(os.environ["NCCL_DEBUG_FILE"], "a") as log:
+            log.write(f"host:1:2 [0] NCCL INFO Channel 00/0 : {rank}[0] -> {(rank + 1) % size}[0] via {WAY}\n")
+
+    def check_async_error(self) -> None:
+        if FAULTS:
+            raise RuntimeError(FAULTS[0])
 
     def send(self, pointer: int, count: int, kind: int, peer: int, stream: int) -> None:
         _group.sent.append((peer, ctypes.string_at(pointer, count)))

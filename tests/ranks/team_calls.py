@@ -8,7 +8,8 @@ import numpy as np
 
 from heatsim.errors import CapacityError, StorageError
 from heatsim.parallel import job, mpi_team
-from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.team import Parcel, Progress, Team
+from heatsim.parallel.watch import VARIABLE
 
 
 def check_objects(team: Team) -> None:
@@ -74,5 +75,14 @@ def be_late() -> None:
     team.meet()
 
 
+def hang() -> None:
+    """All ranks come to the third exchange of their devices; on rank 1 it does not end."""
+    os.environ[VARIABLE] = "2"
+    team = job.join()
+    team.advise("do it again")
+    team.follow(lambda: Progress(3, 3 if team.first else 2))
+    time.sleep(60.0)
+
+
 if __name__ == "__main__":
-    be_late() if sys.argv[1] == "late" else run()
+    {"late": be_late, "hang": hang}.get(sys.argv[1], run)()

@@ -24,12 +24,18 @@ LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_ever
 def test_collective_calls() -> None:
     """The last call fails on one rank, which ends the job. The programs leave the end of their team to Python."""
     late = jobs.start(2, HERE / "team_calls.py", "late")
+    hanging = jobs.start(2, HERE / "team_calls.py", "hang")
     code, out, err = jobs.ended(jobs.start(3, HERE / "team_calls.py", "3"))
     assert (code, err) == (CapacityError.exit_code, "")
     assert out.split() == ["checked"] * 3
     code, _, err = jobs.ended(late)
     assert code == 1
     assert "waited 1 s for the other ranks, which are alive but make no progress" in err
+    code, _, err = jobs.ended(hanging)
+    assert code == 1
+    assert err.startswith("heatsim: rank 1 on ")
+    assert "an exchange of planes between GPUs has not ended for 2 s, although all ranks have come to it" in err
+    assert err.endswith("; do it again\n")
 
 
 def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_path: Path) -> None:
@@ -74,7 +80,8 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
     assert "rank 1 on " in err
-    assert "no sign of life for 10 s" in err
+    assert "no sign of life for 10 s: its process is stopped, for instance by SIGSTOP or Ctrl-Z; continue" in err
+    assert "; to debug a rank, set HEATSIM_RANK_TIMEOUT to more seconds" in err
     assert f"heatsim resume {tmp_path / 'stop'} --ranks 3`, or on fewer ranks" in err
     assert time.monotonic() - began < 60.0
 

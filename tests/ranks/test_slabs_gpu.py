@@ -56,6 +56,6 @@ def test_nccl_needs_a_gpu_for_each_rank(some_gpu: str, monkeypatch: pytest.Monke
     here = gpu.host_device()
     assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2
     play_nccl(monkeypatch)
-    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["NCCL"] * 2
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["NCCL (P2P/CUMEM)"] * 2
     monkeypatch.setattr(Device, "number", lambda device: "the only one")
     assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2

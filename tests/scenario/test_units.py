@@ -104,6 +104,8 @@ def test_usual_units_give_the_bits_of_the_unit_library(unit, number):
             return str(error)
 
     assert outcome(units.convert) == outcome(units._convert)
+    with contextlib.suppress(ValueError):
+        assert units.to_si(number, unit) == units._to_si(number, unit)
 
 
 @pytest.mark.parametrize(

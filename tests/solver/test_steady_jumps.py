@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
+from heatsim.physics.cell_sums import LocalSums
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import parse
@@ -103,7 +104,7 @@ def test_conductivities_that_rise_beside_others_that_fall(n: int) -> None:
 def test_acceleration_solves_linear_equations_that_the_iteration_alone_does_not() -> None:
     """x ← x + (b − A·x) diverges for eigenvalues −1, 3 and 5; for n of them n + 1 steps find the solution."""
     A, b = np.diag([-1.0, 3.0, 5.0]) + np.diag([0.5, 0.5], 1), np.array([1.0, 2.0, 3.0])
-    acceleration, x = Acceleration(np), np.zeros(3)
+    acceleration, x = Acceleration(LocalSums()), np.zeros(3)
     for _ in range(6):
         x = x + acceleration.change(x, b - A @ x, 1.0)
     np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-5)

@@ -65,7 +65,10 @@ def test_a_mistake_of_all_runs_is_told_once(tmp_path: Path) -> None:
     told = refused(tmp_path, parameters('"material.desity" = [1.0, 2.0]', '"time.end" = [8.0, 9.0]'), "time.saftey=0.5")
     assert any(line.startswith("time.saftey: got 0.5; unknown key") for line in told)
     assert sum("time.saftey" in line for line in told) == 1
-    assert sum('did you mean "density"?' in line for line in told) == 4
+    # The values differ from run to run, but the unknown key is one mistake.
+    assert [line for line in told if 'did you mean "density"?' in line] == [
+        next(line for line in told if line.startswith("material.desity: unknown key"))
+    ]
 
 
 def test_mistakes_of_study_and_scenario_are_told_together(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Pictures and tables of a study: which there are, and that each response and probe is in one."""
 
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
 from heatsim.study.figures import draw
+from heatsim.study.key_labels import key_label
 from heatsim.study.page import write_report
-from heatsim.study.report import summarise
+from heatsim.study.report import response_tables, summarise
 from heatsim.study.responses import parameters_of
 from heatsim.study.results import Row, column_types
 
@@ -128,7 +130,7 @@ def test_without_a_finished_run_there_is_nothing_to_draw(tmp_path: Path) -> None
     [
         (['"material.conductivity"', '"material.density"'], ["conductivity", "density"]),
         (['"boundaries.x_min.ambient"', '"boundaries.x_max.value"'], ["ambient", "value"]),
-        (['"domain.size.0"', '"domain.cells.0"'], ["size.0", "cells.0"]),
+        (['"domain.size.0"', '"domain.cells.0"'], ["size.x", "cells.x"]),
     ],
 )
 def test_keys_are_as_short_as_can_be_told_apart(keys: list[str], short: list[str], tmp_path: Path) -> None:
@@ -136,6 +138,83 @@ def test_keys_are_as_short_as_can_be_told_apart(keys: list[str], short: list[str
     lines = "\n".join(f"{key} = {values.get(key, '[300.0, 310.0]')}" for key in keys)
     definition, _ = read(study_text.write(tmp_path, f'[study]\nmethod = "grid"\n[study.parameters]\n{lines}\n'))
     assert [parameter.short for parameter in parameters_of(definition, [])] == short
+
+
+FIN = """
+[domain]
+size = [0.04, 0.01, 0.005]
+[[regions]]
+name = "base"
+box = { min = [0, 0, 0], max = [0.005, 0.01, 0.005] }
+[[regions]]
+name = "fin"
+box = { min = [0.005, 0, 0], max = [0.04, 0.002, 0.005] }
+[[sources]]
+name = "chip"
+power = 3.0
+[[contacts]]
+resistance = 1e-5
+[[patches]]
+rectangle = { min = [0.0, 0.0], max = [0.01, 0.01] }
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "others", "label"),
+    [
+        ("regions.1.box.max.1", [], "fin.box.max.y"),
+        ("regions.1.box.max.1", ["regions.0.box.max.1"], "fin.box.max.y"),
+        ("regions.1.material", ["regions.0.material"], "fin.material"),
+        ("sources.0.power", [], "chip.power"),
+        ("contacts.0.resistance", [], "resistance"),
+        ("contacts.0.resistance", ["contacts.1.resistance"], "contacts.0.resistance"),
+        ("patches.0.rectangle.max.1", [], "max.1"),  # along the second axis of the face, not along y
+        ("domain.size.2", [], "size.z"),
+        ("initial.temperature", [], "temperature"),
+        ("regions.7.box.max.1", [], "max.1"),  # is not in the scenario
+    ],
+)
+def test_labels_name_the_part_and_the_axis(key: str, others: list[str], label: str) -> None:
+    assert key_label(key, others, tomllib.loads(FIN)) == label
+
+
+def test_lengths_are_drawn_in_a_readable_unit_and_decimals_are_aligned(tmp_path: Path) -> None:
+    study = """
+[study]
+method = "grid"
+[study.parameters]
+"domain.size.1" = ["12 mm", "20 mm"]
+"material.conductivity" = [40.25, 241.2]
+"""
+    definition, rows = finished(tmp_path, study)
+    for row in rows:
+        row["domain.size.1"] = float(str(row["domain.size.1"]).removesuffix(" mm")) * 1e-3
+        row["middle final"] = 300.0 + float(str(row["material.conductivity"]))
+    size = parameters_of(definition, rows)[0]
+    assert size.label == "size.y (mm)"
+    assert size.values.tolist() == pytest.approx([12.0, 12.0, 20.0, 20.0], rel=1e-15)
+    table = next(iter(response_tables(definition, rows)))
+    assert table.headers == ("run", "size.y (mm)", "conductivity (W/(m K))", "middle final (K)")
+    assert table.rows[:2] == [("1", "12", "40.25", "340.25"), ("2", "12", "241.20", "541.20")]
+
+
+def test_a_steady_study_has_no_curves(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    for row in rows:
+        with TableWriter.create(tmp_path / str(row["folder"]) / "probes.csv", ["time", "middle"]) as writer:
+            writer.append([0.0, 300.0])
+    assert not [path for path in draw(tmp_path, definition, rows) if path.name.startswith("curves")]
+
+
+def test_grey_cells_of_a_map_are_explained(tmp_path: Path) -> None:
+    definition, rows = finished(tmp_path, study_text.STUDY)
+    rows[0]["cooled"] = None
+    rows[1][STATUS] = FAILED
+    draw(tmp_path, definition, rows, "svg")
+    drawn = (tmp_path / "figures" / "map_1_cooled.svg").read_text(encoding="utf-8")
+    assert "Grey: the run is not done, or the curve does not pass the threshold." in drawn
+    drawn = (tmp_path / "figures" / "map_2_warmest.svg").read_text(encoding="utf-8")
+    assert "Grey: the run is not done." in drawn
 
 
 def test_the_report_has_all_responses_and_curves_with_units(tmp_path: Path) -> None:

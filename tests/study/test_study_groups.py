@@ -9,7 +9,8 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.run.plan import Plan
 from heatsim.study.definition import read
-from heatsim.study.groups import default_workers, fits_ensemble, make_groups, run_bytes
+from heatsim.study.groups import fits_ensemble, make_groups, run_bytes
+from heatsim.study.worker_processes import default_workers
 
 PARAMETERS = """
 [study]

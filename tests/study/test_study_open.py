@@ -8,6 +8,7 @@ import study_text
 
 import heatsim
 from heatsim.errors import FolderError
+from heatsim.storage.study_hint import study_command
 from heatsim.study import folder as definitions
 
 
@@ -48,3 +49,15 @@ def test_a_study_in_a_notebook(tmp_path: Path) -> None:
     assert caught.value.__notes__ == [f"In Python: {told}"]
     planned.run()
     assert [path.name for path in planned.plot()] == [path.name for path in study.plot()] != []
+
+
+def test_the_command_for_a_study_with_overrides_says_that_it_needs_them(tmp_path: Path) -> None:
+    path = study_text.write(tmp_path)
+    for name, overrides, more in (
+        ("plain", [], ""),
+        ("other", ["time.end=4.0"], ", with the scenario and the options --set that it began with"),
+    ):
+        planned = heatsim.Study.from_scenario(path, overrides, output=tmp_path / name, workers=1)
+        (tmp_path / name).mkdir()
+        definitions.open_study(tmp_path / name, planned.definition)
+        assert study_command(tmp_path / name) == f"`heatsim study {path} --output {tmp_path / name}`{more}"

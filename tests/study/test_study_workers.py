@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from heatsim.study import folder as study_folder
+from heatsim.study.worker_processes import Shares, WorkerProcesses
 from heatsim.study.workers import Event, LocalWorkers
 
 # Has the protocol of a worker. Completes all runs but 2, which kills it, at the next step in the file "steps".
@@ -58,7 +59,7 @@ def events(
     (at / "python").write_text(f'#!/bin/sh\nexec "{sys.executable}" "{at / "worker.py"}"\n')
     (at / "python").chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(at / "python"))
-    workers = LocalWorkers(at, groups, workers=1, threads=1)
+    workers = LocalWorkers(at, groups, WorkerProcesses(at, Shares(workers=1, threads=1), "cpu"))
     found = [event for event in workers.events() if event is not None and event.status]
     assert workers.stop() == []
     return found

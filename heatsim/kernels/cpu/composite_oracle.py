@@ -19,7 +19,7 @@ from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.surface_balance import FREE
-from heatsim.physics.surface_laws import rises
+from heatsim.physics.surface_laws import SurfaceConditions
 
 Field = NDArray[Any]
 
@@ -172,7 +172,7 @@ def _from_surface(
         share = share * fraction
     free = row.conditions[number][..., FREE]
     conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
-    difference = rises(row.conditions, number, conductance, body.reference, cells.T, beam)
+    difference = SurfaceConditions(row.conditions, number).rises(conductance, body.reference, cells.T, beam)
     if not body.enthalpies.vary:
         return share, difference
     held = free == 0

@@ -1,9 +1,13 @@
 """Tiles of the blocked CPU kernel. The results do not depend on them."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.int64]
 
 # Cache of a core in bytes, if the operating system does not report it.
 _USUAL_CACHE = 2**20
@@ -21,7 +25,7 @@ _RUN = 4096
 _CELLS_A_WORKER = 2**19
 
 LINE = 64  # bytes of a cache line
-_MOST_STEPS = 16
+MOST_STEPS = 16
 _MOST_TILES_Y = 256
 
 
@@ -78,7 +82,7 @@ def choose(
         threads: available threads.
         fields: values of a cell that a tile keeps.
     """
-    return _choose(shape, periodic, itemsize, min(steps, _MOST_STEPS), threads, fields)
+    return _choose(shape, periodic, itemsize, min(steps, MOST_STEPS), threads, fields)
 
 
 @cache
@@ -90,43 +94,49 @@ def _choose(
     threads: int,
     fields: int,
 ) -> Tiling:
-    cells = shape[0] * shape[1] * shape[2]
-    workers = max(1, min(threads, cells * depth // _CELLS_A_WORKER))
-    candidates = list(_candidates(shape, itemsize, depth, workers))
-    budget = _SHARE * _core_cache() / fields
-    # If none fits, take the smallest.
-    fitting = [tiling for tiling in candidates if tiling.ring * itemsize <= budget]
-    fitting = fitting or [min(candidates, key=lambda tiling: tiling.ring)]
-    return min(fitting, key=lambda tiling: _estimate(tiling, shape, periodic))
-
-
-def _candidates(shape: tuple[int, int, int], itemsize: int, most: int, workers: int) -> Iterator[Tiling]:
     nz, ny, nx = shape
+    workers = max(1, min(threads, nz * ny * nx * depth // _CELLS_A_WORKER))
     line = LINE // itemsize
     whole_lines = -(-(nx + 2) // line) * line
     # Rows that begin at a cache line are faster, but by a quarter at most.
     stride = whole_lines if 4 * whole_lines <= 5 * (nx + 2) else nx + 2
+    # All numbers of steps a sweep, and for each all numbers of tiles along y.
+    depths, tiles_y = (
+        numbers.ravel() for numbers in np.mgrid[1 : depth + 1, 1 : min(ny, _MOST_TILES_Y) + 1].astype(np.int64)
+    )
+    tile_y = -(-ny // tiles_y)
+    tile_z = -(-nz // np.minimum(nz, -(-workers // tiles_y)))
+    ring = 3 * depths * (tile_y + 2 * depths + 2) * stride + 2 * line
+    ring = -(-ring // line) * line
+    tiles = -(-ny // tile_y) * -(-nz // tile_z)
+    of_tiles = np.minimum(workers, tiles)
+    times = _estimate(shape, periodic, depths, tile_y, tile_z, of_tiles)
+    fits = ring * itemsize <= _SHARE * _core_cache() / fields
+    # If none fits, take the smallest.
+    best = int(np.argmin(np.where(fits, times, np.inf) if fits.any() else ring))
+    its_workers, its_depth, its_tile_y, its_tile_z = (int(each[best]) for each in (of_tiles, depths, tile_y, tile_z))
     rows = max(1, _RUN // stride)
-    for depth in range(1, most + 1):
-        for tiles_y in range(1, min(ny, _MOST_TILES_Y) + 1):
-            tile_y = -(-ny // tiles_y)
-            tile_z = -(-nz // min(nz, -(-workers // tiles_y)))
-            ring = 3 * depth * (tile_y + 2 * depth + 2) * stride + 2 * line
-            tiles = -(-ny // tile_y) * -(-nz // tile_z)
-            yield Tiling(min(workers, tiles), depth, tile_y, tile_z, rows, stride, line, -(-ring // line) * line)
+    return Tiling(its_workers, its_depth, its_tile_y, its_tile_z, rows, stride, line, int(ring[best]))
 
 
-def _estimate(tiling: Tiling, shape: tuple[int, int, int], periodic: tuple[bool, bool, bool]) -> float:
-    """Time per step, in units of one update of a cell in cache."""
+def _estimate(
+    shape: tuple[int, int, int],
+    periodic: tuple[bool, bool, bool],
+    depth: Numbers,
+    tile_y: Numbers,
+    tile_z: Numbers,
+    workers: Numbers,
+) -> NDArray[np.float64]:
+    """Times per step of some tilings, in units of one update of a cell in cache."""
     nz, ny, _ = shape
-    tiles_y, tiles_z = -(-ny // tiling.tile_y), -(-nz // tiling.tile_z)
-    rounds = -(-tiles_y * tiles_z // tiling.workers)
-    halo_y = 2 * tiling.depth if tiles_y > 1 or periodic[1] else 0
-    halo_z = 2 * tiling.depth if tiles_z > 1 or periodic[2] else 0
-    moved = (tiling.tile_y + halo_y) * (tiling.tile_z + halo_z)
+    tiles_y, tiles_z = -(-ny // tile_y), -(-nz // tile_z)
+    rounds = -(-tiles_y * tiles_z // workers)
+    halo_y = np.where((tiles_y > 1) | periodic[1], 2 * depth, 0)
+    halo_z = np.where((tiles_z > 1) | periodic[2], 2 * depth, 0)
+    moved = (tile_y + halo_y) * (tile_z + halo_z)
     # The halo shrinks from stage to stage.
-    updated = (tiling.tile_y + halo_y / 2) * (tiling.tile_z + halo_z / 2)
-    return rounds * (updated + _MEMORY_COST * moved / tiling.depth)
+    updated = (tile_y + halo_y / 2) * (tile_z + halo_z / 2)
+    return np.asarray(rounds * (updated + _MEMORY_COST * moved / depth))
 
 
 @cache

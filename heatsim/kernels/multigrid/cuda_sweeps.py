@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels import compilation
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
-from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars
+from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
+from heatsim.parallel.team import ALONE, Team
 
 SOURCE = Path(__file__).parent / "multigrid.cu"
 THREADS = 256  # of a block
@@ -53,14 +55,18 @@ def _module(definitions: tuple[str, ...]) -> Any:
     return cupy.RawModule(code=source(), options=compiler_options, backend="nvrtc")
 
 
-class CudaSweeps:
+class CudaSweeps(WholeLevels):
     """By the kernels of multigrid.cu; see :class:`heatsim.kernels.multigrid.sweeps.LevelSweeps`.
 
     Cells are counted in 32 bits: a GPU has no memory for 2³² cells and what a solution needs beside them.
     """
 
     def __init__(
-        self, device: Device, record: Record | None = None, compile_function: Compile = compile_function
+        self,
+        device: Device,
+        record: Record | None = None,
+        compile_function: Compile = compile_function,
+        team: Team = ALONE,
     ) -> None:
         """Compile nothing yet.
 
@@ -68,10 +74,11 @@ class CudaSweeps:
             device: a GPU.
             record: makes CUDA graphs; without it every kernel is launched by itself.
             compile_function: gives a function of multigrid.cu, which is called with blocks, threads and arguments.
+            team: the ranks that share the levels that have a slab; their sums are collective.
         """
         self._compile = cache(lambda name, precision: compile_function(name, macros(precision)))
-        self._device, self._record = device, record
-        self._sums: dict[tuple[int, int, int], SumOver] = {}
+        self._device, self._record, self._team = device, record, team
+        self._sums: dict[tuple[tuple[int, int, int], int], SumOver] = {}
 
     def scalars(self) -> Any:
         """See :class:`LevelSweeps`."""
@@ -79,11 +86,11 @@ class CudaSweeps:
 
     def read(self, scalars: Any) -> Scalars:
         """See :class:`LevelSweeps`."""
-        return Scalars.of(self.to_host(scalars))
+        return Scalars.of(self._device.to_host(scalars))
 
-    def to_host(self, array: Any) -> Any:
-        """See :class:`LevelSweeps`."""
-        return self._device.to_host(array)
+    def on_host(self, A: Operator) -> NDArray[Any]:
+        """See :class:`LevelSweeps`; with one wait for the GPU."""
+        return np.asarray(self._device.to_host(self._device.xp.stack((*A.links, A.ground))))
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`. Launched at first, which loads kernels, and recorded while the GPU works."""
@@ -124,7 +131,7 @@ class CudaSweeps:
         """See :class:`LevelSweeps`; in one pass."""
         self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *map(np.uint32, factors))
 
-    def multiply(self, matrix: Any, b: Any, out: Any) -> None:
+    def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
         self._call("multiply", "float32", WARP * b.size, matrix, b, out, np.uint32(b.size))
 
@@ -134,18 +141,24 @@ class CudaSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        scalars, over = self.scalars(), self._sum_over(A.shape)
+        scalars, over = self.scalars(), self._sum_over(A)
         for axis, links in enumerate(A.links):
-            self._call("sum_of_links", _PRECISION[links.dtype.itemsize], over.threads, links, *over.arguments)
-            self._total("total_of_links", over, scalars, np.uint32(axis))
-        x, y, z = (total / A.size for total in self.read(scalars).links)
+            own = links if A.slab is None else links[A.slab.own]
+            self._call("sum_of_links", _PRECISION[links.dtype.itemsize], over.threads, own, *over.arguments)
+            self._total("total_of_links", A, over, scalars, np.uint32(axis))
+        x, y, z = (total / A.cells for total in self.read(scalars).links)
         return x, y, z
 
     def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
-        over = self._sum_over(A.shape)
+        over = self._sum_over(A) if A.slab is None else self._sum_of(A.shape, A.shape[0])
         self._launch("apply", over.threads, A, T, out, *over.arguments)
-        self._total("total_of_apply", over, scalars)
+        if A.slab is not None:
+            # The kernel has summed over halo planes too. Products of float32 are exact in float64, so `inner` leaves
+            # the sums that it would have left.
+            over = self._sum_over(A)
+            self.leave_inner(T[A.slab.own], out[A.slab.own], over)
+        self._total("total_of_apply", A, over, scalars)
 
     def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -155,11 +168,13 @@ class CudaSweeps:
         """See :class:`LevelSweeps`."""
         self._call("direct", "float32", p.size, p, z, scalars, np.uint32(p.size))
 
-    def inner(self, r: Any, z: Any, scalars: Any) -> None:
+    def inner(self, A: Operator, r: Any, z: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
-        over = self._sum_over(r.shape)
+        over = self._sum_over(A)
+        if A.slab is not None:
+            r, z = r[A.slab.own], z[A.slab.own]
         self.leave_inner(r, z, over)
-        self._total("total_of_inner", over, scalars)
+        self._total("total_of_inner", A, over, scalars)
 
     def leave_inner(self, r: Any, z: Any, over: "SumOver") -> None:
         """Leave the parts of r·z and max |z|."""
@@ -167,21 +182,32 @@ class CudaSweeps:
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """See :class:`LevelSweeps`."""
-        scalars, over = self.scalars(), self._sum_over(A.shape)
+        # Those of the planes of the arrays: halo planes are own planes of other ranks.
+        scalars, over = self.scalars(), self._sum_of(A.shape, A.shape[0])
         self._launch("extremes", over.threads, A, x, *over.arguments)
-        self._total("total_of_extremes", over, scalars)
+        self._unite("total_of_extremes", over.parts, scalars)
         found = self.read(scalars)
         return found.lowest, found.largest
 
-    def _sum_over(self, shape: tuple[int, int, int]) -> "SumOver":
-        """How sums over the cells of a level are formed. It is kept: graphs use its parts again."""
-        if shape not in self._sums:
-            self._sums[shape] = SumOver.of(self._device.xp, shape, shape[0])
-        return self._sums[shape]
+    def _sum_over(self, A: Operator) -> "SumOver":
+        """How sums over the own cells of a level are formed."""
+        return self._sum_of(A.whole_shape, A.shape[0] if A.slab is None else A.slab.count)
 
-    def _total(self, name: str, over: "SumOver", scalars: Any, *arguments: Any) -> None:
-        """A function that unites the parts of a sum."""
-        self._call(name, "float32", THREADS, over.parts, np.uint32(over.blocks), scalars, *arguments)
+    def _sum_of(self, shape: tuple[int, int, int], planes: int) -> "SumOver":
+        """A sum over some planes of a level. It is kept: graphs use its parts again."""
+        if (shape, planes) not in self._sums:
+            self._sums[shape, planes] = SumOver.of(self._device.xp, shape, planes)
+        return self._sums[shape, planes]
+
+    def _total(self, name: str, A: Operator, over: "SumOver", scalars: Any, *arguments: Any) -> None:
+        """A function that unites the parts of a sum over a level."""
+        parts = over.parts
+        if A.slab is not None:
+            parts = self._device.xp.asarray(np.concatenate(self._team.gathered(self._device.to_host(parts))))
+        self._unite(name, parts, scalars, *arguments)
+
+    def _unite(self, name: str, parts: Any, scalars: Any, *arguments: Any) -> None:
+        self._call(name, "float32", THREADS, parts, np.uint32(parts.size // _FOUND), scalars, *arguments)
 
     def _launch(self, name: str, threads: int, A: Operator, *arguments: Any) -> None:
         """A function that looks at the operator."""

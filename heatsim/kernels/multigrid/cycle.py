@@ -27,7 +27,6 @@ from heatsim.kernels.multigrid.operator import (
     Operator,
     choose_factors,
     empty_like,
-    merge,
 )
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
@@ -71,21 +70,23 @@ class VCycle:
         self._xp, self._sweeps, self._operator = xp, sweeps, operator
         self._levels: list[Level] = []
         coarsest, fine = COARSEST if operator.capacity is None else COARSEST_IN_TIME, operator
-        while fine.size > coarsest:
-            factors = choose_factors(fine.shape, sweeps.mean_links(fine))
-            coarse = empty_like(xp, fine, factors)
+        sweeps.complete(operator)
+        while fine.cells > coarsest:
+            factors = choose_factors(fine.whole_shape, sweeps.mean_links(fine))
+            coarse = empty_like(xp, fine, factors, sweeps.slab_below(fine, factors))
             vectors = (xp.empty(coarse.shape, dtype="float32") for _ in range(3))
             self._levels.append(Level(factors, coarse, *vectors))
             self.coarsen(fine, coarse, factors)
             fine = coarse
         smoothed = [operator, *(level.operator for level in self._levels)][: len(self._levels)]
-        self.applications = 2.0 * STEPS * sum(level.size for level in smoothed) / operator.size
-        self._inverse = xp.empty((fine.size, fine.size), dtype="float64")
+        self.applications = 2.0 * STEPS * sum(level.cells for level in smoothed) / operator.cells
+        self._inverse = xp.empty((fine.cells, fine.cells), dtype="float64")
         self._invert(fine)
 
     def refresh(self) -> None:
         """Calculate the coarse levels again after A has changed, in the same arrays and with the same axes merged."""
         fine = self._operator
+        self._sweeps.complete(fine)
         for level in self._levels:
             self.coarsen(fine, level.operator, level.factors)
             fine = level.operator
@@ -93,8 +94,7 @@ class VCycle:
 
     def _invert(self, coarsest: Operator) -> None:
         """Make the inverse of the coarsest operator, on the host."""
-        # One wait for the GPU.
-        *links, ground = self._sweeps.to_host(self._xp.stack((*coarsest.links, coarsest.ground)))
+        *links, ground = self._sweeps.on_host(coarsest)
         self._inverse[...] = self._xp.asarray(_inverse(links, ground))
 
     def coarsen(self, operator: Operator, coarse: Operator, factors: Factors) -> None:
@@ -102,9 +102,9 @@ class VCycle:
         if operator.capacity is None:
             self._sweeps.coarsen(operator, coarse, factors)
             return
-        surroundings = Operator(operator.links, operator.ground - operator.capacity)
+        surroundings = Operator(operator.links, operator.ground - operator.capacity, slab=operator.slab)
         self._sweeps.coarsen(surroundings, coarse, factors)
-        coarse.capacity[...] = merge(operator.capacity, factors)
+        self._sweeps.merge(operator, coarse, factors)
         coarse.ground[...] += coarse.capacity
 
     @property
@@ -127,7 +127,7 @@ class VCycle:
     def _solve(self, depth: int, A: Operator, b: Any, out: Any, spare: Any) -> None:
         sweeps = self._sweeps
         if depth == len(self._levels):
-            sweeps.multiply(self._inverse, b, out)
+            sweeps.multiply(A, self._inverse, b, out)
             return
         level = self._levels[depth]
         # Each step writes the other array; there is an even number of them, so the last one writes ``out``.

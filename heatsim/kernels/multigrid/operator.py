@@ -28,6 +28,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from heatsim.parallel.slab import Slab
+
 Factors = tuple[int, int, int]
 
 # An axis whose mean link is below this fraction of the strongest is not coarsened: smoothing does not flatten errors
@@ -49,22 +51,35 @@ class Operator:
         ground: the conductance from each cell to known temperatures in W/K.
         capacity: the part of ``ground`` that is the heat capacity of the cells over the length of a step in time; None
             for steady states.
+        slab: the planes of the arrays, if several ranks share the cells; None if this rank has all of them.
     """
 
     links: tuple[Any, Any, Any]
     ground: Any
     capacity: Any = None
+    slab: Slab | None = None
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(nz, ny, nx)."""
+        """(nz, ny, nx) of the arrays."""
         nz, ny, nx = self.ground.shape
         return nz, ny, nx
 
     @property
     def size(self) -> int:
-        """Number of cells."""
+        """Number of cells of the arrays."""
         return int(self.ground.size)
+
+    @property
+    def whole_shape(self) -> tuple[int, int, int]:
+        """(nz, ny, nx) of the whole level."""
+        nz, ny, nx = self.shape
+        return (nz if self.slab is None else self.slab.planes), ny, nx
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of the whole level."""
+        return prod(self.whole_shape)
 
     @property
     def nbytes(self) -> int:
@@ -102,17 +117,25 @@ def cells_below(shape: tuple[int, int, int], means: Sequence[float]) -> int:
     return below
 
 
-def empty_like(xp: Any, operator: Operator, factors: Factors) -> Operator:
+def shape_below(shape: tuple[int, int, int], factors: Factors) -> tuple[int, int, int]:
+    """The shape (nz, ny, nx) of a level of cells merged by ``factors`` along x, y, z."""
+    nz, ny, nx = (-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True))
+    return nz, ny, nx
+
+
+def empty_like(xp: Any, operator: Operator, factors: Factors, slab: Slab | None = None) -> Operator:
     """Room for the operator of cells merged by ``factors`` along x, y, z.
 
     Args:
         xp: NumPy, or CuPy.
         operator: of the fine cells.
         factors: 1 or 2 for each axis.
+        slab: the planes that this rank has of them; None for all planes.
     """
-    shape = tuple(-(-n // factor) for n, factor in zip(operator.shape, factors[::-1], strict=True))
+    nz, ny, nx = shape_below(operator.whole_shape, factors)
+    shape = (nz if slab is None else slab.depth), ny, nx
     x, y, z, ground = (xp.empty(shape, dtype=operator.ground.dtype) for _ in range(4))
-    return Operator((x, y, z), ground, None if operator.capacity is None else xp.empty_like(ground))
+    return Operator((x, y, z), ground, None if operator.capacity is None else xp.empty_like(ground), slab)
 
 
 def merge(capacity: Any, factors: Factors) -> Any:

@@ -1,5 +1,7 @@
 """What the V-cycle and conjugate gradients do to arrays, on the CPU or on a GPU.
 
+If several ranks share a level, sums are those of the whole level, equal on all ranks; see rank_sweeps.py.
+
 The numbers of conjugate gradients are an array on the device, so that a GPU does a whole step without waiting:
 
     index    0     1            2        3         4        5, 6, 7
@@ -15,8 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.oracle import share_rows
-from heatsim.kernels.multigrid.operator import Factors, Operator
+from heatsim.kernels.multigrid.operator import Factors, Operator, merge
 from heatsim.kernels.reductions.statistics import exact_sum
+from heatsim.parallel.slab import Slab
+from heatsim.parallel.team import ALONE, Team
 
 SCALARS = 8
 RZ, RZ_BEFORE, ENERGY, LARGEST = range(4)
@@ -59,23 +63,35 @@ class LevelSweeps(Protocol):
     ) -> None:
         """Smooth T plus the correction of the coarse cells; T may be written to."""
 
-    def multiply(self, matrix: Any, b: Any, out: Any) -> None:
-        """Write matrix·b to ``out``; the matrix is dense, float64, of as many rows as ``b`` has cells."""
+    def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
+        """Write matrix·b to ``out``; the matrix is dense, float64, of as many rows as the whole level has cells."""
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
-        """Write the operator of merged cells to ``out``; see operator.py."""
+        """Write links and ground of merged cells to ``out``; see operator.py."""
+
+    def merge(self, A: Operator, out: Operator, factors: Factors) -> None:
+        """Write the capacity of merged cells to ``out``."""
+
+    def slab_below(self, A: Operator, factors: Factors) -> Slab | None:
+        """Return the planes that this rank has of the level below; None if it has all of them."""
+
+    def complete(self, A: Operator) -> None:
+        """Set the halo planes of an operator whose own planes have changed."""
+
+    def fill_halo(self, A: Operator, values: Any) -> None:
+        """Set the halo planes of an array of the level."""
+
+    def on_host(self, A: Operator) -> NDArray[Any]:
+        """Return the links along x, y, z and the ground of the whole level on the host, shape (4, nz, ny, nx)."""
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
-        """Return Σ of the links along x, y, z over the number of cells."""
+        """Return Σ of the links along x, y, z over the number of cells of the whole level."""
 
     def scalars(self) -> Any:
         """Return an array for the numbers of conjugate gradients, on the device."""
 
     def read(self, scalars: Any) -> Scalars:
         """Return these numbers, once all work that was queued before is done."""
-
-    def to_host(self, array: Any) -> Any:
-        """Return an array of the device as a NumPy array."""
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """Return a function that does the work, which always uses the same arrays; many calls make it fast."""
@@ -89,19 +105,42 @@ class LevelSweeps(Protocol):
     def direct(self, p: Any, z: Any, scalars: Any) -> None:
         """Write z + β·p to p, with β = r·z / r·z of the step before."""
 
-    def inner(self, r: Any, z: Any, scalars: Any) -> None:
+    def inner(self, A: Operator, r: Any, z: Any, scalars: Any) -> None:
         """Write r·z, summed in float64, and max |z| to ``scalars``; the last r·z becomes that of the step before."""
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """Return min x and max x, float64; cells without any conductance are left out."""
 
 
-class CpuSweeps:
-    """By numba; whose import takes half a second, so it waits until the first of these is made."""
+class WholeLevels:
+    """What :class:`LevelSweeps` does where this rank has all planes of a level."""
 
-    def __init__(self) -> None:
+    def merge(self, A: Operator, out: Operator, factors: Factors) -> None:
+        """See :class:`LevelSweeps`."""
+        out.capacity[...] = merge(A.capacity, factors)
+
+    def slab_below(self, A: Operator, factors: Factors) -> Slab | None:
+        """See :class:`LevelSweeps`."""
+        return None
+
+    def complete(self, A: Operator) -> None:
+        """See :class:`LevelSweeps`: there are no halo planes."""
+
+    def fill_halo(self, A: Operator, values: Any) -> None:
+        """See :class:`LevelSweeps`: there are no halo planes."""
+
+
+class CpuSweeps(WholeLevels):
+    """By numba; whose import takes half a second, so it waits until the first of these is made.
+
+    Args:
+        team: the ranks that share the levels that have a slab; their sums are collective.
+    """
+
+    def __init__(self, team: Team = ALONE) -> None:
         from heatsim.kernels.multigrid import cpu_coarsening, cpu_sweeps
 
+        self._team = team
         self._compiled, self._coarsening = cpu_sweeps, cpu_coarsening
         self._levels: WeakKeyDictionary[Operator, Any] = WeakKeyDictionary()
 
@@ -131,7 +170,7 @@ class CpuSweeps:
         self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), *factors)
         self.smooth(A, T, b, out, tau)
 
-    def multiply(self, matrix: Any, b: Any, out: Any) -> None:
+    def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
         _run(out)[...] = matrix @ _run(b)
 
@@ -142,7 +181,9 @@ class CpuSweeps:
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
-        x, y, z = (_total(link.sum(axis=(1, 2), dtype=np.float64)) / A.size for link in A.links)
+        # A plane at a time, so that its sum does not depend on the other planes of the array.
+        of_planes = (np.array([plane.sum(dtype=np.float64) for plane in link]) for link in A.links)
+        x, y, z = (_total(self._of_all(A, sums)) / A.cells for sums in of_planes)
         return x, y, z
 
     def scalars(self) -> Any:
@@ -153,9 +194,9 @@ class CpuSweeps:
         """See :class:`LevelSweeps`."""
         return Scalars.of(scalars)
 
-    def to_host(self, array: Any) -> Any:
+    def on_host(self, A: Operator) -> NDArray[Any]:
         """See :class:`LevelSweeps`."""
-        return array
+        return np.stack((*A.links, A.ground))
 
     def repeated(self, work: Callable[[], object]) -> Callable[[], object]:
         """See :class:`LevelSweeps`; the same each time."""
@@ -165,7 +206,7 @@ class CpuSweeps:
         """See :class:`LevelSweeps`."""
         sums = np.empty(_rows(T))
         self._share(A, self._compiled.apply, self._level(A), _run(T), _run(out), sums)
-        scalars[ENERGY] = _total(_of_planes(sums, T))
+        scalars[ENERGY] = _total(self._of_all(A, _of_planes(sums, T)))
 
     def advance(self, x: Any, p: Any, r: Any, Ap: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -179,19 +220,26 @@ class CpuSweeps:
             beta = float(scalars[RZ] / scalars[RZ_BEFORE])
         share_rows(partial(self._compiled.direct, _run(p), _run(z), beta), p.size, p.size)
 
-    def inner(self, r: Any, z: Any, scalars: Any) -> None:
+    def inner(self, A: Operator, r: Any, z: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
         sums, largest = np.empty(_rows(r)), np.empty(_rows(r))
         work = partial(self._compiled.inner, _run(r), _run(z), r.shape[2], sums, largest)
         share_rows(work, _rows(r), r.size)
         scalars[RZ_BEFORE] = scalars[RZ]
-        scalars[RZ], scalars[LARGEST] = _total(_of_planes(sums, r)), largest.max()
+        found = self._of_all(A, np.stack((_of_planes(sums, r), largest.reshape(r.shape[:2]).max(axis=1)), axis=1))
+        scalars[RZ], scalars[LARGEST] = _total(found[:, 0]), found[:, 1].max()
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """See :class:`LevelSweeps`."""
         lowest, largest = np.empty(_rows(x)), np.empty(_rows(x))
         self._share(A, self._compiled.extremes, self._level(A), _run(x), lowest, largest)
         return float(lowest.min()), float(largest.max())
+
+    def _of_all(self, A: Operator, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers of all planes of a level, from those of the planes of the arrays."""
+        if A.slab is None:
+            return numbers
+        return np.concatenate(self._team.gathered(numbers[A.slab.own]))
 
     def _level(self, A: Operator) -> Any:
         """The arrays of an operator, in which its numbers change."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
-from heatsim.kernels.multigrid.operator import cells_below
 from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
@@ -26,7 +25,7 @@ from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStage
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
 from heatsim.solver.steady import Search
-from heatsim.solver.steady_state import make_sweeps
+from heatsim.solver.steady_state import coarse_cells, make_sweeps
 from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
@@ -48,8 +47,7 @@ def device_bytes(problem: HeatProblem) -> int:
     """Bytes beside both ends of a step: conductances and right-hand sides, vectors, temporary arrays, coarse levels."""
     item, single, double, grid = np.dtype(problem.precision).itemsize, 4, 8, problem.grid
     finest = 8 * item + 5 * single + (_DOUBLES + _VARYING * problem.materials.varies) * double
-    below = cells_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])
-    return finest * grid.cell_count + (5 * item + 3 * single) * below
+    return finest * grid.cell_count + (5 * item + 3 * single) * coarse_cells(problem)
 
 
 class FieldStages(FieldEnds):
@@ -69,7 +67,7 @@ class FieldStages(FieldEnds):
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(problem, field, ledger, cells)
-        sweeps = make_sweeps(field.device)
+        sweeps = make_sweeps(field)
         self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)

@@ -166,7 +166,7 @@ def test_arrays_of_a_device_give_the_same_step(text: str, monkeypatch: pytest.Mo
     expected = steps(known, 0.0, h, 1, tolerance)
     device = Device("cpu", StrictModule(), "the host")
     sweeps, _ = sweeps_on_host(device.xp, monkeypatch)
-    monkeypatch.setattr(field_stages, "make_sweeps", lambda device: sweeps)
+    monkeypatch.setattr(field_stages, "make_sweeps", lambda field: sweeps)
     field = Field(device, problem.grid, problem.precision, problem.reference or 320.0)
     field.deviation[...] = 0.0
     ledger = Ledger(device, problem, True)

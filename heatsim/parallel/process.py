@@ -1,0 +1,56 @@
+"""The processes of a job, and the state of those on this machine."""
+
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+# The states of a process in /proc that explain why it gives no sign of life.
+_STATES = {
+    "T": "its process is stopped, for instance by SIGSTOP or Ctrl-Z",
+    "t": "its process is stopped by a debugger",
+    "D": "its process waits for a disk or a network file system that does not answer",
+    "Z": "its process was killed",
+    "X": "its process was killed",
+    "": "its process was killed",
+}
+_UNKNOWN = "its process hangs, was stopped or killed, or its machine cannot be reached"
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process of a job.
+
+    Attributes:
+        host: the name of its machine.
+        namespace: the processes that its number counts among; each container has others. "" if unknown.
+        number: its number.
+    """
+
+    host: str
+    namespace: str
+    number: int
+
+    @classmethod
+    def this(cls) -> "Process":
+        """The process that calls."""
+        try:
+            namespace = os.readlink("/proc/self/ns/pid")
+        except OSError:
+            namespace = ""
+        return cls(socket.gethostname(), namespace, os.getpid())
+
+    def why_silent(self) -> str:
+        """Text that says why it gives no sign of life, as far as this machine knows."""
+        here = Process.this()
+        if not self.namespace or (self.host, self.namespace) != (here.host, here.namespace):
+            return _UNKNOWN
+        return _STATES.get(self._state(), _UNKNOWN)
+
+    def _state(self) -> str:
+        """The letter of its state in /proc; "" if there is no such process."""
+        try:
+            content = Path(f"/proc/{self.number}/stat").read_text(errors="replace")
+        except OSError:
+            return ""
+        return content.rpartition(")")[2].split()[0]

@@ -1,0 +1,235 @@
+"""The worker processes of a study on this machine, and how many there are.
+
+They take half a second to import what they need, with a GPU a second. `heatsim study` starts them before it reads and
+checks the runs.
+"""
+
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from heatsim.device import count_gpus, usable_cores, visible_gpus
+from heatsim.study.definition import Definition
+
+# Workers that share a GPU at most, and runs for each at least. On an H200 with 16 cores, 200 runs of 48³ cells took
+# 18.6 s with one worker, 10.9 s with four and 14.4 s with twelve; 24 runs took 7.7, 8.5 (four) and 6.8 s (two).
+_WORKERS_A_GPU, _RUNS_A_WORKER = 4, 12
+_SECONDS_TO_END = 30.0
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What each worker may use.
+
+    Attributes:
+        workers: the number of workers.
+        threads: CPU threads of each worker.
+        gpus: the values of CUDA_VISIBLE_DEVICES, which workers take in turn; if empty, workers inherit the variable.
+    """
+
+    workers: int
+    threads: int
+    gpus: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, runs: int, backend: str, requested: int | None = None, fitting: int | None = None) -> "Shares":
+        """Divide this machine among the workers of a study.
+
+        Args:
+            runs: the number of runs that are not done.
+            backend: "cpu" or "cuda".
+            requested: the number of workers that the user asks for; None for the default.
+            fitting: the number of workers whose fields fit the memory of the device; None if it is not known yet.
+        """
+        cores, gpus = usable_cores(), _names_of_gpus() if backend == "cuda" else ()
+        workers = requested or default_workers(runs, cores, len(gpus), runs if fitting is None else fitting)
+        workers = max(1, min(workers, runs))
+        return cls(workers, max(1, cores // workers), gpus)
+
+
+def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
+    """The number of workers on this machine if the user names none.
+
+    Without GPUs it is one a core. A worker of a GPU spends longer in Python, on rows and files, than its GPU computes:
+    several workers share a GPU. Each takes seconds to start, so few runs have few workers.
+
+    Args:
+        runs: the number of runs.
+        cores: of this machine.
+        gpus: the number of GPUs; 0 without GPUs.
+        fitting: the number of workers whose fields fit the memory of a device.
+    """
+    if not gpus:
+        return min(cores, fitting)
+    sharing = min(_WORKERS_A_GPU, fitting, cores // (2 * gpus), ceil(runs / (_RUNS_A_WORKER * gpus)))
+    return gpus * max(1, sharing)
+
+
+def likely_backend(requested: str) -> str:
+    """The backend of "auto", "cuda" or "cpu", without the time that importing CuPy takes; rarely wrong."""
+    if requested == "cpu" or find_spec("cupy") is None or not visible_gpus():
+        return "cpu"
+    return "cuda"
+
+
+def _names_of_gpus() -> tuple[str, ...]:
+    """The value of CUDA_VISIBLE_DEVICES that selects each GPU visible to this process."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return tuple(visible.split(",")) if visible else tuple(map(str, range(visible_gpus() or count_gpus())))
+
+
+@dataclass(eq=False)
+class WorkerProcess:
+    """A worker process.
+
+    Attributes:
+        slot: its number among the workers.
+        process: the process.
+        errors: the file with its standard error.
+        ready: whether it waits for groups.
+        group: the runs that it has been given and that have not ended.
+        begun: the first reported step of each of these runs that has begun.
+    """
+
+    slot: int
+    process: "subprocess.Popen[str]"
+    errors: Any
+    ready: bool = False
+    group: list[int] = field(default_factory=list)
+    begun: dict[int, int] = field(default_factory=dict)
+    listener: threading.Thread | None = None
+
+    def tell_to_end(self) -> None:
+        """Close the worker's input."""
+        if self.process.stdin is not None:
+            # Flushing fails if the worker died before it read everything.
+            with suppress(OSError):
+                self.process.stdin.close()
+
+    def close(self) -> None:
+        """Release a process that has ended."""
+        self.tell_to_end()
+        self.errors.close()
+        if self.listener is not None:
+            self.listener.join()
+
+
+class WorkerProcesses:
+    """Worker processes that are started at once.
+
+    Args:
+        study: the study's folder, which need not exist yet.
+        shares: what each may use.
+        device: that of the scenario, for which the workers get ready.
+    """
+
+    def __init__(self, study: Path, shares: Shares, device: str) -> None:
+        self.shares = shares
+        self.lines: queue.Queue[tuple[WorkerProcess, str | None]] = queue.Queue()
+        self._study = study.absolute()
+        self._device = device
+        self._started = [self.start(slot) for slot in range(shares.workers)]
+
+    def start(self, slot: int) -> WorkerProcess:
+        """Start a process in a slot. Its lines arrive in ``lines``, and None when it has ended."""
+        package = str(Path(__file__).parents[2])
+        paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        environment = {**os.environ, "PYTHONPATH": paths, "NUMBA_NUM_THREADS": str(self.shares.threads)}
+        if self.shares.gpus:
+            environment["CUDA_VISIBLE_DEVICES"] = self.shares.gpus[slot % len(self.shares.gpus)]
+        errors = tempfile.TemporaryFile()  # noqa: SIM115  (closed when the worker ends)
+        process = subprocess.Popen(
+            # -P: do not import modules from the current folder.
+            [sys.executable, "-P", "-m", "heatsim.study.worker", str(self._study), self._device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            encoding="utf-8",
+            env=environment,
+            # Ctrl-C reaches only the study, which then stops the workers.
+            start_new_session=True,
+        )
+        worker = WorkerProcess(slot, process, errors)
+        worker.listener = threading.Thread(target=self._listen, args=(worker,), daemon=True)
+        worker.listener.start()
+        return worker
+
+    def close(self) -> None:
+        """End the processes that have not been taken."""
+        end(self.take())
+
+    def take(self) -> list[WorkerProcess]:
+        """The processes that were started at once; the caller ends them."""
+        taken, self._started = self._started, []
+        return taken
+
+    def _listen(self, worker: WorkerProcess) -> None:
+        assert worker.process.stdout is not None
+        with worker.process.stdout as lines:
+            for line in lines:
+                # A killed worker may leave an incomplete last line.
+                if line.endswith("\n"):
+                    self.lines.put((worker, line))
+        self.lines.put((worker, None))
+
+
+class EarlyWorkers:
+    """Workers that start while the runs of a study are checked.
+
+    Args:
+        study: the study's folder, which need not exist yet.
+        requested: the number of workers that the user asks for; None for the default.
+    """
+
+    def __init__(self, study: Path, requested: int | None) -> None:
+        self._study = study
+        self._requested = requested
+        self._processes: WorkerProcesses | None = None
+
+    def start(self, definition: Definition) -> None:
+        """Start workers for all runs of a study whose scenarios have not been read yet."""
+        table = definition.document.get("solver")
+        device = table.get("device", "auto") if isinstance(table, Mapping) else "auto"
+        if device in ("auto", "cuda", "cpu"):
+            shares = Shares.of(len(definition.points), likely_backend(device), self._requested)
+            self._processes = WorkerProcesses(self._study, shares, device)
+
+    def take(self, shares: Shares, device: str) -> WorkerProcesses:
+        """The workers, if they have these shares of the machine; else they end, and others start."""
+        processes, self._processes = self._processes, None
+        if processes is not None and processes.shares != shares:
+            processes.close()
+            processes = None
+        return processes or WorkerProcesses(self._study, shares, device)
+
+    def close(self) -> None:
+        """End the workers, unless they have been taken."""
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
+
+
+def end(workers: Sequence[WorkerProcess]) -> None:
+    """Close the inputs of workers, and wait until they have saved checkpoints and exited; kill those that take long."""
+    for worker in workers:
+        worker.tell_to_end()
+    deadline = time.monotonic() + _SECONDS_TO_END
+    for worker in workers:
+        try:
+            worker.process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            worker.process.kill()
+            worker.process.wait()
+        worker.close()

@@ -1,0 +1,157 @@
+"""Equations that several ranks solve together give the bits of one rank: steady states."""
+
+from pathlib import Path
+from typing import Any
+
+import bodies
+import numpy as np
+import pytest
+from cuda_host import gpu
+from cuda_host.multigrid import sweeps_on_host
+from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, problem_of
+from thread_team import on_ranks
+
+from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
+from heatsim.grid import PlaneGroups
+from heatsim.kernels.multigrid import rank_sweeps
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.rank_sweeps import RankSweeps, cut_multiple
+from heatsim.parallel.halo import Halo
+from heatsim.parallel.slab import HALO
+from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.initial_state import find_steady_state, initial_state
+from heatsim.run.interrupt import Stop
+from heatsim.run.plan import Plan
+from heatsim.scenario import load
+from heatsim.solver import steady_state
+
+# Each has enough planes for coarse levels that are divided too.
+LINEAR = LINEAR.replace("[20, 8, 13]", "[20, 8, 33]")
+AROUND = AROUND.replace("[12, 10, 15]", "[10, 8, 32]")
+# Cells are so long along z that the first coarse levels keep their planes.
+FLAT = LINEAR.replace("size = [0.2, 0.08, 0.13]", "size = [0.2, 0.08, 1.5]")
+# Sources that fall with the temperature, so that there is a steady state.
+LIT = LIT.replace("1 + 0.01*(T", "1 - 0.001*(T")
+AROUND += '[[sources]]\npower_density = "1e8*(400 - T)/300"\n'
+BODIES = {"linear": LINEAR, "flat": FLAT, "everything": bodies.EVERYTHING, "around": AROUND, "lit": LIT}
+
+
+@pytest.fixture(autouse=True)
+def small_levels_are_divided(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, bool]]:
+    """Divide levels of any size. Returns how many planes each level below a divided one has, and whether it is."""
+    monkeypatch.setattr(rank_sweeps, "FEW", 0)
+    below, seen = RankSweeps.slab_below, list[tuple[int, bool]]()
+
+    def noted(sweeps: RankSweeps, A: Any, factors: Any) -> Any:
+        found = below(sweeps, A, factors)
+        if A.slab is not None:
+            seen.append((-(-A.slab.planes // factors[2]), found is not None))
+        return found
+
+    monkeypatch.setattr(RankSweeps, "slab_below", noted)
+    return seen
+
+
+def steady(text: str, precision: str = "float64", device: str = "cpu", **tables: Any) -> HeatProblem:
+    return problem_of(text, solver={"device": device, "precision": precision}, **tables).with_method("steady")
+
+
+def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    plan = Plan.of(problem, team)
+    state = initial_state(plan, Path("nowhere"))
+    find_steady_state(state, Stop())
+    assert state.steady is not None
+    flows, progress = state.steady.flows, state.steady.progress
+    return {"T": state.field.temperature(), "flows": flows, "progress": progress, "heat": state.initial_heat}
+
+
+def same(problem: HeatProblem, ranks: int) -> None:
+    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", BODIES)
+def test_steady_states(name: str, ranks: int, small_levels_are_divided: list[tuple[int, bool]]) -> None:
+    for precision in ("float64", "float32"):
+        same(steady(BODIES[name], precision), ranks)
+    divided = {planes for planes, is_divided in small_levels_are_divided if is_divided}
+    if ranks == 2:
+        assert (
+            divided == {"linear": {17, 9}, "flat": {33, 17}, "everything": set(), "around": {16, 8}, "lit": set()}[name]
+        )
+
+
+def test_a_bundled_steady_state() -> None:
+    overrides = ["domain.cells=[50, 40, 15]", "solver.device=cpu"]
+    same(HeatProblem.from_scenario(load(SCENARIOS / "circuit_board.toml", overrides)), 3)
+
+
+def test_a_rod_that_one_matrix_solves() -> None:
+    """So few cells that there is no coarse level."""
+    problem = steady(LINEAR.replace("[20, 8, 33]", "[1, 1, 40]"))
+    for ranks in (2, 3):
+        same(problem, ranks)
+
+
+def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rank_sweeps, "FEW", 700)
+    same(steady(LINEAR), 3)
+    monkeypatch.setattr(rank_sweeps, "FEW", 0)
+    same(steady(LINEAR.replace("[20, 8, 33]", "[20, 8, 22]")), 3)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_steady_states_on_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu.play_gpu(monkeypatch)
+    _, queue = sweeps_on_host(np, monkeypatch)
+    monkeypatch.setattr(
+        steady_state, "CudaSweeps", lambda device, record, team: CudaSweeps(device, None, queue.compile, team)
+    )
+    small = BODIES[name].replace("[20, 8, 33]", "[6, 4, 33]").replace("[10, 8, 32]", "[6, 5, 32]")
+    same(steady(small, "float32", "cuda"), 2)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", BODIES)
+def test_steady_states_on_a_real_gpu(name: str) -> None:
+    for precision in ("float32", "float64"):
+        same(steady(BODIES[name], precision, "cuda"), 2)
+
+
+def test_missing_exchanges_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the tests above would mean nothing."""
+
+    def forget(halo: Halo, values: Any) -> None:
+        values[: halo.slab.own.start] = values[halo.slab.own.stop :] = 0.0
+
+    monkeypatch.setattr(Halo, "exchange", forget)
+    with pytest.raises((AssertionError, NotConvergedError)):
+        same(steady(LINEAR), 2)
+
+
+def test_a_signal_to_one_rank_stops_all() -> None:
+    def work(team: Team) -> str:
+        plan, stop = Plan.of(steady(LINEAR), team), Stop()
+        stop.requested = team.first
+        with pytest.raises(Interrupted, match="interrupted in the search") as caught:
+            find_steady_state(initial_state(plan, Path("nowhere")), stop)
+        return str(caught.value)
+
+    assert len(set(on_ranks(3, work))) == 1
+
+
+def test_a_ring_needs_an_even_number_of_planes() -> None:
+    odd = steady(AROUND.replace("[10, 8, 32]", "[10, 8, 33]"))
+    with pytest.raises(ScenarioError, match=r"domain.cells: got 33 cells along z, .* even number"):
+        on_ranks(2, lambda team: Plan.of(odd, team))
+
+
+@pytest.mark.parametrize(("planes", "ranks"), [(512, 3), (512, 8), (64, 2), (48, 5), (13, 3), (4096, 64)])
+def test_cuts_let_coarse_levels_be_divided(planes: int, ranks: int) -> None:
+    """Slabs differ by a quarter at most, and the level with a cut at an odd plane has few planes for each rank."""
+    multiple = max(cut_multiple(planes, ranks), PlaneGroups.of((planes, 512, 512)).size)
+    cuts = [round(planes * rank / ranks / multiple) * multiple for rank in range(ranks)] + [planes]
+    counts = np.diff(cuts)
+    assert counts.max() <= 1.25 * planes / ranks or multiple == 2
+    assert planes / multiple <= 4 * HALO * ranks

@@ -163,12 +163,12 @@ class Search:
         gradients = self._gradients
         if gradients is None or not self._may_be_indefinite:
             return True
-        system, xp = self._equations.linearise(), self._equations.xp
+        system = self._equations.linearise()
         if not self._equations.rises:
             return True
         self._equations.take_rises_in()
         gradients.cycle.refresh()
-        system.b[...] = xp.asarray(np.random.default_rng(1).uniform(0.5, 1.5, system.b.shape))
+        system.b[...] = 1.0
         gradients.begin(system.b)
         start = self._look(gradients, stepped=False)
         gradients.set_first_direction()

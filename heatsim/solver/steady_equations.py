@@ -94,8 +94,8 @@ class Equations:
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
         self._safe = None
-        if any(isinstance(surface, CellExchange) and surface.bends for surface in self._bent):
-            self._safe = Operator(self._operator.links, self._operator.ground.copy())
+        if balance.body.whole.sources.heated.tables:
+            self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)
         # Right-hand side and ground without the surfaces that each step linearises.
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
@@ -134,7 +134,8 @@ class Equations:
             surface.add(slope, operator.ground)
             if self._safe is not None:
                 surface.add(abs(slope), self._safe.ground)
-        self.rises = any(float(self.xp.min(slope)) < 0.0 for slope in slopes)
+        if self._safe is not None:
+            self.rises = self._on_any_rank(any(float(self.xp.min(slope)) < 0.0 for slope in slopes))
         self._change[...] = 0.0
         b = self._gain.astype(b.dtype, copy=False)
         return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe)
@@ -168,9 +169,15 @@ class Equations:
         return self.xp.empty(self.temperature.shape, dtype="float32")
 
     def hotter_than_sources(self) -> bool:
-        """Whether cells are hotter than the temperatures for which a source is known that grows up to their end."""
+        """Whether cells are hotter than the temperatures for which a source is known that grows up to their end.
+
+        Collective.
+        """
         cells = [surface for surface in self._balance.surfaces if isinstance(surface, CellExchange)]
-        return any(each.hotter_than_tables(each.of(self.temperature)) for each in cells)
+        return self._on_any_rank(any(each.hotter_than_tables(each.of(self.temperature)) for each in cells))
+
+    def _on_any_rank(self, condition: bool) -> bool:
+        return bool(self._balance.sums.largest(float(condition)))
 
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
@@ -212,12 +219,11 @@ class VaryingEquations(Equations):
         residual += balance.sources("float64", scale)
         ground[...] = 0.0
         weights = found.weight / found.conducting
-        self.rises, self._rising = False, []
+        self._rising = []
         for surface in balance.surfaces:
             T = surface.of(self.temperature)
             heat, slope = balance.exchange(surface, T)
             if isinstance(surface, CellExchange) and float(self.xp.min(slope)) < 0.0:
-                self.rises = True
                 # What the next lines give a wrong sign.
                 self._rising.append((surface, self.xp.minimum(slope, 0.0) * surface.of(weights) / scale))
             # Where k(T) bends, the heat may change faster than with k(T) held.
@@ -228,6 +234,7 @@ class VaryingEquations(Equations):
         self._change[...] = 0.0
         if self._safe is not None:
             self._safe.ground[...] = ground
+            self.rises = self._on_any_rank(bool(self._rising))
         return LinearSystem(
             self._operator, self._b, self._change, self.temperature, exact=False, preconditioner=self._safe
         )

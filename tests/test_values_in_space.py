@@ -333,7 +333,12 @@ def test_the_limit_of_the_step_follows_the_largest_film_towards_void() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "fragment"), [('"1e4*exp(-((x - 0.01*t)/0.01)^2)"', "beam"), ('"1/(x - 0.045)"', "inf at x = 0.045")]
+    ("value", "fragment"),
+    [
+        ('"1e4*exp(-((x - 0.01*t)/0.01)^2)"', "beam"),
+        ('"1/(x - 0.045)"', "inf at x = 0.045"),
+        ('"1e-9*x/(t - 3.21)"', "near t = 3.21 s"),
+    ],
 )
 def test_mistakes_towards_void_name_the_key(value: str, fragment: str) -> None:
     with pytest.raises(ScenarioError) as caught:

@@ -16,8 +16,9 @@ from heatsim.scenario.averages import Length
 from heatsim.scenario.boundaries import depends_on_surface
 from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.messages import show
+from heatsim.scenario.poles import pole_in
 from heatsim.scenario.quantities import Quantity
-from heatsim.scenario.timefunction import GOLDEN
+from heatsim.scenario.timefunction import GOLDEN, Formula
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -171,6 +172,10 @@ class _Key:
         if values[high] > values[low]:
             part = (values - values[low]) / (values[high] - values[low])
         ends = [self.value.at_point(*(float(axis[cell]) for axis in cells.points)) for cell in (low, high)]
+        for end in ends:
+            pole = pole_in(end.expression, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
+            if pole is not None:
+                raise self._mistake(f"got {show(self.value.expression.text)}, {pole}; {self.quantity.expected}")
         for (times, some), table in zip(looks, tables, strict=True):
             lowest, highest = (end.at(times)[:, None] for end in ends)
             known = lowest + (highest - lowest) * part[some]

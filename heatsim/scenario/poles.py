@@ -20,10 +20,16 @@ Array = NDArray[np.float64]
 _DISTANCES, _GROWTH, _ROUNDING = (1e-6, 1e-8, 1e-10), 5.0, 1e-12
 
 
+def pole_in(expression: Expression, end: float) -> str | None:
+    """What to say to the user about a pole of an expression in t between 0 and ``end`` (s); None if there is none."""
+    pole = find_pole(expression, end)
+    return None if pole is None else f"which grows without bound near t = {pole:.9g} s"
+
+
 def find_pole(expression: Expression, end: float) -> float | None:
     """The first time in s between 0 and ``end`` near which an expression in t grows without bound; None if none is."""
     causes = {ast.unparse(cause): cause for cause in _causes(expression.tree)}
-    if not causes:
+    if not causes or not end > 0.0:
         return None
     jumps = switching_times(expression, end)
     jumps = np.zeros(0) if jumps is None else jumps

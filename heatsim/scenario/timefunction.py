@@ -15,7 +15,7 @@ from heatsim.scenario.function_of_time import Constant as Constant
 from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
-from heatsim.scenario.poles import find_pole
+from heatsim.scenario.poles import pole_in
 from heatsim.scenario.polyline import vertices, vertices_of_periods
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.switching import switching_times
@@ -250,8 +250,7 @@ def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str |
         if outside:
             when = "always" if formula.constant else f"at t = {time!r} s"
             return f"got {show(formula.expression.text)}, which is {number!r} {when}; {outside}"
-    pole = None if formula.constant else find_pole(formula.expression, end)
+    pole = None if formula.constant else pole_in(formula.expression, end)
     if pole is not None:
-        text = show(formula.expression.text)
-        return f"got {text}, which grows without bound near t = {pole:.9g} s; {quantity.expected}"
+        return f"got {show(formula.expression.text)}, {pole}; {quantity.expected}"
     return None

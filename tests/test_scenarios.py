@@ -251,6 +251,23 @@ def test_a_circuit_board_spreads_its_heat_in_copper(tmp_path: Path) -> None:
     assert without["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(28.7, abs=1.0)
 
 
+def test_busbars_pass_an_overload(tmp_path: Path) -> None:
+    """With cells of 5 mm; and painting the second bar too cools the neck."""
+    coarse = ("output.figures=false", "domain.cells=[60, 12, 20]")
+    _, probes = run("busbar", tmp_path, *coarse)
+    at_2_h = int(np.searchsorted(probes["time"], 7200.0))
+    assert probes["neck"][at_2_h] - ZERO_CELSIUS == pytest.approx(104.8, abs=0.3)
+    assert probes["neck"][at_2_h] - probes["joint"][at_2_h] == pytest.approx(1.25, abs=0.1)
+    assert probes["neck"].max() - ZERO_CELSIUS == pytest.approx(128.5, abs=0.4)
+    energy = run_tables.read_energy(tmp_path / "busbar")
+    assert energy is not None
+    flows = {name: values[-1] for name, values in energy.in_unit("W").items()}
+    assert flows["surface painted bar"] == pytest.approx(-21.6, abs=0.1)
+    assert flows["sources"] == pytest.approx(34.1, abs=0.1)
+    _, painted = run("busbar", tmp_path, *coarse, "surfaces.1.emissivity=0.9", "time.end=7200")
+    assert painted["neck"][-1] - ZERO_CELSIUS == pytest.approx(90.4, abs=0.3)
+
+
 def test_the_power_module_settles_where_its_comment_s_steps_lead(tmp_path: Path) -> None:
     """After 3 s it is not quite there; the plate's time constant is 2.1 s."""
     _, probes = run("power_module", tmp_path, "time.method=steady", "output.figures=false")

@@ -74,6 +74,7 @@ EXACT = [
     ('type = "convection"\ncoefficient = 300.0\nambient = VALUE\n', "300 + 2e4*x^2", 1e-9),
     ('type = "radiation"\nemissivity = VALUE\nambient = 900.0\n', "0.1 + 10*x", 1e-3),
     ('type = "convection"\ncoefficient = VALUE\nambient = 700.0\nemissivity = 0.9\n', "2000*x", 1e-2),
+    ('type = "convection"\ncoefficient = "6*abs(T - Tamb)^0.25"\nambient = VALUE\n', "280 + 3e3*x", 5e-3),
 ]
 
 
@@ -332,7 +333,12 @@ def test_the_limit_of_the_step_follows_the_largest_film_towards_void() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "fragment"), [('"1e4*exp(-((x - 0.01*t)/0.01)^2)"', "beam"), ('"1/(x - 0.045)"', "inf at x = 0.045")]
+    ("value", "fragment"),
+    [
+        ('"1e4*exp(-((x - 0.01*t)/0.01)^2)"', "beam"),
+        ('"1/(x - 0.045)"', "inf at x = 0.045"),
+        ('"1e-9*x/(t - 3.21)"', "near t = 3.21 s"),
+    ],
 )
 def test_mistakes_towards_void_name_the_key(value: str, fragment: str) -> None:
     with pytest.raises(ScenarioError) as caught:

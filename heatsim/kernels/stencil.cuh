@@ -254,7 +254,7 @@ __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, 
                                        Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
 #if FACES
-    return update_general(grid, c, sweep, ledger, x, y, z, at_face, T, west, east, south, north, below, above);
+    return update_general(grid, c, sweep, ledger, x, y, z, T, west, east, south, north, below, above);
 #else
     Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
     if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this line

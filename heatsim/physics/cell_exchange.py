@@ -68,19 +68,33 @@ class CellExchange(ExchangingCells):
 
     @cached_property
     def holding(self) -> NDArray[np.bool_]:
-        """Cells whose heat falls with the temperature, so that it fixes the level of a steady state; shape (n,)."""
-        heated, rises = self.heated, np.zeros(len(self.heated.amounts) + 1)
+        """Cells whose heat falls with the temperature somewhere, so that it may fix the level of a steady state.
+
+        Shape (n,). Whether it does follows when the state is found: it must be stable.
+        """
+        heated, falls = self.heated, np.zeros(len(self.heated.amounts) + 1, dtype=bool)
         for number, amount in enumerate(heated.amounts):
             if amount.table >= 0:
-                values = heated.tables[amount.table].values
-                rises[number] = self.amounts[number] * (values[-1] - values[0])
-        entries = heated.weights * rises[np.minimum(heated.numbers, len(heated.amounts))]
-        return np.asarray(np.bincount(heated.owners, entries, len(heated)) < 0.0)
+                values = self.amounts[number] * heated.tables[amount.table].values
+                falls[number] = bool((np.diff(values) < 0.0).any())
+        entries = falls[np.minimum(heated.numbers, len(heated.amounts))] & (heated.weights > 0.0)
+        return np.asarray(np.bincount(heated.owners, entries, len(heated)) > 0.0)
 
     @property
     def grounded(self) -> bool:
         """Whether the heat of any cell fixes the level of a steady state."""
         return bool(self.holding.any())
+
+    def hotter_than_tables(self, T: Any) -> bool:
+        """Whether any cell, at deviations T in K, is hotter than a table of it that grows up to its end."""
+        growing = np.full(len(self.heated.amounts) + 1, np.inf)
+        for number, amount in enumerate(self.heated.amounts):
+            if amount.table >= 0:
+                table = self.heated.tables[amount.table]
+                if self.amounts[number] * (table.values[-1] - table.values[-2]) > 0.0:
+                    growing[number] = table.low + table.steps / table.per_kelvin
+        ends = self.xp.asarray(growing[np.minimum(self.heated.numbers, len(self.heated.amounts))])
+        return bool((T[self.xp.asarray(self.heated.owners)] + self.reference > ends).any())
 
     def linear_terms(self) -> tuple[Any, Any]:
         """Heat in W into each cell, and its decrease per kelvin, where it does not depend on the temperature."""

@@ -47,9 +47,10 @@ class DensityTable:
         return len(self.values) - 1
 
     @cached_property
-    def steepest(self) -> float:
-        """The largest |dq/dT| in W/(m³ K)."""
-        return float(np.abs(np.diff(self.values)).max()) * self.per_kelvin
+    def slopes(self) -> tuple[float, float]:
+        """The smallest and the largest dq/dT in W/(m³ K), 0 among them."""
+        rises = np.diff(self.values)
+        return min(float(rises.min()), 0.0) * self.per_kelvin, max(float(rises.max()), 0.0) * self.per_kelvin
 
     def at(self, T: Any, xp: Any = np) -> tuple[Any, Any]:
         """Value in W/m³ and slope in W/(m³ K) at temperatures in K, arrays of the library ``xp``."""

@@ -15,7 +15,9 @@ from heatsim.physics.separation import MOST_TERMS, separate
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.messages import show
+from heatsim.scenario.poles import pole_in
 from heatsim.scenario.quantities import LARGEST, POWER_DENSITY
+from heatsim.scenario.timefunction import Formula
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -166,7 +168,12 @@ class _HeatFinder:
             )
             raise self._mistake(number, "power_density", message)
         for x, y, z, of_cells in zip(*self._points(separated.places), separated.weights, strict=True):
-            self._enter(cells, Amount(number, density.at_point(float(x), float(y), float(z))), of_cells)
+            in_time = density.at_point(float(x), float(y), float(z))
+            pole = pole_in(in_time.expression, self._scenario.time.end) if isinstance(in_time, Formula) else None
+            if pole is not None:
+                text = show(density.expression.text)
+                raise self._mistake(number, "power_density", f"got {text}, {pole}; {POWER_DENSITY.expected}")
+            self._enter(cells, Amount(number, in_time), of_cells)
 
     def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, times: Array) -> Array:
         """The values of an expression at times in s at the centres of cells, shape (times, cells); all are in range."""

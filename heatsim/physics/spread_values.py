@@ -13,16 +13,20 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.averages import Length
+from heatsim.scenario.boundaries import depends_on_surface
 from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.messages import show
+from heatsim.scenario.poles import pole_in
 from heatsim.scenario.quantities import Quantity
-from heatsim.scenario.timefunction import GOLDEN
+from heatsim.scenario.timefunction import GOLDEN, Formula
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-# Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear.
+# Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear; fewer
+# where each has a table of its own.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
+LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
 _CELLS = 4096  # at which they are; all others are compared at fewer times
 _VALUES = 2**22  # values in all cells, about
@@ -120,7 +124,7 @@ def levels_of(boundary: Boundary, number: int, cells: SurfaceCells) -> Iterator[
             names.setdefault(value, []).append(name)
             quantities.setdefault(value, quantity)
     bends = [_bends(condition, some[0], value, cells.varies) for value, some in names.items()]
-    levels = LEVELS[min(sum(bends), 3)]
+    levels = (LEVELS_OF_TABLES if depends_on_surface(condition) else LEVELS)[min(sum(bends), 3)]
     for (value, some), bent in zip(names.items(), bends, strict=True):
         at = _Key(boundary, f"{boundary.keys[number]}.{some[0]}", value, quantities[value])
         yield at.spread(cells, tuple(some), levels if bent else LEVELS[0])
@@ -136,7 +140,7 @@ def _bends(condition: Condition, name: str, value: SpaceFormula, varies: bool) -
         case Convection(), "coefficient":
             return varies or radiates(condition) or not value.constant
         case Convection(), "ambient":
-            return radiates(condition)
+            return radiates(condition) or depends_on_surface(condition)
     return True
 
 
@@ -168,6 +172,10 @@ class _Key:
         if values[high] > values[low]:
             part = (values - values[low]) / (values[high] - values[low])
         ends = [self.value.at_point(*(float(axis[cell]) for axis in cells.points)) for cell in (low, high)]
+        for end in ends:
+            pole = pole_in(end.expression, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
+            if pole is not None:
+                raise self._mistake(f"got {show(self.value.expression.text)}, {pole}; {self.quantity.expected}")
         for (times, some), table in zip(looks, tables, strict=True):
             lowest, highest = (end.at(times)[:, None] for end in ends)
             known = lowest + (highest - lowest) * part[some]

@@ -6,8 +6,9 @@ a cell loses dt·rate, with the rate in 1/s
     rate = Σ over its six sides of 1/(ρ·cp·d) · conductance
 
 where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface. A
-source that depends on the temperature of the cell adds its largest |dq/dT|/(ρ·cp): then it changes by at most itself in
-a step.
+source whose heat q falls with the temperature T of the cell adds its largest −(dq/dT)/(ρ·cp). Where q rises, the cell's
+own coefficient grows: each step stays monotone, whatever its length, and follows the growth of T with an error of first
+order.
 """
 
 from collections.abc import Iterator
@@ -258,14 +259,15 @@ class Stability:
 
     @cached_property
     def _source_rates(self) -> Array:
-        """The largest |dq/dT|/(ρ·cp) in 1/s of the cells that sources heat individually, shape (cells,)."""
+        """The largest −(dq/dT)/(ρ·cp) in 1/s, at least 0, of cells that sources heat individually, shape (cells,)."""
         heated, scenario = self.materials.heated, self.boundary.scenario
-        slopes = np.zeros(len(heated.amounts) + 1)
+        falls = np.zeros(len(heated.amounts) + 1)
         for number, amount in enumerate(heated.amounts):
             if amount.table >= 0:
-                most = max(abs(end) for end in scenario.sources[amount.source].scale.extremes(scenario.time.end))
-                slopes[number] = most * heated.tables[amount.table].steepest
-        entries = np.abs(heated.per_kelvin()) * slopes[np.minimum(heated.numbers, len(heated.amounts))]
+                scales = scenario.sources[amount.source].scale.extremes(scenario.time.end)
+                products = np.multiply.outer(scales, heated.tables[amount.table].slopes)
+                falls[number] = max(0.0, -float(products.min()))
+        entries = heated.per_kelvin() * falls[np.minimum(heated.numbers, len(heated.amounts))]
         return np.asarray(np.bincount(heated.owners, entries, len(heated)), dtype=np.float64)
 
     @cached_property

@@ -68,8 +68,6 @@ def measure_step(plan: Plan) -> float:
         each = _median(_stages(state), fewest)
         return each * plan.problem.grid.cell_count / timed.problem.grid.cell_count
     state = initial_state(plan, Path())
-    # At first a front of subnormal numbers goes through a uniform field. They slow a CPU down, but not for long.
-    state.field.deviation += _SHIFT
     stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
     return _measure_euler(stepper)
@@ -87,9 +85,11 @@ def _measure_euler(stepper: Stepper) -> float:
             break
     if stepper.step == last:
         return sum(seconds) / sum(counts)
-    means, short = [seconds[-1] / counts[-1]], max(stepper.steps_a_sweep, batch.steps // 4)
+    # At first a front of subnormal numbers goes through a uniform field. They slow a CPU down, but not for long.
+    stepper.field.deviation += _SHIFT
+    means, short = list[float](), max(stepper.steps_a_sweep, batch.steps // 4)
     for place in _spread(_PLACES):
-        if time.perf_counter() - started > _LONGEST:
+        if means and time.perf_counter() - started > _LONGEST:
             break
         batch.steps = short
         means.append(_mean(_steps(stepper, batch, last * place // _PLACES), _SECONDS / _PLACES))
@@ -97,9 +97,9 @@ def _measure_euler(stepper: Stepper) -> float:
 
 
 def _spread(places: int) -> list[int]:
-    """The numbers 1 to below ``places``, a power of 2, in an order in which the first few are spread evenly."""
+    """The numbers 0 to below ``places``, a power of 2, in an order in which the first few are spread evenly."""
     digits = places.bit_length() - 1
-    return [int(f"{number:0{digits}b}"[::-1], 2) for number in range(1, places)]
+    return [int(f"{number:0{digits}b}"[::-1], 2) for number in range(places)]
 
 
 def _coarser(plan: Plan) -> Plan:

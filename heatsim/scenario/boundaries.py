@@ -14,9 +14,9 @@ from heatsim.scenario.fields import (
     PowerInTime,
     TemperatureInTime,
 )
-from heatsim.scenario.messages import fault, missing_key, refuse, validate_beside
+from heatsim.scenario.messages import fault, missing_key, validate_beside
 from heatsim.scenario.surfacefunction import SurfaceFormula
-from heatsim.scenario.timefunction import Constant, SpaceFormula
+from heatsim.scenario.timefunction import Constant
 
 # The default of a key whose value comes from another key.
 UNNAMED: Any = None
@@ -88,11 +88,6 @@ class Convection(BaseModel):
     def _use_ambient(cls, value: object, info: ValidationInfo) -> object:
         return info.data.get("ambient", Constant(0.0)) if value is None else value
 
-    @model_validator(mode="after")
-    def _check_values(self) -> "Convection":
-        refuse_space_beside_surface(self)
-        return self
-
 
 class Radiation(BaseModel):
     """A face with the heat flux emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
@@ -104,11 +99,6 @@ class Radiation(BaseModel):
     )
     emissivity: EmissivityAtSurface = Field(examples=["emissivity = 0.8"], description="Emissivity")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
-
-    @model_validator(mode="after")
-    def _check_values(self) -> "Radiation":
-        refuse_space_beside_surface(self)
-        return self
 
 
 class Insulated(BaseModel):
@@ -153,20 +143,6 @@ def depends_on_surface(condition: Face) -> bool:
 def is_linear(condition: Face) -> bool:
     """Whether the heat flux is a linear function of the temperature of the surface."""
     return not radiates(condition) and not depends_on_surface(condition)
-
-
-def refuse_space_beside_surface(condition: Face) -> None:
-    """Refuse values in x, y, z beside expressions in the temperature of the surface.
-
-    Raises:
-        ValidationError: the mistake, at the key of a value in x, y, z.
-    """
-    if depends_on_surface(condition):
-        message = "an expression in x, y, z cannot stand beside one in T, the temperature of the surface"
-        values = vars(condition).items()
-        faults = [fault(message, (name,)) for name, value in values if isinstance(value, SpaceFormula)]
-        if faults:
-            refuse(faults)
 
 
 class Boundaries(BaseModel):

@@ -13,7 +13,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
 from heatsim.scenario.hints import hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
-from heatsim.scenario.model import Scenario
+from heatsim.scenario.model import Scenario, complete
 from heatsim.scenario.overrides import Override, read_overrides
 from heatsim.scenario.validation import read_model
 
@@ -57,7 +57,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     """
     file = Path(path)
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
-    scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent)
+    scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
     if scenario is None:
         raise ScenarioError(path, mistakes)
     scenario._path = file

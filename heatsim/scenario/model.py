@@ -229,26 +229,8 @@ class Scenario(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _complete_materials(cls, document: Any) -> Any:
-        """Add the named materials of the library. If only one material has a name, it is that of the domain."""
-        if not isinstance(document, Mapping):
-            return document
-        document = with_library(document)
-        domain, materials = document.get("domain"), document.get("materials")
-        if not isinstance(domain, Mapping) or "material" in domain:
-            return document
-        if not isinstance(materials, Mapping) or len(materials) != 1:
-            return document
-        return {**document, "domain": {**domain, "material": next(iter(materials))}}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _default_first_guess(cls, document: Any) -> Any:
-        """The search for a steady state can begin anywhere."""
-        time = document.get("time") if isinstance(document, Mapping) else None
-        if not isinstance(time, Mapping) or time.get("method") != "steady" or "initial" in document:
-            return document
-        return {**document, "initial": {"temperature": FIRST_GUESS}}
+    def _complete(cls, document: Any) -> Any:
+        return complete(document)
 
     @field_validator("initial", mode="before")
     @classmethod
@@ -271,3 +253,23 @@ class Scenario(BaseModel):
         if "time" not in info.data or info.data["time"].method == "steady":
             return output
         return output.until(info.data["time"].end)
+
+
+def complete(document: Any) -> Any:
+    """A scenario's document with what follows from other parts of it.
+
+    These are the named materials of the library, the material of the domain if only one material has a name, and an
+    initial temperature for a steady state, whose search can begin anywhere.
+    """
+    if not isinstance(document, Mapping):
+        return document
+    time = document.get("time")
+    if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
+        document = {**document, "initial": {"temperature": FIRST_GUESS}}
+    document = with_library(document)
+    domain, materials = document.get("domain"), document.get("materials")
+    if not isinstance(domain, Mapping) or "material" in domain:
+        return document
+    if not isinstance(materials, Mapping) or len(materials) != 1:
+        return document
+    return {**document, "domain": {**domain, "material": next(iter(materials))}}

@@ -25,6 +25,7 @@ Crossing = tuple[ast.expr, bool]
 
 MOST_JUMPS = 2**20
 _SAMPLES = 2**20  # in total, for all pieces on which an argument is curved
+_FEW_SAMPLES = 2**16  # the same for zeros of divisors
 _FEWEST = 16  # per piece
 _RESOLVED = 6  # average number of samples between two crossings that is enough to find all
 _BISECTIONS = 50
@@ -54,6 +55,12 @@ def switching_times(expression: Expression, end: float) -> Array | None:
             if len(edges) > MOST_JUMPS:
                 return None
     return edges[1:-1]
+
+
+def zeros(argument: ast.expr, edges: Array) -> Array | None:
+    """The times at which a part of an expression in t passes 0, between ``edges``; None if there are too many."""
+    with np.errstate(all="ignore"):
+        return _passes(argument, False, edges, _FEW_SAMPLES)
 
 
 def _crossings(node: ast.expr) -> Iterator[Crossing]:
@@ -87,7 +94,7 @@ def _crossings(node: ast.expr) -> Iterator[Crossing]:
             pass
 
 
-def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | None:
+def _passes(argument: ast.expr, whole_numbers: bool, edges: Array, samples: int = _SAMPLES) -> Array | None:
     """Times at which an argument passes 0 or a whole number, within the pieces between ``edges``; None if too many."""
 
     def g(t: Array) -> Array:
@@ -109,9 +116,9 @@ def _passes(argument: ast.expr, whole_numbers: bool, edges: Array) -> Array | No
 
     curved = np.flatnonzero(~straight & np.isfinite(values).all(axis=1))
     if len(curved):
-        if len(curved) * _FEWEST > _SAMPLES:
+        if len(curved) * _FEWEST > samples:
             return None
-        parts = np.linspace(1e-9, 1.0 - 1e-9, max(_FEWEST, _SAMPLES // len(curved)) + 1)
+        parts = np.linspace(1e-9, 1.0 - 1e-9, max(_FEWEST, samples // len(curved)) + 1)
         times = left[curved, None] + (right - left)[curved, None] * parts
         sampled = g(times)
         starts, stops = times[:, :-1].ravel(), times[:, 1:].ravel()

@@ -15,6 +15,7 @@ from heatsim.scenario.function_of_time import Constant as Constant
 from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
+from heatsim.scenario.poles import pole_in
 from heatsim.scenario.polyline import vertices, vertices_of_periods
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.switching import switching_times
@@ -241,7 +242,7 @@ def _read_formula(text: str, quantity: Quantity, in_space: bool) -> Formula | Sp
 
 
 def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:
-    """The message about the first sample in [0, ``end``] (s) that is out of range, or None."""
+    """The message about the first sample in [0, ``end``] (s) that is out of range, or about a pole, or None."""
     times = formula.samples(end)
     values = formula.at(times)
     for time, number in zip(times.tolist(), values.tolist(), strict=True):
@@ -249,4 +250,7 @@ def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str |
         if outside:
             when = "always" if formula.constant else f"at t = {time!r} s"
             return f"got {show(formula.expression.text)}, which is {number!r} {when}; {outside}"
+    pole = None if formula.constant else pole_in(formula.expression, end)
+    if pole is not None:
+        return f"got {show(formula.expression.text)}, {pole}; {quantity.expected}"
     return None

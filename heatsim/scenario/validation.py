@@ -23,7 +23,11 @@ FACE_EXAMPLE = '{ type = "temperature", value = 300.0 }'
 
 
 def read_model(
-    model: type[Model], table: object, checks: Sequence[Callable[[Model], list[Mistake]]], folder: Path
+    model: type[Model],
+    table: object,
+    checks: Sequence[Callable[[Model], list[Mistake]]],
+    folder: Path,
+    complete: Callable[[object], object] = lambda table: table,
 ) -> tuple[Model | None, list[Mistake]]:
     """Read a table.
 
@@ -32,6 +36,7 @@ def read_model(
         table: the table as TOML has it.
         checks: the rules between its tables; each returns all of its mistakes.
         folder: where relative paths start.
+        complete: what the model does to the whole table before it reads the fields.
 
     Returns:
         The model, or None if there are mistakes; and all mistakes in the order of the model's fields.
@@ -42,7 +47,7 @@ def read_model(
         read = model.model_validate(table, context=folder)
     except ValidationError as error:
         mistakes = [_mistake(details, model) for details in error.errors()]
-        read = _valid_fields(model, table, folder, [details["loc"] for details in error.errors()])
+        read = _valid_fields(model, complete(table), folder, [details["loc"] for details in error.errors()])
     if read is not None:
         wrong = {mistake.key for mistake in mistakes}
         mistakes += [mistake for check in checks for mistake in check(read) if mistake.key not in wrong]

@@ -17,7 +17,7 @@ class ConjugateGradients:
     """The vectors of an iteration and the operations on them.
 
     Attributes:
-        cycle: MG for the operator.
+        cycle: MG for the operator, or for the preconditioner of the system.
         z: MG(r), float32: approximates the error of x.
         scalars: the numbers of the iteration, on the device; see :mod:`heatsim.kernels.multigrid.sweeps`.
     """
@@ -31,7 +31,7 @@ class ConjugateGradients:
             system: the first system; the others have the same arrays for A and x.
         """
         self._sweeps, self._operator, self._x = sweeps, system.operator, system.x
-        self.cycle = VCycle(xp, sweeps, system.operator)
+        self.cycle = VCycle(xp, sweeps, system.preconditioner or system.operator)
         self._r, self._p, self.z, self._Ap = (xp.empty(system.operator.shape, dtype="float32") for _ in range(4))
         self.scalars = sweeps.scalars()
 

@@ -10,6 +10,10 @@ be below θ·tolerance. The residual b − A·x is calculated in float64. Conjug
 drifts; it is calculated again whenever it has fallen to DRIFT of the last one in float64. A linear problem needs one
 Newton step.
 
+Heat that grows with the temperature may make A indefinite. Conjugate gradients then meet a direction with p·A·p ≤ 0,
+and the Newton step turns the sign of these slopes: it moves away from a state that is unstable, as time does. At the
+end :meth:`Search.is_stable` looks for such a direction.
+
 Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §6.7.3 (eigenvalues), §9.2 (preconditioned
 conjugate gradients); van der Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo,
 Eisenstat & Steihaug, *SIAM J. Numer. Anal.* 19 (1982) 400 (inexact Newton).
@@ -37,9 +41,16 @@ ROUNDING = 1e-6
 LOOK = 0.01
 # If a problem is not linear, each Newton step solves to this fraction of its first correction.
 INEXACT = 0.01
+# Steps in search of an unstable direction, and the fall of √(r·z) after which there is none.
+STABLE_STEPS, STABLE = 100, 1e-5
 # Lower bound of the estimated share θ.
 SMALLEST_SHARE = 0.005
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
+_RUNAWAY = (
+    "Sources whose heat grows with the temperature heat the body faster than it can lose the heat (thermal runaway). "
+    "Look for a colder state that is stable: begin below it with initial.temperature. If there is none, cool the body "
+    'more, or follow its temperature in time with time.method = "stabilized"'
+)
 
 
 @dataclass
@@ -67,7 +78,7 @@ def solve(
     tolerance: float | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Convergence:
-    """Find the temperatures that satisfy the equations.
+    """Find the temperatures that satisfy the equations, and that small changes return to.
 
     Args:
         equations: hold the first guess, and the solution in the end.
@@ -76,11 +87,24 @@ def solve(
         stopped: returns whether to stop early.
 
     Raises:
-        NotConvergedError: it was not found in ``MOST_CYCLES``.
+        NotConvergedError: it was not found in ``MOST_CYCLES``, or is unstable.
         NotFiniteError: numbers overflow or are NaN.
         Interrupted: ``stopped`` returned true.
     """
-    return Search(equations, sweeps, stopped).solve(tolerance)
+    search = Search(equations, sweeps, stopped)
+    try:
+        found = search.solve(tolerance)
+    except (NotConvergedError, NotFiniteError) as error:
+        if search.met_unstable:
+            raise NotConvergedError(f"no {equations.sought} was found. {_RUNAWAY}") from error
+        raise
+    if search.met_unstable and equations.hotter_than_sources():
+        raise NotConvergedError(
+            f"no {equations.sought} was found at temperatures for which all sources are known. {_RUNAWAY}"
+        )
+    if not search.is_stable():
+        raise NotConvergedError(f"the {equations.sought} that was found is unstable. {_RUNAWAY}")
+    return found
 
 
 class Search:
@@ -91,7 +115,12 @@ class Search:
         sweeps: work on arrays of the equations' device.
         stopped: returns whether to stop early.
         most: the most cycles of one solution.
+
+    Attributes:
+        met_unstable: whether any Newton step started where the body heats up faster than it loses heat.
     """
+
+    met_unstable = False
 
     def __init__(
         self,
@@ -107,6 +136,7 @@ class Search:
         self._first = np.inf
         # α and β of the steps since the last residual in float64.
         self._steps: list[tuple[float, float]] = []
+        self._may_be_indefinite = self._indefinite = False
 
     def solve(self, tolerance: float | None = None) -> Convergence:
         """Find the solution; arguments and errors are those of :func:`solve`."""
@@ -124,15 +154,56 @@ class Search:
             "time.tolerance"
         )
 
+    def is_stable(self) -> bool:
+        """Whether small changes of the solution decay, that is whether A is positive there; after :meth:`solve`.
+
+        Conjugate gradients for a right-hand side that is positive in all cells look for a direction with p·A·p ≤ 0. The
+        state that grows fastest is positive in all cells too, so they find it.
+        """
+        gradients = self._gradients
+        if gradients is None or not self._may_be_indefinite:
+            return True
+        system = self._equations.linearise()
+        if not self._equations.rises:
+            return True
+        self._equations.take_rises_in()
+        gradients.cycle.refresh()
+        system.b[...] = 1.0
+        gradients.begin(system.b)
+        start = self._look(gradients, stepped=False)
+        gradients.set_first_direction()
+        for _ in range(STABLE_STEPS):
+            self._step()
+            rz = self._look(gradients, stepped=True)
+            if self._indefinite:
+                return False
+            if rz <= STABLE**2 * start:
+                break
+        return True
+
     def newton_step(self) -> bool:
         """Linearise, and solve that; whether the solution is found."""
         system = self._equations.linearise()
-        if self._gradients is None:
-            self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
-            self._step = self._sweeps.repeated(self._gradients.step)
-        elif system.changed:
-            self._gradients.cycle.refresh()
+        try:
+            if self._gradients is None:
+                self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
+                self._step = self._sweeps.repeated(self._gradients.step)
+                self._may_be_indefinite = system.preconditioner is not None
+            elif system.changed:
+                self._gradients.cycle.refresh()
+        except np.linalg.LinAlgError:
+            self.met_unstable = False  # the reason is another one
+            raise NotConvergedError(
+                f"no {self._equations.sought} was found: the search came to temperatures at which the heat of no "
+                "source depends on the temperature, in a part of the body that exchanges heat with nothing else. "
+                "Sources and given fluxes do not balance there within the ranges of the sources; begin closer to the "
+                "balance with initial.temperature"
+            ) from None
         found = self._solve(system, self._gradients)
+        if self._indefinite:
+            self.met_unstable = True
+            self._equations.turn_rises()
+            found = self._solve(system, self._gradients)
         self._equations.update(system)
         return found
 
@@ -145,12 +216,15 @@ class Search:
             largest, self._steps = progress.correction, []
             self._first = largest if steps == 0 else self._first
             gradients.set_first_direction()
+            self._indefinite = False
             while not (found := self._is_found(system)):
                 linearise = not system.exact and progress.correction < INEXACT * self._first
                 if linearise or rz <= DRIFT**2 * start:
                     break
                 self._step()
                 rz = self._look(gradients, stepped=True)
+                if self._indefinite:
+                    return False
                 steps += 1
             self._find_share()
             gradients.end()
@@ -190,6 +264,9 @@ class Search:
         progress.applications += 1.0 + gradients.cycle.applications
         progress.cycles += 1
         rz, progress.correction = scalars.rz, scalars.largest
+        self._indefinite = stepped and self._may_be_indefinite and scalars.energy <= 0.0
+        if self._indefinite:
+            return rz
         if stepped and scalars.energy > 0.0 and scalars.rz_before > 0.0:
             self._steps.append((scalars.rz_before / scalars.energy, rz / scalars.rz_before))
         if not np.isfinite(rz):

@@ -16,6 +16,8 @@ from heatsim.solver.anderson import Acceleration
 # A step of a problem that is not linear leaves absolute temperatures within these factors of what they were: the
 # fourth power bends.
 LEAST, MOST = 0.5, 2.0
+# The same where heat that grows with the temperature has made the operator indefinite.
+CAREFUL_LEAST, CAREFUL_MOST = 0.8, 1.25
 # The coldest first guess in K of such a problem.
 COLDEST = 1.0
 
@@ -31,6 +33,7 @@ class LinearSystem:
         temperature: deviations in K of the cells; their range sets the default tolerance; may be ``x``.
         exact: whether nothing was linearised, so that the solution is that of the equations.
         changed: whether the operator may differ from that of the system before.
+        preconditioner: a positive operator near A for multigrid; None for A itself. With it A may be indefinite.
     """
 
     operator: Operator
@@ -39,6 +42,7 @@ class LinearSystem:
     temperature: Any
     exact: bool
     changed: bool = True
+    preconditioner: Operator | None = None
 
 
 class Equations:
@@ -49,13 +53,19 @@ class Equations:
 
         (A + slopes(T))·δ = sources + exchange(T) − A·T          slopes and exchange of the surfaces that radiate
 
+    Sources whose heat grows with the temperature have negative slopes. Where A + slopes is then not positive, the body
+    heats up faster than it loses heat: a state there is unstable. :meth:`turn_rises` makes the operator positive.
+
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
         sought: the name of the solution, for messages.
+        rises: whether any heat grows with the temperature, at the temperatures of the last system.
     """
 
     sought = "steady state"
+    rises = False
+    _farthest = LEAST, MOST
 
     def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
         """Make conductances and sources.
@@ -83,6 +93,9 @@ class Equations:
             if balance.is_linear(surface):
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
+        self._safe = None
+        if balance.body.whole.sources.heated.tables:
+            self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)
         # Right-hand side and ground without the surfaces that each step linearises.
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
@@ -105,6 +118,8 @@ class Equations:
         for surface, base in zip(self._bent, self._base, strict=True):
             surface.put(base[0], b)
             surface.put(base[1], operator.ground)
+        if self._safe is not None:
+            self._safe.ground[...] = operator.ground
         slopes, lost = [], []
         for surface in self._bent:
             heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
@@ -117,8 +132,26 @@ class Equations:
         for surface, slope, rounded in zip(self._bent, slopes, lost, strict=True):
             surface.add(rounded, self._gain)
             surface.add(slope, operator.ground)
+            if self._safe is not None:
+                surface.add(abs(slope), self._safe.ground)
+        if self._safe is not None:
+            self.rises = self._on_any_rank(any(float(self.xp.min(slope)) < 0.0 for slope in slopes))
         self._change[...] = 0.0
-        return LinearSystem(operator, self._gain.astype(b.dtype, copy=False), self._change, T, exact=False)
+        b = self._gain.astype(b.dtype, copy=False)
+        return LinearSystem(operator, b, self._change, T, exact=False, preconditioner=self._safe)
+
+    def turn_rises(self) -> None:
+        """Make the operator of the last system positive: slopes of heat that grows with the temperature change sign.
+
+        A step then leads where time would lead: up where the body gains heat.
+        """
+        if self._safe is not None:
+            self._operator.ground[...] = self._safe.ground
+        self._farthest = CAREFUL_LEAST, CAREFUL_MOST
+        self._change[...] = 0.0
+
+    def take_rises_in(self) -> None:
+        """Make the operator of the last system the derivative of the balance, with all slopes."""
 
     def update(self, system: LinearSystem) -> None:
         """Add the change, or a part of it."""
@@ -135,6 +168,17 @@ class Equations:
         """The heat that cells gain at the present temperatures, in units of the scale, float32."""
         return self.xp.empty(self.temperature.shape, dtype="float32")
 
+    def hotter_than_sources(self) -> bool:
+        """Whether cells are hotter than the temperatures for which a source is known that grows up to their end.
+
+        Collective.
+        """
+        cells = [surface for surface in self._balance.surfaces if isinstance(surface, CellExchange)]
+        return self._on_any_rank(any(each.hotter_than_tables(each.of(self.temperature)) for each in cells))
+
+    def _on_any_rank(self, condition: bool) -> bool:
+        return bool(self._balance.sums.largest(float(condition)))
+
     def flows(self) -> Flows:
         """Where heat enters and leaves."""
         return self._balance.flows([surface.of(self.temperature) for surface in self._balance.surfaces])
@@ -148,8 +192,8 @@ class Equations:
     def _move_to(self, T: Any) -> None:
         """Take temperatures over, as deviations in K, as far as one step may go."""
         xp, reference = self.xp, self._balance.reference
-        kelvin = self.temperature + reference
-        xp.clip(T, LEAST * kelvin - reference, MOST * xp.maximum(kelvin, COLDEST) - reference, out=self.temperature)
+        kelvin, (least, most) = self.temperature + reference, self._farthest
+        xp.clip(T, least * kelvin - reference, most * xp.maximum(kelvin, COLDEST) - reference, out=self.temperature)
 
 
 class VaryingEquations(Equations):
@@ -175,16 +219,30 @@ class VaryingEquations(Equations):
         residual += balance.sources("float64", scale)
         ground[...] = 0.0
         weights = found.weight / found.conducting
+        self._rising = []
         for surface in balance.surfaces:
             T = surface.of(self.temperature)
             heat, slope = balance.exchange(surface, T)
+            if isinstance(surface, CellExchange) and float(self.xp.min(slope)) < 0.0:
+                # What the next lines give a wrong sign.
+                self._rising.append((surface, self.xp.minimum(slope, 0.0) * surface.of(weights) / scale))
             # Where k(T) bends, the heat may change faster than with k(T) held.
             slope = self.xp.maximum(slope, abs(heat - balance.exchange(surface, T + SMALL)[0]) / SMALL)
             surface.add(heat / scale, residual)
             surface.add(slope * surface.of(weights) / scale, ground)
         self._b[...] = residual
         self._change[...] = 0.0
-        return LinearSystem(self._operator, self._b, self._change, self.temperature, exact=False)
+        if self._safe is not None:
+            self._safe.ground[...] = ground
+            self.rises = self._on_any_rank(bool(self._rising))
+        return LinearSystem(
+            self._operator, self._b, self._change, self.temperature, exact=False, preconditioner=self._safe
+        )
+
+    def take_rises_in(self) -> None:
+        """Make the operator of the last system the derivative of the balance, with all slopes."""
+        for surface, slope in self._rising:
+            surface.add(2.0 * slope, self._operator.ground)
 
     def update(self, system: LinearSystem) -> None:
         """Move the potentials."""

@@ -270,6 +270,7 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
         ('power_density = "1e6*sin(50*x - t)*sin(1/(0.01 + x*t))"', ["sources.0.power_density", "its shape moves"]),
         ('power_density = "1e6/x"\nbox = { min = [0, 0, 0], max = [0.1, 0.05, 0.02] }', []),
         ('power_density = "1e6*log(x - 0.01)"', ["sources.0.power_density", "x = 0.0025", "finite"]),
+        ('power_density = "1e-9*x/(t - 0.321)^2"', ["sources.0.power_density", "near t = 0.321 s"]),
         ('power_density = "1e40*x"', ["sources.0.power_density", "at most 1e+30"]),
         ('power = 5.0\ndistribution = "1e307*exp(x)"', ["sources.0.distribution", "at most 1e+30"]),
         ('power_density = "1e6*log(T - 300)"', ["sources.0.power_density", "temperature_range"]),

@@ -149,11 +149,6 @@ def test_expressions_that_cannot_be_read_are_refused(coefficient: str, parts: li
         assert part in str(caught.value)
 
 
-def test_values_in_space_beside_a_law_are_refused() -> None:
-    with pytest.raises(ScenarioError, match=r"boundaries.default.ambient.*cannot stand beside one in T"):
-        parse(tomllib.loads(BLOCK + FACES.replace("300.0", '"300 + x"')), "case.toml")
-
-
 def test_values_that_are_impossible_at_the_ambient_temperature_are_refused() -> None:
     text = BLOCK + FACES.replace(NATURAL, "T - Tamb - 1")
     with pytest.raises(ScenarioError, match="not a finite, physical value"):

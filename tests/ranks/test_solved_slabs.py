@@ -82,6 +82,23 @@ def test_steady_states(name: str, ranks: int, small_levels_are_divided: list[tup
         )
 
 
+# Heat that rises with the temperature, in planes of the first rank alone.
+RISING = '[[sources]]\npower_density = "DENSITY*(1 + 0.01*(T - 300))"\ntemperature_range = [200.0, 900.0]\n'
+RISING += "box = { min = [0.0, 0.0, 0.0], max = [0.2, 0.08, 0.03] }\n"
+
+
+def test_heat_that_rises_on_one_rank() -> None:
+    problem = steady(LINEAR + RISING.replace("DENSITY", "1e5"))
+    for ranks in (2, 3):
+        same(problem, ranks)
+
+
+def test_all_ranks_tell_a_runaway() -> None:
+    problem = steady(LINEAR + RISING.replace("DENSITY", "1e9"))
+    with pytest.raises(NotConvergedError, match="thermal runaway"):
+        on_ranks(2, lambda team: found(problem, team))
+
+
 def test_a_bundled_steady_state() -> None:
     overrides = ["domain.cells=[50, 40, 15]", "solver.device=cpu"]
     same(HeatProblem.from_scenario(load(SCENARIOS / "circuit_board.toml", overrides)), 3)

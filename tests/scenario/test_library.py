@@ -9,6 +9,7 @@ from refusals import mistakes_of
 from scenario_text import COMPOSITE, write
 
 from heatsim.cli import main
+from heatsim.errors import ScenarioError
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.scenario.library import library, properties_of
 from heatsim.scenario.materials import Material
@@ -127,3 +128,27 @@ def test_the_command_lists_values_ranges_and_sources(capsys: pytest.CaptureFixtu
     assert "Table A.1" in shown
     assert main(["materials", "bras"]) == 2
     assert 'did you mean "brass"?' in capsys.readouterr().err
+
+
+def test_a_mistake_elsewhere_does_not_hide_materials_of_the_library() -> None:
+    """Mistakes are looked for in what could be read; the library belongs to it."""
+    text = """
+[domain]
+size = [1.0, 1.0, 1.0]
+cells = [4, 4, 4]
+material = "void"
+[[regions]]
+name = "bar"
+material = "library:copper"
+box = { min = [0, 0, 0], max = [1, 1, 0.5] }
+[[surfaces]]
+of = "bar"
+type = "convection"
+coefficient = -3.0
+ambient = 300.0
+[time]
+method = "steady"
+"""
+    with pytest.raises(ScenarioError) as caught:
+        parse(tomllib.loads(text), "bar.toml")
+    assert [mistake.key for mistake in caught.value.mistakes] == ["surfaces.0.coefficient"]

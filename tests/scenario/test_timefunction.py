@@ -140,6 +140,29 @@ def test_expression_out_of_range_is_found_with_its_time(text, fragments):
         assert fragment in str(message)
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("300 + 1e-9/(t - 3.3333)^2", 3.3333),
+        ("300 + 1e-9*abs(t - 3.3333)^-1", 3.3333),
+        ("300 + 1e-6/sqrt(abs(t - 2.2))", 2.2),
+        ("300 + where(t < 6, 1e-9/abs(t - 5), 0)", 5.0),
+        ("300 + 1e-9/(1 - exp(t - 4))^2", 4.0),
+        ("300 + 1e-9*tan(t/2)^2", 3.14159265),
+    ],
+)
+def test_poles_between_samples_are_found(text, place):
+    assert f"grows without bound near t = {place:.9g} s" in str(find_out_of_range(read(text), TEMPERATURE, 10.0))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["300 + where(t < 3, 1/(5 - t), 2)", "300/(1 + exp(3 - t))", "300 + (t - 3)^2", "300 + t*(2 - t)/(2.5*t + 2 - t)"],
+)
+def test_what_has_no_pole_is_not_refused(text):
+    assert find_out_of_range(read(text), TEMPERATURE, 10.0) is None
+
+
 def test_expression_is_in_range_up_to_the_end():
     assert find_out_of_range(read("300 - 50*t"), TEMPERATURE, 5.9) is None
 

@@ -192,7 +192,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
 
 // As update(), for any cell.
 __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
-                                               const Ledger& ledger, int x, int y, int z, bool at_face,
+                                               const Ledger& ledger, int x, int y, int z,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
     const CellTypes& cell_types = c.cell_types;

@@ -11,7 +11,7 @@ from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, half_cell, 
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors
-from heatsim.kernels.cpu.surface_rises import BEAM_AT, SURFACES
+from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, SURFACES
 
 
 @compiled
@@ -29,7 +29,8 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
             for first in range(begin, end, SURFACES):
                 count = end - first if end - first < SURFACES else SURFACES
                 at = row * plan.stride + ints_at(plan.heated_x)[first]
-                _add_alike(plan, step, T, (first, count), rows.here + at, plan.sums + at, enters)
+                some = (first, count, begin, end - begin)
+                _add_alike(plan, step, T, some, rows.here + at, plan.sums + at, enters)
             continue
         for cell in range(begin, end):
             at = row * plan.stride + ints_at(plan.heated_x)[cell]
@@ -41,39 +42,79 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
 
 @compiled
 def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, enters: bool) -> None:
-    """The same for neighbours along x with equal amounts and no beams; ``cells``: the first, and their number."""
-    first, n = cells
-    count, cell = np.uint64(n), longs_at(plan.heated_first)[first]
-    each = longs_at(plan.heated_first)[first + 1] - cell
+    """The same for neighbours along x with equal amounts and no beams.
+
+    ``cells``: the first, their number, the first of the row, and the number of the row's. The weights of a row stand
+    entry by entry.
+    """
+    first, n, of_row, row_count = cells
+    count, cell = np.uint64(n), longs_at(plan.heated_first)[of_row]
+    each = longs_at(plan.heated_first)[of_row + 1] - cell
     heat, zero, total = np.uint64(plan.surfaces), T[here] - T[here], np.uint64(sums)
     amounts = behind(reals_at(plan.amounts, T), step * plan.amounts_stride)
     whole_vectors()
+    number, weights = np.int64(ints_at(plan.heated_numbers)[cell]), reals_at(plan.heated_weights, T)
+    if each == 1 and np.int64(ints_at(plan.heated_table_of)[number]) < 0:
+        amount, weights = amounts[number], behind(weights, cell + (first - of_row))
+        for j in range(count):
+            gained = zero + constant(weights, j) * amount
+            put(T, heat + j, gained)
+            put(T, total + j, get(T, total + j) + gained)
+        if enters:
+            _enter_ledger(plan, T, step, first, n)
+        return
     for j in range(count):
         put(T, heat + j, zero)
     for entry in range(each):
-        number, weights = np.int64(ints_at(plan.heated_numbers)[cell + entry]), reals_at(plan.heated_weights, T)
-        amount, table, weights = amounts[number], np.int64(ints_at(plan.heated_table_of)[number]), behind(weights, cell)
-        if table >= 0:
-            for j in range(n):
-                degrees = T[here + j]
-                if plan.potentials > 0:
-                    degrees, _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[first + j]), degrees)
-                T[plan.surfaces + j] += weights[j * each + entry] * amount * _density(plan, T, table, degrees)
-        elif each == 1:
+        number = np.int64(ints_at(plan.heated_numbers)[cell + entry])
+        amount, table = amounts[number], np.int64(ints_at(plan.heated_table_of)[number])
+        weights = behind(reals_at(plan.heated_weights, T), cell + entry * row_count + (first - of_row))
+        if table < 0:
             for j in range(count):
                 put(T, heat + j, get(T, heat + j) + constant(weights, j) * amount)
-        else:
+            continue
+        degrees = np.int64(here)
+        if plan.potentials > 0:
+            degrees = np.int64(plan.surfaces) + CONDUCTANCE_AT
             for j in range(n):
-                T[plan.surfaces + j] += weights[j * each + entry] * amount
+                T[degrees + j], _ = state(plan, T, np.int64(bytes_at(plan.heated_type)[first + j]), T[here + j])
+        _add_densities(plan, T, table, degrees, weights, amount, n)
     for j in range(count):
         put(T, total + j, get(T, total + j) + get(T, heat + j))
     if enters:
-        factor, ledger = (
-            np.float64(reals_at(plan.factors, T)[step * plan.factors_stride]),
-            behind(doubles_at(plan.heat_sums), first),
-        )
-        for j in range(n):
-            ledger[j] += factor * np.float64(T[plan.surfaces + j])
+        _enter_ledger(plan, T, step, first, n)
+
+
+@compiled
+def _add_densities(plan: Any, T: Any, number: int, here: int, weights: Any, amount: Any, n: int) -> None:
+    """Add weight · amount · density of a table to the heat of n cells, whose T − T_ref begin at ``here``."""
+    table, zero, one = behind(reals_at(plan.heated_tables, T), 4 * number), T[here] - T[here], type(T[here])(1.0)
+    last, per_kelvin, low = table[1], table[2], table[3]
+    entries, heat, degrees = (
+        behind(reals_at(plan.heated_entries, T), 2 * np.int64(table[0])),
+        np.uint64(plan.surfaces),
+        np.uint64(here),
+    )
+    whole_vectors()
+    for j in range(np.uint64(n)):
+        steps = (get(T, degrees + j) - low) * per_kelvin
+        steps = steps if steps > zero else zero  # also for NaN
+        steps = steps if steps < last else last
+        step = np.floor(steps)
+        step = step if step < last - one else last - one
+        entry = np.uint64(2 * np.int64(step))
+        value, rise = constant(entries, entry), constant(entries, entry + np.uint64(1))
+        put(T, heat + j, get(T, heat + j) + constant(weights, j) * amount * (value + rise * (steps - step)))
+
+
+@compiled
+def _enter_ledger(plan: Any, T: Any, step: int, first: int, n: int) -> None:
+    """Add the heat of n cells to the ledger."""
+    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
+    ledger, heat = behind(doubles_at(plan.heat_sums), first), behind(T, plan.surfaces)
+    whole_vectors()
+    for j in range(n):
+        ledger[j] += factor * np.float64(heat[j])
 
 
 @compiled

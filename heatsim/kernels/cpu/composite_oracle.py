@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow, StepRows
-from heatsim.kernels.cpu.composite_layout import weighted_cells
 from heatsim.kernels.cpu.oracle import FACE_SLICES, choose_tiling, neighbours, rounded_sum, run_sweeps
+from heatsim.kernels.cpu.void_layout import weighted_cells
 from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID

@@ -139,7 +139,19 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     values |= {"heated_alike": _alike(heated, rows, nx)}
     values |= {"heated_x": (heated.cells % nx).astype(np.int32), "heated_type": np.ascontiguousarray(types)}
     values |= {f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"}
+    values["heated_weights"] = _by_entries(heated, values["heated_rows"], values["heated_alike"])
     return values | {"amount_count": len(heated.table_of)}
+
+
+def _by_entries(heated: HeatTables, rows: NDArray[np.int32], alike: NDArray[np.int32]) -> NDArray[Any]:
+    """The weights of all entries; in rows whose cells are alike those of all cells' first entries come first."""
+    weights, counts = heated.weights.copy(), np.diff(heated.first)
+    for row in np.flatnonzero(alike).tolist():
+        begin, end = int(rows[row]), int(rows[row + 1])
+        if counts[begin] > 1:
+            own = slice(int(heated.first[begin]), int(heated.first[end]))
+            weights[own] = heated.weights[own].reshape(end - begin, -1).T.reshape(-1)
+    return weights
 
 
 def _alike(heated: HeatTables, rows: NDArray[np.intp], nx: int) -> NDArray[np.int32]:

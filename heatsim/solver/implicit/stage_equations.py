@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.physics.rows import Rows
@@ -44,6 +45,8 @@ class StageEquations(Equations):
         self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
         self._operator = Operator(self._conduction.links, empty, empty.copy())
+        if self._safe is not None:
+            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity)
         self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
         self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
         self._sigma, self._start = 0.0, self.temperature
@@ -78,7 +81,15 @@ class StageEquations(Equations):
             self._make_operator(slopes)
             self._solved_for = self._sigma, slopes
         self._change[...] = 0.0
-        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed)
+        return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe)
+
+    def turn_rises(self) -> None:
+        """Give up: the solution of a shorter step is the one that follows from the start.
+
+        Raises:
+            NotConvergedError: always.
+        """
+        raise NotConvergedError("sources that grow with the temperature need shorter steps")
 
     def _differs(self, slopes: list[Any]) -> bool:
         """Whether the operator has to be made again; one that is nearly right is enough where Newton goes on."""
@@ -142,8 +153,16 @@ class StageEquations(Equations):
         operator = self._operator
         operator.capacity[...] = (self._sigma / self._scale) * self.capacity
         operator.ground[...] = operator.capacity
+        self._add_slopes(operator, [slope / self._scale for slope in slopes])
+
+    def _add_slopes(self, operator: Operator, slopes: list[Any]) -> None:
+        """Add slopes of surfaces in units of the scale to the ground, and to that of the preconditioner."""
+        if self._safe is not None:
+            self._safe.ground[...] = operator.ground
         for surface, slope in zip(self._balance.surfaces, slopes, strict=True):
-            operator.ground.reshape(-1)[surface.cells] += slope / self._scale
+            operator.ground.reshape(-1)[surface.cells] += slope
+            if self._safe is not None:
+                self._safe.ground.reshape(-1)[surface.cells] += abs(slope)
 
     def _set_contents(self, contents: Any) -> None:
         self.temperature[...] = contents
@@ -200,5 +219,6 @@ class VaryingStageEquations(StageEquations):
         rising = self._balance.content_slopes(self.temperature)
         operator.capacity[...] = (self._sigma / self._scale) * self.capacity * rising * weights
         operator.ground[...] = operator.capacity
-        for surface, slope in zip(self._balance.surfaces, slopes, strict=True):
-            operator.ground.reshape(-1)[surface.cells] += slope * weights.reshape(-1)[surface.cells] / self._scale
+        pairs = zip(self._balance.surfaces, slopes, strict=True)
+        flat = weights.reshape(-1)
+        self._add_slopes(operator, [slope * flat[surface.cells] / self._scale for surface, slope in pairs])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.fused import Pass, Sections, partials
-from heatsim.kernels.reductions.statistics import STATISTICS, exact_sum
+from heatsim.kernels.reductions.statistics import STATISTICS, Partials, exact_sum
 from heatsim.physics.cell_sums import Key
 from heatsim.solver.field import Field
 
@@ -35,7 +35,7 @@ class PlaneSums:
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """See :class:`CellSums`. A GPU is waited for once."""
-        sections = (Sections(array[self._slab.own], self._starts * self._plane) for array in arrays)
+        sections = map(self._sections, arrays)
         if self._device.backend == "cpu":
             own = [partials(self._device, [each])[0]["total"].ravel() for each in sections]
         else:
@@ -48,19 +48,16 @@ class PlaneSums:
 
     def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
         """See :class:`CellSums`. A GPU is waited for once."""
-        keys, sections = list[Key](), list[Sections]()
-        for key, cells, values in lists:
-            some, bounds = self._order(cells)
-            keys.append(key)
-            sections.append(Sections(self._device.xp.ascontiguousarray(values.reshape(-1)[some]), bounds))
-        own = dict[Key, list[float]]()
-        for key, found in zip(keys, partials(self._device, sections) if sections else [], strict=True):
-            own.setdefault(key, []).extend(found["total"].ravel().tolist())
-        joined = dict[Key, list[float]]()
-        for of_rank in self._team.gathered(own):
-            for key, sums in of_rank.items():
-                joined.setdefault(key, []).extend(sums)
-        return {key: exact_sum(sums) for key, sums in joined.items()}
+        return {key: exact_sum(found["total"].tolist()) for key, found in self._partials(lists).items()}
+
+    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+        """See :class:`CellSums`. A GPU is waited for once."""
+        return {key: _largest(found) for key, found in self._partials(lists).items()}
+
+    def largest_of_array(self, array: Any) -> float:
+        """See :class:`CellSums`."""
+        (found,) = partials(self._device, [self._sections(array)])
+        return self._team.highest(_largest(found.ravel()))
 
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """See :class:`CellSums`."""
@@ -70,6 +67,23 @@ class PlaneSums:
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""
         return self._team.highest(number)
+
+    def _sections(self, array: Any) -> Sections:
+        return Sections(array[self._slab.own], self._starts * self._plane)
+
+    def _partials(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, Partials]:
+        """STATISTICS of all groups of planes for each key, in any order."""
+        keys, sections = list[Key](), list[Sections]()
+        for key, cells, values in lists:
+            some, bounds = self._order(cells)
+            keys.append(key)
+            sections.append(Sections(self._device.xp.ascontiguousarray(values.reshape(-1)[some]), bounds))
+        found = partials(self._device, sections) if sections else []
+        joined = dict[Key, list[Partials]]()
+        for of_rank in self._team.gathered([(key, of.ravel()) for key, of in zip(keys, found, strict=True)]):
+            for key, of in of_rank:
+                joined.setdefault(key, []).append(of)
+        return {key: np.concatenate(of) for key, of in joined.items()}
 
     def _order(self, cells: Any) -> _Order:
         """The order of a list of cells; it is kept, because solvers sum over the same lists again and again."""
@@ -96,3 +110,8 @@ class PlaneSums:
         if len(order) and (np.diff(order) == 1).all():
             return slice(int(order[0]), int(order[-1]) + 1), bounds
         return self._device.xp.asarray(order), bounds
+
+
+def _largest(found: Partials) -> float:
+    """The largest magnitude, from STATISTICS; 0 without values."""
+    return max(0.0, float(found["highest"].max(initial=0.0)), -float(found["lowest"].min(initial=0.0)))

@@ -74,13 +74,14 @@ def _main_of_rank(words: Sequence[str]) -> int:
 
 def _main(words: Sequence[str]) -> tuple[int, str]:
     """Run the command. Returns its exit code and the message of an error."""
+    code = 0  # also where a closed pipe ends the output
     try:
         with no_traceback():
             if words and not words[0].startswith("-") and words[0] not in _commands():
                 _check_is_file(words[0])
             code = int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)
             sys.stdout.flush()
-            return code, ""
+        return code, ""
     except HeatsimError as error:
         return error.exit_code, f"heatsim: {error}"
     except UnusedCliTokensError as error:

@@ -262,6 +262,15 @@ def test_a_run_completes_without_a_reader_of_its_output(streams: str, tmp_path: 
     runs.results(tmp_path / "run")
 
 
+@pytest.mark.parametrize("arguments", ["materials", "plan SCENARIO"])
+def test_a_reader_that_closes_the_pipe_is_no_error(arguments: str, tmp_path: Path) -> None:
+    scenario = shlex.quote(str(runs.write(tmp_path)))
+    command = f"{sys.executable} -m heatsim {arguments.replace('SCENARIO', scenario)}"
+    shell = ["bash", "-c", f"set -o pipefail; {command} | head -c 0"]
+    done = subprocess.run(shell, env=runs.environment(), check=False, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
@@ -291,3 +300,14 @@ def test_heatsim_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> No
     assert main(["--help"]) == 0
     assert (alone.out, alone.err) == (capsys.readouterr().out, "")
     assert "resume" in alone.out
+
+
+def test_the_columns_of_the_library_do_not_touch(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["materials"]) == 0
+    heading, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    starts = [
+        heading.index(name) for name in ("k, W", "kg/m³", "cp, J", "at, K", "±10 %", "(T), K", "source", "material")
+    ]
+    assert len(rows) > 40
+    for row in rows:
+        assert all(row[start - 2 : start] == "  " and row[start] != " " for start in starts), row

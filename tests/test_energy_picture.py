@@ -91,17 +91,31 @@ def test_a_bound_that_hides_errors_is_told(tmp_path: Path) -> None:
         assert set(balance.real()) == {"sources", "x_min"}
         assert not balance.only_noise
         assert balance.closed
-        assert balance.weak
+        assert balance.doubtful
         assert balance.verdict == "energy residual 0.2 %"
         assert balance.describe_residual() == (
-            f"The residual is −200 mJ, 0.2 % of the heat that flowed. Rounding alone may cause {shown}, so a small "
-            'residual proves little here. A run with solver.precision = "float64" shows more.'
+            f"The residual is −200 mJ, 0.2 % of the heat that flowed. It may be rounding, which can reach {shown} "
+            'here. A run with solver.precision = "float64" tells.'
         )
         assert "no heat flows" not in balance_table(balance).remark
-    closed = read_balance(write_balance(tmp_path / "closed", rows, bound=0.9), {})
-    assert closed is not None
-    assert not closed.weak
-    assert closed.verdict == "energy balance closed"
+
+
+@pytest.mark.parametrize(
+    ("residual", "bound", "told"),
+    [
+        (-0.2, 0.9, "The residual is −200 mJ, 0.2 % of the heat that flowed; rounding may add up to ±900 mJ"),
+        (-2e-7, 33.0, "The residual is −200 nJ, 2e-07 % of the heat that flowed; rounding may add up to ±33 J"),
+    ],
+)
+def test_a_small_bound_or_a_small_residual_closes_a_balance(
+    residual: float, bound: float, told: str, tmp_path: Path
+) -> None:
+    end = {"sources": 100.0, "x_min": -40.0, "stored": 60.0 + residual, "residual": residual}
+    balance = read_balance(write_balance(tmp_path / "run", [{"time": 0.0}, {"time": 1.0, **end}], bound), {})
+    assert balance is not None
+    assert not balance.doubtful
+    assert balance.verdict == "energy balance closed"
+    assert balance.describe_residual() == f"{told}: the balance is closed."
 
 
 def test_an_open_balance_says_so(tmp_path: Path) -> None:

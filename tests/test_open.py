@@ -301,6 +301,14 @@ def molten(tmp_path_factory: pytest.TempPathFactory) -> heatsim.Run:
     return opened(at / "out")
 
 
+def test_the_coefficients_are_those_of_the_named_material(molten: heatsim.Run) -> None:
+    """α·dt/dx² of steel, the material of the domain, although wax has other cells."""
+    summary = molten.summary
+    assert summary["coefficients_of"] == "steel"
+    (row,) = summary["coefficients"]
+    assert row["c1"] == pytest.approx(40.0 / (7800.0 * 500.0) * row["dt"] / 0.01**2, rel=1e-12)
+
+
 def test_the_liquid_fraction_is_that_of_the_temperatures(molten: heatsim.Run) -> None:
     part, T = molten.liquid_fraction, molten.temperature
     assert part.dims == T.dims

@@ -493,3 +493,32 @@ box = { min = [0.0, 0.0, 0.0], max = [0.6, 0.6, 0.3] }
     assert f'limit        dt ≤ {limit:.6g} s, set by cell [1, 1, 1], material "copper", region "insert"' in describe(
         planned
     )
+
+
+HALF = """
+domain = { size = [0.04, 0.02, 0.01], cells = [40, 20, 10], material = "steel" }
+materials.steel = { conductivity = 20.0, density = 7800.0, specific_heat = 500.0 }
+materials.foil = { conductivity = 400.0, density = 8900.0, specific_heat = 385.0 }
+layers = [{ material = "foil", thickness = "35 um", plane = { axis = "z", at = 0.005 } }]
+regions = [{ name = "lid", material = "steel", box = { min = [0, 0.01, 0], max = [0.04, 0.02, 0.005] } }]
+contacts = [{ between = ["lid", "steel"], resistance = 1e-5 }]
+initial.temperature = 300.0
+sources = [{ beam = { face = "z_max", power = 100.0, absorptivity = 0.5, radius = 1e-3, path = [PATH], speed = 0.01 } }]
+time.end = 1.0
+"""
+
+
+def test_a_plan_hints_at_what_a_first_user_overlooks(tmp_path: Path) -> None:
+    """Half of a beam on a symmetry plane; a material without cells; flows through contacts."""
+    text = HALF.replace("PATH", "[0.01, 0.0], [0.03, 0.0]")
+    lines = describe(Plan.of(HeatProblem.from_scenario(load(runs.write(tmp_path, text))))).splitlines()
+    assert any(
+        line.endswith("; half-way the body absorbs 25 of 50 W, the rest misses it or leaves it") for line in lines
+    )
+    assert any(line.startswith("material     foil: of layers, without cells; k = 400") for line in lines)
+    hint = "hint         output.region_heat = true adds the flow through each contact and the heat of each region"
+    assert hint in lines
+    text = HALF.replace("PATH", "[0.01, 0.01], [0.03, 0.01]") + "output.region_heat = true\n"
+    lines = describe(Plan.of(HeatProblem.from_scenario(load(runs.write(tmp_path, text))))).splitlines()
+    assert not any("half-way" in line for line in lines)
+    assert hint not in lines

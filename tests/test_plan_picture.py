@@ -95,7 +95,7 @@ def test_the_geometry_has_everything_that_has_a_place(tmp_path: Path) -> None:
     np.testing.assert_array_equal(described.owners == 1, chip)
     (beam,) = described.beams
     np.testing.assert_array_equal(beam.points, [[0.005, 0.005, 0.01], [0.035, 0.005, 0.01]])
-    assert (beam.text, beam.normal) == ("beam laser: 3 W, radius 1 mm, 10 mm/s", 2)
+    assert (beam.text, beam.normal) == ("beam laser: 3 W, 100 % absorbed, radius 1 mm, 10 mm/s", 2)
     np.testing.assert_allclose(np.linalg.norm(beam.spot - beam.points[0], axis=1), 1e-3)
     np.testing.assert_allclose(beam.crossings(0, 0.02), [[0.02, 0.005, 0.01]])
     assert beam.crossings(1, 0.01).shape == (0, 3)
@@ -189,3 +189,32 @@ def test_a_material_around_all_others_is_translucent() -> None:
     # No box holds all others.
     assert solids.surrounding(labels, [1, 2, 3]) is None
     assert solids.surrounding(labels, [1]) is None
+
+
+def test_contacts_have_rectangles_in_space(tmp_path: Path) -> None:
+    """The faces between the chip and the board, one rectangle for each of its five sides in the board."""
+    described = geometry_of(load(runs.write(tmp_path, PARTS)))
+    (contact,) = described.contacts
+    found = {(one.normal, one.low, one.high) for one in contact.rectangles(described.grid)}
+    rounded = {(normal, *(tuple(round(1e3 * value) for value in corner) for corner in ends)) for normal, *ends in found}
+    assert rounded == {
+        (0, (10, 10, 6), (10, 20, 10)),
+        (0, (20, 10, 6), (20, 20, 10)),
+        (1, (10, 10, 6), (20, 10, 10)),
+        (1, (10, 20, 6), (20, 20, 10)),
+        (2, (10, 10, 6), (20, 20, 6)),
+    }
+
+
+def test_the_letter_of_a_board_in_space_stands_away_from_its_parts(tmp_path: Path) -> None:
+    """Most of the free board lies to the right of the chip, which hides the middle of the board."""
+    text = PARTS.replace("cells = [8, 6, 5]", "cells = [16, 12, 5]").partition("[[probes]]")[0]
+    text = text.replace('material = "board"', 'material = "void"', 1).replace("[0.015, 0.008]", "[0.015, 0.006]")
+    board = '[[regions]]\nname = "board"\nmaterial = "board"\nbox = { min = [0, 0, 0], max = [0.04, 0.03, 0.006] }\n'
+    text = text.replace("[[regions]]", f"{board}[[regions]]", 1)
+    described = geometry_of(load(runs.write(tmp_path, text)))
+    places = dict(geometry._seen_from_above(described))
+    x, y, z = places[0]
+    assert z == pytest.approx(0.006)
+    assert x > 0.025
+    assert 0.005 < y < 0.025

@@ -192,7 +192,12 @@ def test_what_is_missing_for_an_animation_is_said(
 ) -> None:
     folder = write_run(tmp_path / "run", PLANE, times=[0.0])
     assert main(["render", str(folder), "--animate"]) == 2
-    assert "has 1 field" in capsys.readouterr().err
+    assert "has 1 field; an animation needs two" in capsys.readouterr().err
+    assert main(["render", str(folder), "--animate", "--quantity", "material"]) == 2
+    assert "materials are the same at all times" in capsys.readouterr().err
+    (folder / "scenario.toml").write_text('title = "steady"\ntime.method = "steady"\n')
+    assert main(["render", str(folder), "--animate"]) == 2
+    assert "a steady state, which has one time" in capsys.readouterr().err
     monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setitem(__import__("sys").modules, "imageio_ffmpeg", None)
     assert main(["render", str(folder), "--animate", "--format", "mp4"]) == 2

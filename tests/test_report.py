@@ -3,14 +3,19 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 from run_folders import write_run, write_table
 
 from heatsim.errors import FolderError
 from heatsim.grid import FACES, Grid
+from heatsim.render import render
+from heatsim.render.flow_curves import flow_curves, usual_range
 from heatsim.report import numbers, page
+from heatsim.report.number_tables import NumberTable
 from heatsim.report.tables import summarise
+from heatsim.report.terminal import TerminalTable
 
 SUMMARY: dict[str, Any] = {
     "device": "Some CPU, 64 cores",
@@ -73,11 +78,14 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     assert ["0.0025", "24,000", "0.4000", *["0.1000"] * 5, "3.0e-07"] in lines
     assert ["0.001", "120", "0.7000", *["0.0500"] * 6] in lines
     assert ["edge,", "upper", "350", "348", "348", "350"] in lines
-    assert ["stored,", "the", "sum", "-1.2345"] in lines
-    assert ["through", "x_min", "-1.2345"] in lines
-    assert ["heat", "into", "the", "body", "kJ"] in lines
+    assert ["stored,", "the", "sum", "-1.2345", "-1.2345", "-1.2345"] in lines
+    assert ["through", "x_min", "-1.2345", "-1.2345", "-1.2345"] in lines
+    assert ["heat", "into", "the", "body", "kJ", "mean", "(kW)", "at", "the", "end", "(kW)"] in lines
     assert "through x_max" not in text
-    assert "The residual is 1 nJ, allowed are ±10 nJ: the balance is closed." in " ".join(text.split())
+    assert (
+        "The residual is 1 nJ, 8e-11 % of the heat that flowed; rounding may add up to ±10 nJ: the balance is closed."
+        in " ".join(text.split())
+    )
 
 
 def test_a_probe_on_a_surface_that_is_hotter_than_all_cells_is_told(tmp_path: Path) -> None:
@@ -108,6 +116,32 @@ def test_flows_through_contacts_are_told_in_watts_and_joules(tmp_path: Path) -> 
     assert ["into", "die", "1.5", "3"] in lines
     assert ["contact", "copper", "to", "silicon", "4.0", "4"] in lines
     assert "Regions and contacts" in page.build(folder)
+    assert "all other cells" not in show(folder)
+
+
+def test_places_have_a_readable_unit_and_titles_are_not_broken(tmp_path: Path) -> None:
+    """A film of 2 µm, and a table that is narrower than its title."""
+    place = {"temperature": 302.25, "time": 0.5, "cell": [9, 9, 9], "point": [9.5e-7, -1.2e-6, 1.9e-7]}
+    folder = write_run(tmp_path / "run", GRID, **{**SUMMARY, "highest_temperature": place})
+    text = show(folder)
+    assert "hottest cell 302.25 K after 0.5 s at (0.95, −1.2, 0.19) µm" in " ".join(text.split())
+    table = NumberTable("Energy balance at 60 min", ("heat into the body", "J"), [("stored, the sum", "0")])
+    console = Console(width=80, file=io.StringIO())
+    console.print(TerminalTable(table))
+    assert isinstance(console.file, io.StringIO)
+    assert console.file.getvalue().splitlines()[0] == "Energy balance at 60 min"
+
+
+def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
+    """The body stores 3 J at 2 W, two regions of it 1.75 J at 0.5 W: the cells around them the rest."""
+    folder = write_run(tmp_path / "run", GRID)
+    heats = ["stored (J)", "sources (J)", *(f"{face} (J)" for face in FACES), "residual (J)"]
+    regions = ["region die (J)", "region lid (J)", "stored (W)", "region die (W)", "region lid (W)"]
+    rows = [[0.0] * 12 + [nan] * 3, [2.0, 3.0, 3.0] + [0.0] * 7 + [1.25, 0.5, 2.0, 0.75, -0.25]]
+    write_table(folder / "energy.csv", ["time (s)", *heats, *regions], rows)
+    lines = [line.split() for line in show(folder).splitlines()]
+    assert ["into", "lid", "-0.25", "0.50"] in lines
+    assert ["into", "all", "other", "cells", "1.50", "1.25"] in lines
 
 
 @pytest.mark.parametrize(
@@ -184,3 +218,67 @@ def test_points_of_a_line_share_a_row(tmp_path: Path) -> None:
     assert ["across", "(3", "points)", "350", "347…349", "347", "350"] in lines
     assert any(row[:1] == ["alone"] for row in lines)
     assert not any("across[0]" in row for row in lines)
+
+
+def test_lengths_and_durations_have_readable_units(tmp_path: Path) -> None:
+    """A melt pool is 1.5 mm long, not 0.0015 m; a year is 365 days, not 3.154e+07 s. Fractions have no unit."""
+    folder = write_run(tmp_path / "run", GRID)
+    headers = ["time (s)", "pool (m)", "warm (s)", "melt (1)", "pulse (s)"]
+    write_table(folder / "probes.csv", headers, [[0.0, 0, 0, 0, 0], [3.1536e7, 1.504e-3, 3.1536e7, 0.25, 0.25]])
+    lines = [line.split() for line in show(folder).splitlines()]
+    assert ["pool", "(mm)", "0", "1.504", "0", "1.504"] in lines
+    assert ["warm", "(days)", "0", "365", "0", "365"] in lines
+    assert ["pulse", "(ms)", "0", "250", "0", "250"] in lines
+    assert ["melt", "0", "0.25", "0", "0.25"] in lines
+    charts = page.build(folder)
+    for label in ("pool (mm)", "Duration (days)", ">melt<"):
+        assert label in charts
+
+
+def test_a_large_flow_at_the_start_does_not_flatten_the_others(tmp_path: Path) -> None:
+    """A year of ±10 W after 400 W in the first row: the curves fill the picture, and the cut is told."""
+    flow = np.where(np.arange(200) < 1, -400.0, 10.0 * np.sin(np.arange(200)))
+    low, high = usual_range([flow]) or (nan, nan)
+    assert (low, high) == pytest.approx((-11.0, 11.0), abs=0.1)
+    assert usual_range([flow[1:]]) is None
+    assert usual_range([np.array([-400.0, 1.0, 2.0])]) is None
+    folder = write_run(tmp_path / "run", GRID)
+    heats = ["stored (J)", "sources (J)", *(f"{face} (J)" for face in FACES), "residual (J)"]
+    total = np.cumsum(flow)
+    rows = [[float(t), q, 0.0, q, *[0.0] * 6, w, w] for t, q, w in zip(range(200), total, flow, strict=True)]
+    rows[0][-2:] = nan, nan
+    rows[1][-2:] = -400.0, -400.0
+    write_table(folder / "energy.csv", ["time (s)", *heats, "stored (W)", "x_min (W)"], rows)
+    assert "Heat flows: the first ones are cut off" in page.build(folder)
+    assert (folder / "figures" / "heat_flows.png") in render(folder)
+
+
+def test_many_rows_of_heat_flows_are_averaged_over_days() -> None:
+    """Hours of a year with a swing of 30 W within a day, and of 10 W within the year: means have no daily swing."""
+    hours = np.arange(8761.0)
+    yearly = 10.0 * np.cos(2.0 * np.pi * hours / 8760.0)
+    found = flow_curves(
+        3600.0 * hours, {"wall": yearly + 30.0 * np.cos(2.0 * np.pi * hours / 24.0), "none": 0.0 * hours}
+    )
+    assert found is not None
+    assert list(found.flows) == ["wall"]
+    assert found.remark == "means over 24 h"
+    assert found.times[:2].tolist() == [86400.0, 172800.0]
+    assert found.flows["wall"][0] == pytest.approx(float(np.mean(yearly[1:25])), abs=1e-9)
+    assert len(found.flows["wall"]) == 365
+    few = flow_curves(hours[:5], {"wall": np.array([nan, 1.0, 2.0, 3.0, 4.0])})
+    assert few is not None
+    assert (few.remark, few.flows["wall"].tolist()) == ("", [1.0, 2.0, 3.0, 4.0])
+    assert flow_curves(hours[:3], {"none": np.zeros(3)}) is None
+
+
+def test_a_line_in_a_steady_state_has_one_profile_without_a_time(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", GRID)
+    line = '[[probes]]\nname = "wall"\nline = { from = [0, 0, 0], to = [1, 0, 0], count = 3 }\n'
+    (folder / "scenario.toml").write_text(f'title = "Wall"\n[time]\nmethod = "steady"\n{line}')
+    write_table(folder / "probes.csv", ["time (s)", *(f"wall[{n}] (K)" for n in range(3))], [[0.0, 300, 310, 320]])
+    write_table(folder / "energy.csv", ["time (s)", *(f"{face} (W)" for face in FACES), "imbalance (W)"], [[0.0] * 8])
+    html = page.build(folder)
+    assert "Probe &quot;wall&quot;<" in html
+    assert ">0 s<" not in html
+    assert (folder / "figures" / "line_1.png") in render(folder)

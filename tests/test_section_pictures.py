@@ -135,9 +135,24 @@ def test_equal_sections_are_found(tmp_path: Path) -> None:
     assert find_equal(sections, Grid(CUBE.cells, (0.1, 0.2, 0.3))) == {}
 
 
+def test_a_thermal_bridge_at_a_symmetry_plane_is_shown(tmp_path: Path) -> None:
+    """A chip in the plane y_min of a plate with a gradient along x: the central plane does not show it."""
+    labels = np.zeros(CUBE.shape, dtype=np.uint8)
+    labels[:7, 0, :] = 1
+    field = np.broadcast_to(300.0 + np.linspace(0.0, 20.0, 20), CUBE.shape).copy()
+    field[:7, :6] += 1.0
+    with FieldReader(write(tmp_path / "bridge", CUBE, field, labels)) as reader:
+        _, y, z = read_sections(reader, 0)
+    assert y.cells == (0,)
+    assert max(z.cells) < 7
+    with FieldReader(write(tmp_path / "plain", CUBE, field, np.zeros(CUBE.shape, dtype=np.uint8))) as reader:
+        _, y, z = read_sections(reader, 0)
+    assert (y.place, z.place) == (0.5, 0.5)
+
+
 def test_a_small_part_where_a_field_varies_is_found(tmp_path: Path) -> None:
     with FieldReader(write(tmp_path / "spot", PLATE, spot(PLATE, (0.02, 0.01, 0.004), 0.0015))) as reader:
-        cells = find_part(read_sections(reader, 0), PLATE)
+        cells = find_part({axis: one.values for axis, one in enumerate(read_sections(reader, 0))}, PLATE)
     assert cells is not None
     # 10 % of the range reaches sqrt(ln 10) = 1.52 radii: 4.6 mm in the plane, and half of it below the surface.
     for (first, last), at, half in zip(cells, (20.0, 10.0, 8.0), (2.3, 2.3, 4.6), strict=True):
@@ -145,9 +160,9 @@ def test_a_small_part_where_a_field_varies_is_found(tmp_path: Path) -> None:
         assert last >= min(at + half, 8.0 if at == 8.0 else np.inf)
     assert (cells[0][1] - cells[0][0], cells[1][1] - cells[1][0]) == (8, 8)
     with FieldReader(write(tmp_path / "wide", PLATE, spot(PLATE, (0.02, 0.01, 0.004), 0.02))) as reader:
-        assert find_part(read_sections(reader, 0), PLATE) is None
+        assert find_part({axis: one.values for axis, one in enumerate(read_sections(reader, 0))}, PLATE) is None
     with FieldReader(write(tmp_path / "uniform", PLATE, np.full(PLATE.shape, 300.0))) as reader:
-        assert find_part(read_sections(reader, 0), PLATE) is None
+        assert find_part({axis: one.values for axis, one in enumerate(read_sections(reader, 0))}, PLATE) is None
 
 
 def test_parts_are_read_from_texts_and_cells() -> None:

@@ -62,6 +62,7 @@ def test_the_summary_says_what_was_done(tmp_path: Path) -> None:
     assert (summary["backend"], summary["kernel"], summary["precision"]) == ("cpu", "numba", "float64")
     assert summary["cells"] == [7, 5, 6]
     assert (summary["time"], summary["steps"]) == (10.0, runs.LAST_STEP)
+    assert summary["coefficients_of"] is None  # one material
     (coefficients,) = summary["coefficients"]
     assert coefficients == {
         "dt": 0.625,

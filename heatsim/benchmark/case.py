@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch, structs
+from heatsim.kernels import fitting, launch, structs
 from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
@@ -151,7 +151,7 @@ class Stepping:
 
             return sweep
 
-        builds = compilation.builds(shape.spec, field.precision, SCHEME, case.grid, case.periodic, device.room())
+        builds = fitting.builds(shape.spec, field.precision, SCHEME, case.grid, case.periodic, device.room())
         kernels = [launch.compile_kernel(build) for build in builds]
         self.registers = int(kernels[0].function.num_regs)
         self.spills = int(kernels[0].function.local_size_bytes)

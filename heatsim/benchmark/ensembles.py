@@ -14,7 +14,7 @@ from heatsim.benchmark.stopwatch import TimedWork, time_in_turn
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
-from heatsim.kernels import autotune, catalog, compilation, structs
+from heatsim.kernels import autotune, catalog, fitting, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
@@ -145,7 +145,7 @@ class _Ensemble:
         self.case = random_case(cells, (False, False, False), steps=1, seed=_SEED)
         self.fields = [_field(device, self.case, precision, number) for number in range(members)]
         self._ledgers = [new_ledger(device, self.case, energy) for _ in range(members)]
-        builds = compilation.builds(
+        builds = fitting.builds(
             *(shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.room()), members=True
         )
         self._launches = EnsembleLaunches(

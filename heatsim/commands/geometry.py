@@ -113,7 +113,8 @@ def _beams(scenario: Scenario) -> Iterator[ShownBeam]:
         points = np.full((len(beam.path), 3), _place(scenario, beam.face))
         points[:, list(face_axes(beam.face))] = beam.path
         motion = "does not move" if beam.speed is None or len(points) == 1 else f"{1e3 * beam.speed:g} mm/s"
-        text = f"beam {source.name}: {beam.power:g} W, radius {1e3 * beam.radius:g} mm, {motion}"
+        text = f"beam {source.name}: {beam.power:g} W, {100.0 * beam.absorptivity:g} % absorbed, "
+        text += f"radius {1e3 * beam.radius:g} mm, {motion}"
         yield ShownBeam(text, points, FACES.index(beam.face) // 2, beam.radius)
 
 
@@ -128,6 +129,9 @@ def _remarks(scenario: Scenario) -> Iterator[str]:
         conditions.setdefault(condition_in_words(condition, unit, end), []).append(name)
     for text, faces in conditions.items():
         yield f"{', '.join(faces)}: {text}."
-    regions = [f"{probe.name} ({probe.statistic} of {probe.region})" for probe in scenario.probes if probe.region]
-    if regions:
-        yield f"Probes of regions: {', '.join(regions)}."
+    for kind, probes in (
+        ("regions", [(probe, probe.region) for probe in scenario.probes if probe.region and not probe.surface]),
+        ("surfaces", [(probe, probe.surface) for probe in scenario.probes if probe.surface]),
+    ):
+        if probes:
+            yield f"Probes of {kind}: {', '.join(f'{one.name} ({one.statistic} of {place})' for one, place in probes)}."

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from heatsim.scenario.library import LibraryMaterial
 
-_WIDTHS = (20, 17, 8, 13, 7, 18, 13, 7, 0)
+_BETWEEN = 2  # spaces between columns
 _HEADINGS = (
     "library:",
     "k, W/(m K)",
@@ -35,9 +35,10 @@ def materials(name: Annotated[str, Parameter(help="A material, to see its tables
         _show(found)
         return 0
     references = list(dict.fromkeys(material.reference for material in library().values()))
-    _print_row(_HEADINGS)
-    for material in library().values():
-        _print_row(_entries(material, references.index(material.reference) + 1))
+    rows = [_HEADINGS, *(_entries(each, references.index(each.reference) + 1) for each in library().values())]
+    widths = [max(map(len, column)) + _BETWEEN for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("".join(entry.ljust(width) for entry, width in zip(row, widths, strict=True)).rstrip())
     print()
     for number, reference in enumerate(references, 1):
         print(f"[{number}] {reference}")
@@ -46,10 +47,6 @@ def materials(name: Annotated[str, Parameter(help="A material, to see its tables
         "temperatures in the column (T). `heatsim materials copper` shows both as tables."
     )
     return 0
-
-
-def _print_row(entries: tuple[str, ...]) -> None:
-    print("".join(entry.ljust(width) for entry, width in zip(entries, _WIDTHS, strict=True)))
 
 
 def _entries(material: "LibraryMaterial", reference: int) -> tuple[str, ...]:

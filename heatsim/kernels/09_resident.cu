@@ -8,36 +8,14 @@
 // and stays in registers. While the block waits, it copies the conditions of the next step to shared memory. Temperatures of
 // neighbours come from L2. Expected time of a step: two exchanges between multiprocessors through L2, about 2 us.
 //
-// Each block counts its steps. A block starts a step when all blocks that own its neighbours have counted the previous step.
-// By then they have also read the values that this step overwrites, so two buffers are enough. No barrier spans the whole grid.
-// All blocks must run at the same time: there is at most one for each multiprocessor, and the launch is cooperative.
+// resident.cuh explains how blocks wait.
 
 #include "vector.cuh"
+#include "resident.cuh"
 
 #define THREADS BLOCK_X
 #define OWNED (THREADS * VECTOR)  // cells of a block
 #define LAUNCH_BOUNDS __launch_bounds__(THREADS, 1)
-
-// A block writes values, then stores its count with a release. Blocks that load this count with an acquire see the values.
-__device__ __forceinline__ unsigned int load_acquire(const unsigned int* number)
-{
-#if defined(__CUDA_ARCH__)
-    unsigned int value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(number) : "memory");
-    return value;
-#else
-    return cuda_host::load_acquire(number);
-#endif
-}
-
-__device__ __forceinline__ void store_release(unsigned int* number, unsigned int value)
-{
-#if defined(__CUDA_ARCH__)
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(number), "r"(value) : "memory");
-#else
-    cuda_host::store_release(number, value);
-#endif
-}
 
 // The blocks that own neighbours of a block's cells: first ... last. Numbers outside 0 ... blocks - 1 wrap around.
 struct Neighbours {
@@ -53,11 +31,11 @@ __device__ __forceinline__ Neighbours neighbours_of(const Grid& grid, int begin,
 }
 
 // Waits until these blocks have done `steps` steps. One warp calls it.
-__device__ __forceinline__ void wait_for(const Neighbours& neighbours, const unsigned int* counts, unsigned int steps, int blocks)
+__device__ __forceinline__ void wait_for(const Grid& grid, const Neighbours& neighbours, unsigned int steps, int blocks)
 {
     for (int n = neighbours.first + (int)threadIdx.x; n <= neighbours.last; n += WARP) {
         const int block = n < 0 ? n + blocks : n < blocks ? n : n - blocks;
-        while ((int)(load_acquire(counts + block) - steps) < 0) {}  // counts may overflow
+        wait_for(count_of(grid, block), steps);
     }
 }
 
@@ -129,34 +107,6 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 }
 
-// The data that change from step to step, in shared memory, for this step and the next.
-struct Steps {
-    Sweep* sweeps;  // two
-#if FACES
-    Real* numbers;  // for each of the two: conditions, then heat of the types
-    int conditions, types;
-#endif
-};
-
-// Copies the data of a step. `count` threads call it; this is number `thread`.
-__device__ __forceinline__ void copy_step(const Steps& to, int place, const Sweep* from, int thread, int count)
-{
-#if FACES
-    const Real* const conditions = reinterpret_cast<const Real*>(from->conditions);
-    Real* const copied = to.numbers + place * (to.conditions + to.types);
-    for (int i = thread; i < to.conditions; i += count) copied[i] = conditions[i];
-    for (int i = thread; i < to.types; i += count) copied[to.conditions + i] = from->heat[i];
-#endif
-    if (thread == 0) {
-        Sweep& sweep = to.sweeps[place];
-        sweep = *from;
-#if FACES
-        sweep.conditions = reinterpret_cast<const Condition*>(copied);
-        sweep.heat = copied + to.conditions;
-#endif
-    }
-}
-
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
 {
@@ -165,8 +115,8 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     const int begin = blockIdx.x * OWNED, cell = begin + thread * VECTOR;
     const bool inside = cell < cells;
     const Neighbours neighbours = neighbours_of(grid, begin, cells, blocks);
-    unsigned int* const counts = reinterpret_cast<unsigned int*>(const_cast<struct Segment*>(grid.segments));
-    const unsigned int done = counts[blockIdx.x];
+    unsigned int* const count = count_of(grid, blockIdx.x);
+    const unsigned int done = *count;
 
     // 1. Load the constant data.
     Steps steps;
@@ -199,9 +149,9 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         __syncthreads();
 
         // 3. Count it. The first warp waits for the neighbours; the others copy the data of the next step.
-        if (thread == 0) store_release(counts + blockIdx.x, done + step + 1);
+        if (thread == 0) store_release(count, done + step + 1);
         if (step + 1 == grid.steps) break;
-        if (thread < WARP) wait_for(neighbours, counts, done + step + 1, blocks);
+        if (thread < WARP) wait_for(grid, neighbours, done + step + 1, blocks);
         else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
         __syncthreads();
     }

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune_cache, compilation, launch, structs, tiling
-from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels import autotune_cache, compilation, fitting, launch, structs, tiling
+from heatsim.kernels.catalog import KERNELS, RESIDENT, KernelSpec
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.physics.coefficients import Scheme
@@ -112,7 +112,7 @@ class Task:
 
     def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
-        return compilation.builds(
+        return fitting.builds(
             *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.room()),
             members=self.members is not None,
         )
@@ -176,7 +176,7 @@ def candidates(task: Task) -> tuple[Shape, ...]:
         replace(spec["boxed"], tile=box) for box, least, most in _BOXES if least <= task.grid.cell_count <= most
     ]
     boxed = [Shape(variant) for variant in variants if task.suits(variant)]
-    resident = [Shape(spec["resident"])] if task.suits(spec["resident"]) else []
+    resident = [Shape(kernel) for kernel in RESIDENT if task.suits(kernel)]
     temporal = [Shape(spec["temporal"])] if cells > _SMALL_GRID and task.suits(spec["temporal"]) else []
 
     together = (task.members or 1) > 1

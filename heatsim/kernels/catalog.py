@@ -27,7 +27,7 @@ class KernelSpec:
         rows: rows of cells in y that a thread owns.
         boxed: whether a block does all steps of a sweep on a tile with a halo in shared memory.
         resident: whether a launch does any number of steps, with blocks that wait for their neighbours. ``block`` is
-            the largest one.
+            the largest one. If ``boxed`` too, the tile follows from the grid.
     """
 
     name: str
@@ -76,6 +76,13 @@ KERNELS = (
         *((1024, 1, 1), (1024, 1, 1)),
         resident=True,
     ),
+    KernelSpec(
+        *("bricked", "cuda", "10_bricked.cu", "as 09, with a brick of cells in shared memory: middle-sized grids"),
+        (768, 1, 1),
+        vectorised=True,
+        boxed=True,
+        resident=True,
+    ),
     KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays in NumPy: the oracle, written to be read"),
     KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
 )
@@ -86,8 +93,8 @@ AUTO = {"cuda": "temporal", "cpu": "numba"}
 # Does the remaining steps after sweeps of several steps.
 SINGLE_STEP = next(kernel for kernel in KERNELS if kernel.name == "streamed")
 
-# Does many steps a launch on small grids.
-RESIDENT = next(kernel for kernel in KERNELS if kernel.resident)
+# Do many steps a launch on small grids; the fastest comes first.
+RESIDENT = tuple(kernel for kernel in KERNELS if kernel.resident)
 
 
 def choose(requested: str, backend: Backend) -> KernelSpec:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.device import Room
 from heatsim.grid import Grid
 from heatsim.kernels import structs, tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
@@ -16,14 +15,10 @@ from heatsim.physics.coefficients import SCHEMES, Scheme
 
 FOLDER = Path(__file__).parent
 
-_LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 _PLANES_KEPT = 4  # ROOMS of 07
 # Stages in the table of a kernel in constant memory: as many as the longest CUDA graph does. 32 KiB in float64.
 _STAGES_IN_TABLE = 1024
 _MOST_THREADS = 1024  # of a block; then a thread has 64 registers, too few for enthalpy tables in float64
-# 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
-RESIDENT_ROOM = 48 * 1024 - 256
-_BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
 _RESIDENT_OF_MEMBERS = 640  # threads of 06 per multiprocessor for ensembles in float64: coefficients take registers
 _BARRIER = 16  # bytes of a barrier with its alignment
 _REAL = {"float32": "float", "float64": "double"}
@@ -77,7 +72,12 @@ class Variant:
     lit: bool = False
 
 
-_LINEAR = Variant()
+LINEAR = Variant()
+
+
+def threads_of_bricks(precision: str, variant: Variant) -> int:
+    """The most threads of a block of a kernel with bricks: composite bodies need more registers."""
+    return 1024 if not variant.faces else 768 if precision == "float32" else 512
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Build:
     scheme: Scheme
     vector: int = 1
     access: int = 1
-    variant: Variant = _LINEAR
+    variant: Variant = LINEAR
     room: int = 0
     members: bool = False
 
@@ -153,7 +153,7 @@ class Build:
         Deferred cells should still be in a cache when they are updated. For materials that vary with temperature, more
         planes save table look-ups at the ends of the march.
         """
-        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1:
+        if not (self.variant.faces and self.spec.vectorised) or self.spec.steps > 1 or self.spec.resident:
             return None
         return 6 if self.variant.varying else 5 if self.variant.materials and self.itemsize == 4 else 4
 
@@ -161,7 +161,7 @@ class Build:
     def shared_bytes(self) -> int:
         """Bytes of dynamic shared memory of a block: two boxes, or struct Shared of 07."""
         spec, pipeline = self.spec, self.pipeline
-        if self.room:
+        if self.room or spec.resident:
             return self.room
         if spec.boxed:
             halo = (ceil(spec.steps / self.vector) * self.vector, spec.steps, spec.steps)
@@ -183,12 +183,18 @@ class Build:
         return ceil(size / 16) * 16
 
     @property
+    def _bounds(self) -> tuple[int, int, int]:
+        """Threads of a block along x, y, z; for bricks, whose blocks have any shape, the most in all."""
+        bricked = self.spec.resident and self.spec.boxed
+        return (threads_of_bricks(self.precision, self.variant), 1, 1) if bricked else self.spec.block
+
+    @property
     def options(self) -> tuple[str, ...]:
         """Compiler options: the macros of stencil.cuh; contraction to fma is off, so that all kernels agree."""
         macros = {
             "REAL": _REAL[self.precision],
             "SCHEME": SCHEMES.index(self.scheme),
-            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self.spec.block, strict=True)),
+            **dict(zip(("BLOCK_X", "BLOCK_Y", "BLOCK_Z"), self._bounds, strict=True)),
             "VECTOR": self.vector,
             "ACCESS": self.access,
             "STEPS": self.spec.steps,
@@ -210,7 +216,7 @@ class Build:
             macros["DEFERRED_PLANES"] = self.deferred_planes
         if self.members and self.precision == "float64" and self.spec == SINGLE_STEP:
             macros["RESIDENT"] = _RESIDENT_OF_MEMBERS
-        if self.spec.boxed:
+        if self.spec.boxed and not self.spec.resident:
             macros |= dict(zip(("BOX_X", "BOX_Y", "BOX_Z"), self.spec.tile, strict=True))
         return ("--std=c++17", "--fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
 
@@ -220,12 +226,12 @@ def build(
     precision: str,
     scheme: Scheme,
     grid: Grid,
-    variant: Variant = _LINEAR,
+    variant: Variant = LINEAR,
     members: bool = False,
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     many_registers = precision == "float64" and (variant.varying or variant.mixed)
-    if spec.resident and variant.faces and (precision == "float64" or variant.varying):
+    if spec.resident and not spec.boxed and variant.faces and (precision == "float64" or variant.varying):
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
     elif many_registers and prod(spec.block) == _MOST_THREADS:
@@ -235,68 +241,3 @@ def build(
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
     return Build(spec, precision, scheme, vector, access, variant, members=members)
-
-
-def resident_bytes(types: int, numbers: int, itemsize: int) -> int:
-    """Bytes of dynamic shared memory of a block of a resident kernel for composite bodies.
-
-    Args:
-        types: cell types.
-        numbers: in the conditions of a step.
-        itemsize: bytes of a number.
-    """
-    halves, steps = 3 * 4 * types, 2 * (numbers + types)
-    return (halves + steps) * itemsize
-
-
-def _resident(
-    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room
-) -> Build | None:
-    """The build of a resident kernel with the smallest vectors and blocks that cover a grid; None if none does.
-
-    At most one block runs on each multiprocessor.
-    """
-    threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
-    widest = 1 if variant.faces else 16 // np.dtype(precision).itemsize
-    for vector in (width for width in (1, 2, 4) if width <= widest and grid.cells[0] % width == 0):
-        for block in (size for size in _BLOCKS_OF_09 if size <= threads):
-            if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
-                fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
-                return Build(fitting, precision, scheme, vector, vector, variant)
-    return None
-
-
-def builds(
-    spec: KernelSpec,
-    precision: str,
-    scheme: Scheme,
-    grid: Grid,
-    periodic: tuple[bool, bool, bool],
-    room: Room,
-    variant: Variant = _LINEAR,
-    members: bool = False,
-) -> tuple[Build, ...]:
-    """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
-
-    A kernel of several steps per sweep needs ``shared_bytes`` <= ``room.block_memory``; a pipeline also needs a grid
-    that its patches fill, and a resident kernel one that its blocks cover. Otherwise single steps do all the work, to
-    the same bits.
-    """
-    heats = variant.cell_heat or variant.lit
-    if spec.resident:
-        found = None if members or variant.rate or heats else _resident(spec, precision, scheme, grid, variant, room)
-        return (found or build(SINGLE_STEP, precision, scheme, grid, variant, members),)
-    single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
-    one_step = variant.varying or variant.rate or heats
-    if spec.steps == 1 or (variant.faces and spec.boxed) or one_step:
-        return (single,)
-    several = build(spec, precision, scheme, grid, variant, members)
-    nx, ny, _ = grid.cells
-    filled = several.pipeline is None or bool(tiling.tiles(grid.cells, periodic, several.pipeline))
-    if variant.faces:
-        # The grid must consist of whole patches and, along periodic axes, of whole bricks of boxes.py.
-        filled &= nx % several.vector == 0 and ny % spec.rows == 0
-        filled &= all(n % 4 == 0 for n, wraps in zip(grid.cells, periodic, strict=True) if wraps)
-    if not filled or nx * ny >= _LARGEST_PLANE or several.shared_bytes > room.block_memory:
-        return (single,)
-    return several, single

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, structs, tiling
+from heatsim.kernels import fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
 
 LARGEST_GRID_YZ = 65_535
@@ -82,10 +82,13 @@ def launches(
         segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
-    if kernel.spec.resident:
-        blocks = ceil(grid.cell_count / kernel.tile[0])
-        return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), 0), np.zeros(blocks, dtype=np.uint32))]
     nx, ny, nz = grid.cells
+    if kernel.spec.resident:
+        over = ceil(grid.cell_count / kernel.tile[0]), 1, 1
+        if kernel.spec.boxed:
+            over = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
+        counts = np.zeros((prod(over), structs.COUNT_STRIDE), dtype=np.uint32)
+        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), counts)]
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
     if most := kernel.deferred_planes:
@@ -119,7 +122,7 @@ def _grid(
     first_member: int = 0,
 ) -> NDArray[Any]:
     """Struct Grid."""
-    values = (grid.cells, periodic, first_yz, planes, 0, 1, 0)
+    values = (grid.cells, periodic, first_yz, planes, 0, 1, kernel.tile, 0)
     if kernel.members:
         return np.array((*values, layers, first_member), dtype=structs.GRID_OF_MEMBERS)
     return np.array(values, dtype=structs.GRID)
@@ -206,10 +209,10 @@ def _opaque(struct: NDArray[Any]) -> NDArray[Any]:
 
 def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:
     """Bytes of dynamic shared memory of a block. Resident kernels keep there what steps need besides temperatures."""
-    if not (build.spec.resident and build.variant.faces):
+    if not (build.spec.resident and build.variant.faces) or build.spec.boxed:
         return build.shared_bytes
     types, numbers = int(coefficients["materials"]["count"]), int(coefficients["materials"]["numbers"])
-    return compilation.resident_bytes(types, numbers, build.itemsize)
+    return fitting.resident_bytes(build.spec, types, numbers, build.itemsize)
 
 
 @cache
@@ -220,6 +223,7 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     function = module.get_function("advance")
     if kernel.shared_bytes:
-        function.max_dynamic_shared_size_bytes = kernel.shared_bytes
+        # CuPy gives the same function to all builds with equal sources and options.
+        function.max_dynamic_shared_size_bytes = max(kernel.shared_bytes, function.max_dynamic_shared_size_bytes)
     table = module.get_global("stage_table").ptr if kernel.stage_table else 0
     return CudaKernel(kernel, function, cupy, table)

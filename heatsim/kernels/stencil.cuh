@@ -47,9 +47,10 @@ struct Grid {
     int first_y, first_z;  // first cell of this launch: the hardware allows 65,535 blocks along y and z
     int planes;            // planes that a block marches through, in kernels that march along z; 07: segments of a block
     int first_stage;       // 07: place in `stage_table` of the sweep's first stage
-    int steps;             // 09: steps of this launch
-    const struct Segment* segments;  // 07: the segments of all blocks; temporal_composite/correction.cu: its table; 09: the
-                                     // number of steps that each block has done in all launches
+    int steps;             // 09, 10: steps of this launch
+    int brick_x, brick_y, brick_z;  // cells that a block writes; 10 reads them
+    const struct Segment* segments;  // 07: the segments of all blocks; temporal_composite/correction.cu: its table; 09, 10:
+                                     // the number of steps that each block has done in all launches
 };
 
 #if FACES

@@ -9,9 +9,10 @@ from heatsim.physics.coefficients import Coefficients
 
 _GRID: list[Any] = [
     *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
-    *(("first_stage", np.int32), ("steps", np.int32), ("segments", np.uint64)),
+    *(("first_stage", np.int32), ("steps", np.int32), ("brick", np.int32, 3), ("segments", np.uint64)),
 ]
 GRID = np.dtype(_GRID, align=True)
+COUNT_STRIDE = 32  # from the steps that one block has done to those of the next: resident.cuh
 # struct EnsembleGrid of ensemble/members.cuh.
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)

@@ -24,11 +24,11 @@ class ExtremeTemperatures(Observer):
         self._follows_highest = True
         if saved is not None:
             lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
-            state.lowest = lowest and _record(lowest)
-            state.beyond = {(name, side): _record(record) for name, side, record in beyond}
+            state.lowest = lowest and Record.from_list(lowest)
+            state.beyond = {(name, side): Record.from_list(record) for name, side, record in beyond}
             # Checkpoints of an older heatsim do not have it.
             self._follows_highest = bool(highest)
-            state.highest = _record(highest[0]) if highest and highest[0] else None
+            state.highest = Record.from_list(highest[0]) if highest and highest[0] else None
         self._state = state
         materials = state.problem.materials
         palette = dict(state.problem.scenario.palette)
@@ -79,23 +79,29 @@ def temperature_warnings(state: RunState) -> list[str]:
             f"s in cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
             "smaller or shorter"
         )
-    materials = dict(state.problem.scenario.palette)
+    passed: dict[str, list[tuple[str, str]]] = {}
     for (name, side), record in state.beyond.items():
-        material = materials[name]
-        assert material is not None, "void has no tables"
-        high = side == "high"
-        ends = {key: highest if high else least for key, least, highest in material.table_ends}
-        passed = [
-            f"{key} {'ends' if high else 'begins'} at {unit.text(end)}"
-            for key, end in ends.items()
-            if (record.temperature > end + ROUNDING if high else record.temperature < end - ROUNDING)
+        passed.setdefault(name, []).append((f"{unit.text(record.temperature)} at t = {record.time:.6g} s", side))
+    for name, reached in passed.items():
+        ends = [
+            f"its {key} {'ends' if side == 'high' else 'begins'} at {unit.text(end)}"
+            for _, side in reached
+            for key, end in _ends_passed(state, name, side).items()
         ]
         warnings.append(
-            f'material "{name}" reached {unit.text(record.temperature)} at t = {record.time:.6g} s, but its '
-            f"{' and its '.join(passed)}: outside, the run used the nearest known value; extend the table or the "
-            "temperature_range"
+            f'material "{name}" reached {" and ".join(place for place, _ in reached)}, but {" and ".join(ends)}: '
+            "outside, the run used the nearest known value; extend the table or the temperature_range"
         )
     return warnings
+
+
+def _ends_passed(state: RunState, name: str, side: str) -> dict[str, float]:
+    """The ends of a material's tables that its highest, or its lowest, temperature has passed, by their keys."""
+    material, found = dict(state.problem.scenario.palette)[name], state.beyond[name, side].temperature
+    assert material is not None, "void has no tables"
+    if side == "high":
+        return {key: highest for key, _, highest in material.table_ends if found > highest + ROUNDING}
+    return {key: least for key, least, _ in material.table_ends if found < least - ROUNDING}
 
 
 def _ends(material: Material | None) -> tuple[float, float] | None:
@@ -103,8 +109,3 @@ def _ends(material: Material | None) -> tuple[float, float] | None:
     if material is None or not material.table_ends:
         return None
     return max(low for _, low, _ in material.table_ends), min(high for _, _, high in material.table_ends)
-
-
-def _record(values: list[float]) -> Record:
-    temperature, time, *cell = values
-    return Record(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)

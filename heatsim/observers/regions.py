@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsim.observers.state import RunState
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.regions import region_mask
-from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIME_ABOVE, Material, Probe
+from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, Material, Probe
 from heatsim.solver.field import Field
 
 _CELLS_AT_ONCE = 2**24
@@ -147,22 +147,31 @@ class Extent:
 
 
 @dataclass
-class TimeAbove:
-    """The time for which a temperature has been above a threshold, if it is linear between rows.
+class TimeBeyond:
+    """The time for which a temperature has been above a threshold, or below it, if it is linear between rows.
 
     Attributes:
         threshold: in K.
+        below: whether the time below the threshold counts.
         seconds: the time so far.
-        before: time in s and excess over the threshold in K of the row before; None at the first.
+        before: time in s and excess over the threshold in K of the row before, with the opposite sign for the time
+            below; None at the first.
     """
 
     threshold: float
+    below: bool = False
     seconds: float = 0.0
     before: tuple[float, float] | None = None
 
+    @classmethod
+    def of(cls, probe: Probe) -> "TimeBeyond":
+        """The time that a probe asks for."""
+        assert probe.threshold is not None, "required there"
+        return cls(probe.threshold, probe.statistic == TIME_BELOW)
+
     def at(self, temperature: float, time: float) -> float:
         """The time in s so far, when the temperature in K is that of a row at ``time``."""
-        excess = temperature - self.threshold
+        excess = self.threshold - temperature if self.below else temperature - self.threshold
         if self.before is not None:
             since, excess_before = self.before
             self.seconds += (time - since) * _part_above(excess_before, excess)
@@ -180,43 +189,46 @@ class TimeAbove:
 
 
 class RegionStatistic:
-    """The statistic of a probe."""
+    """The statistic of a probe of a region or of the whole body."""
 
     def __init__(self, probe: Probe, state: RunState) -> None:
         assert probe.statistic is not None, "a probe of a statistic"
         self._state, self._region, self._statistic = state, probe.region, probe.statistic
         self._extent: Extent | None = None
-        self._above: TimeAbove | None = None
+        self._beyond: TimeBeyond | None = None
         if probe.statistic in EXTENTS:
             self._extent = Extent(
                 RegionCells(probe.region, state), EXTENTS.index(probe.statistic), probe.threshold, state
             )
-        elif probe.statistic == TIME_ABOVE:
-            assert probe.threshold is not None, "required there"
-            self._above = TimeAbove(probe.threshold)
+        elif probe.statistic in TIMES_BEYOND:
+            self._beyond = TimeBeyond.of(probe)
 
     def now(self) -> float:
         """The number of a row at the present step; a temperature in K."""
         state, region = self._state, self._region
         if self._extent is not None:
             return self._extent.of(state.field)
-        if self._above is not None:
-            return self._above.at(state.statistics.extremes(region).highest, state.time)
         if self._statistic == LIQUID_FRACTION:
             return state.statistics.liquid_fraction(region)
         if self._statistic == "mean":
             return state.statistics.mean(region)
         extremes = state.statistics.extremes(region)
+        if self._beyond is not None:
+            return self._beyond.at(extremes.lowest if self._beyond.below else extremes.highest, state.time)
         return extremes.highest if self._statistic == "max" else extremes.lowest
+
+    def place(self) -> tuple[int, int, int] | None:
+        """The cell (x, y, z) that has the present extreme; None where it is not known. Collective."""
+        return self._state.statistics.first_cell_of(self._region, self._statistic == "max")
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""
-        return None if self._above is None else self._above.save()
+        return None if self._beyond is None else self._beyond.save()
 
     def restore(self, saved: list[float] | None) -> None:
         """Restore what :meth:`save` returned."""
-        if self._above is not None:
-            self._above.restore(saved)
+        if self._beyond is not None:
+            self._beyond.restore(saved)
 
 
 def _part_above(before: float, after: float) -> float:

@@ -1,7 +1,7 @@
 """A run as its observers see it."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +27,7 @@ from heatsim.storage.writer import Writer
 
 @dataclass(frozen=True)
 class Record:
-    """A temperature that was never lower, or never higher.
+    """A temperature that was never lower, or never higher, at the due times so far.
 
     Attributes:
         temperature: in K.
@@ -42,6 +42,12 @@ class Record:
     def as_list(self) -> list[float]:
         """The numbers one after the other."""
         return [self.temperature, self.time, *(self.cell or ())]
+
+    @classmethod
+    def from_list(cls, values: Sequence[float]) -> "Record":
+        """The record with the numbers of :meth:`as_list`."""
+        temperature, time, *cell = values
+        return cls(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)
 
 
 @dataclass
@@ -65,6 +71,7 @@ class RunState:
         highest: the highest temperature at the due times so far; None in a run that an older heatsim began.
         beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
             "high").
+        of_probes: the records of probes whose statistic is "max" or "min", by their names.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         steady: how the steady state was found that the field holds; None of a run in which time passes.
         method: the stepper of a method that chooses its own steps; None for ``euler`` and ``steady``.
@@ -87,6 +94,7 @@ class RunState:
     lowest: Record | None = None
     highest: Record | None = None
     beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
+    of_probes: dict[str, Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None
     method: AdaptiveStepper | None = None

@@ -15,7 +15,7 @@ from heatsim.storage import run_tables
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.traces import latest_time
-from heatsim.storage.vtkhdf import HEAT_FLUX, TEMPERATURE
+from heatsim.storage.vtkhdf import HEAT_FLUX, TEMPERATURE, UNITS
 from heatsim.temperature_units import KELVIN
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Run:
             FolderError: the run writes no fields.
             StorageError: the file is damaged.
         """
-        return self._field(TEMPERATURE, "temperature", "K", ())
+        return self._field(TEMPERATURE, "temperature", ())
 
     @property
     def heat_flux(self) -> "xarray.DataArray":
@@ -82,7 +82,7 @@ class Run:
             FolderError: the run writes no heat flux.
             StorageError: the file is damaged.
         """
-        return self._field(HEAT_FLUX, "heat flux", "W/m^2", ("component",))
+        return self._field(HEAT_FLUX, "heat flux", ("component",))
 
     @property
     def liquid_fraction(self) -> "xarray.DataArray":
@@ -225,13 +225,13 @@ class Run:
             raise FolderError(f"{path}: is not there; the run writes it with output.fields = true")
         return FieldReader(path)
 
-    def _field(self, name: str, text: str, unit: str, more: tuple[str, ...]) -> "xarray.DataArray":
+    def _field(self, name: str, text: str, more: tuple[str, ...]) -> "xarray.DataArray":
         from heatsim.opened.lazy_fields import LazyField
 
         with self._reader() as reader:
             if name == HEAT_FLUX and not reader.has_heat_flux:
                 raise FolderError(f"{reader.path}: has no heat flux; the run writes it with output.heat_flux = true")
-            return _array(reader, LazyField(reader.path, len(reader), name), text, unit, more)
+            return _array(reader, LazyField(reader.path, len(reader), name), text, UNITS[name], more)
 
     def _frame(self, table: run_tables.RunTable | None, file: str, key: str) -> "pandas.DataFrame":
         import pandas

@@ -134,9 +134,8 @@ class CellTypes:
             place: constant(substance.conductivity or (0.0, 0.0, 0.0), substance.heat_capacity)
             for place, substance in enumerate(self.palette)
         }
-        return tuple(
-            self.palette[cell_type.material].enthalpy or unchanging[cell_type.material] for cell_type in self.types
-        )
+        places = [cell_type.material for cell_type in self.types]
+        return tuple(self.palette[place].enthalpy or unchanging[place] for place in places)
 
     def with_palette(self, palette: Sequence[Substance]) -> "CellTypes":
         """A copy with other enthalpy tables of the same materials."""
@@ -189,13 +188,15 @@ class CellTypes:
         return next((number for number, cell_type in enumerate(self.types) if cell_type.sources), len(self.types))
 
     @property
+    def first_material(self) -> Substance:
+        """The first material of the palette that conducts and has cells."""
+        return self.palette[min(each.material for each in self.types if self.palette[each.material].conductivity)]
+
+    @property
     def diffusion_rates(self) -> tuple[float, float, float]:
-        """α/d² along x, y, z in 1/s, for the first material of the palette that conducts and has cells."""
-        materials = (self.palette[place] for place in sorted(cell_type.material for cell_type in self.types))
-        conductivity, capacity = next(
-            (found.conductivity, found.heat_capacity) for found in materials if found.conductivity is not None
-        )
-        x, y, z = (k / capacity / d**2 for k, d in zip(conductivity, self.grid.spacing, strict=True))
+        """α/d² along x, y, z in 1/s, of :attr:`first_material`."""
+        found, spacing = self.first_material, self.grid.spacing
+        x, y, z = (k / found.heat_capacity / d**2 for k, d in zip(found.conductivity or (), spacing, strict=True))
         return x, y, z
 
     @cached_property

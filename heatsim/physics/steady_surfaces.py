@@ -80,7 +80,7 @@ def at_stage(
     fluxes: dict[int, Any] = {}
     beams = [beam for beam in beams if beam.at_face]
     for face in {beam.face for beam in beams}:
-        flux = _flux([beam for beam in beams if beam.face == face], _cells_at(np, grid, face).shape)
+        flux = _flux([beam for beam in beams if beam.face == face], cells_at(np, grid, face).shape)
         fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
     rows = [tuple(row) for row in conditions.tolist()]
     return tuple(
@@ -129,7 +129,7 @@ class _Finder:
                 at = _Places(face, _slices_at(face), None, None)
                 yield self._surface(FACES[face], face, axis, at, 0, 1.0, 1.0, 0.0)
             return
-        cells = _cells_at(xp, materials.grid, face)
+        cells = cells_at(xp, materials.grid, face)
         flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
         for number, places, fractions, parts in _conditions_on(xp, body.boundary, face):
@@ -267,7 +267,7 @@ class _Places:
         return _Places(self.face, self.cells[some], self.places[some], parts)
 
 
-def _cells_at(xp: Any, grid: Grid, face: int) -> Any:
+def cells_at(xp: Any, grid: Grid, face: int) -> Any:
     """The cells at a face of the box, by their index in the flattened grid; of the shape of the face's map."""
     nx, ny, _ = grid.cells
     strides, axis = (1, nx, nx * ny), face // 2

@@ -135,6 +135,15 @@ class SteadySurface(ExchangingCells):
         heat, slope = replace(self, xp=np).exchange(np.float64(0.0))
         return float(heat), float(slope)
 
+    def rise(self, T: Any, conducting: Any = 1.0) -> Any:
+        """T_s − T in K: the surface minus the centre of each cell. Arguments as in :meth:`exchange`."""
+        half = self.half * conducting * self.weight
+        if self.law is not None:
+            ambient, *table = self.law
+            nodes, fluxes = map(self.xp.asarray, table)
+            return rise_and_slope(ambient, nodes, fluxes, half, T, self.beam, self.xp)[0]
+        return surface_rise(self.condition, half, self.reference, T, self.beam, self.xp)
+
     def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
         """Heat into each cell in W, that of beams included, and its slope in W/K.
 
@@ -151,7 +160,7 @@ class SteadySurface(ExchangingCells):
             nodes, fluxes = map(xp.asarray, table)
             rise, film = rise_and_slope(ambient, nodes, fluxes, half * self.weight, T, self.beam, xp)
             return self.area * half * rise, self.area * half * film / (half * self.weight + film)
-        rise = surface_rise(self.condition, half * self.weight, self.reference, T, self.beam, xp)
+        rise = self.rise(T, conducting)
         if self.radiates:
             film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
         passing = half * rise

@@ -19,7 +19,7 @@ from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import make_folders, reason, resume_command
-from heatsim.storage.run_settings import read_settings
+from heatsim.storage.run_settings import RunSettings, read_settings
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -55,10 +55,7 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
     with ExitStack() as stack:
         reader = stack.enter_context(open_reader(folder / run_folder.FIELDS, choice.quantity, run, choice.cells))
         if len(reader) < 2 or choice.quantity == MATERIAL:
-            raise FolderError(
-                f"{folder}: has {len(reader)} field{'s' * (len(reader) != 1)} of {choice.quantity} that change; an "
-                f"animation needs two: run with a shorter output.every, or continue with `{resume_command(folder)}`"
-            )
+            raise FolderError(f"{folder}: {_why_still(folder, run, choice.quantity, len(reader))}")
         fields = Fields(reader, run, choice)
         if choice.span is None and not fields.common.uniform:
             lows, highs = zip(*fields.ranges, strict=True)
@@ -144,7 +141,13 @@ def _common_palette(frames: Sequence[Path]) -> "Image.Image":
     joined = Image.new("RGB", (400, 300 * len(parts)))
     for number, part in enumerate(parts):
         joined.paste(part, (0, 300 * number))
-    return joined.quantize(colors=_COLOURS, method=Image.Quantize.MEDIANCUT)
+    palette = joined.quantize(colors=_COLOURS, method=Image.Quantize.MEDIANCUT)
+    colours = palette.getpalette() or []
+    # The page is white, and stays so.
+    lightest = max(range(0, len(colours), 3), key=lambda first: sum(colours[first : first + 3]))
+    colours[lightest : lightest + 3] = [255, 255, 255]
+    palette.putpalette(colours)
+    return palette
 
 
 def _write_mp4(path: Path, frames: Sequence[Path], speed: float, encoder: str) -> None:
@@ -159,3 +162,15 @@ def _write_mp4(path: Path, frames: Sequence[Path], speed: float, encoder: str) -
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or ["no message"]
         raise StorageError(f"{path}: could not be written by {encoder}: {last[0]}; try --format gif")
+
+
+def _why_still(folder: Path, run: RunSettings, quantity: str, count: int) -> str:
+    """Why there is no animation, and what to do."""
+    if run.steady:
+        return "is a steady state, which has one time; draw it without --animate"
+    if quantity == MATERIAL:
+        return "its materials are the same at all times; draw them without --animate"
+    return (
+        f"has {count} field{'s' * (count != 1)}; an animation needs two: run with a shorter output.every, or continue "
+        f"with `{resume_command(folder)}`"
+    )

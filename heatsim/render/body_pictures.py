@@ -19,15 +19,18 @@ from heatsim.render.layout import arrange
 from heatsim.render.levels import choose_levels, uniform_colour
 from heatsim.render.picture import Picture
 from heatsim.render.quantities import open_reader
-from heatsim.render.samples import read_samples
+from heatsim.render.samples import choose_times, read_samples
 from heatsim.render.scales import Scale
 from heatsim.render.scene import Scene
 from heatsim.render.section_pictures import PART_REMARK, SectionsToDraw, draw_slices
 from heatsim.render.sections import Section, find_equal, read_sections
 from heatsim.render.view import View, drawn_size, stretched
-from heatsim.render.zoom import find_part
+from heatsim.render.zoom import find_part, moved_to
 from heatsim.storage.field_reader import Cells
 from heatsim.storage.vtkhdf import VOID
+
+_FLAT = 0.3  # a body whose thickness is a smaller part of its second length is flat
+_TIMES_FOR_PART = 12  # of an animation, at which the part to enlarge is looked for
 
 
 class BodyPictures:
@@ -39,8 +42,8 @@ class BodyPictures:
         Args:
             fields: what to draw.
             stack: closes the scenes.
-            same_page: whether pictures of all times show the same sections, as an animation needs. If not, equal
-                sections are drawn once, and if the field varies only in a small part of the body, it is enlarged.
+            same_page: whether pages of all times have the same layout, as an animation needs. If not, equal sections
+                are drawn once.
         """
         self._fields, self._stack, self._same_page = fields, stack, same_page
         self._reader, self._choice, self._grid = fields.reader, fields.choice, fields.grid
@@ -50,10 +53,12 @@ class BodyPictures:
     def pictures(self) -> list[Picture]:
         """The chosen views; by default sections, and the surface if there is void, else isosurfaces at one time.
 
+        Flat bodies of several materials have no isosurfaces by default: layers that hide each other show nothing.
+
         Raises:
             InputError: isosurfaces of materials are asked for.
         """
-        views = self._choice.views or (SLICES, SURFACE if VOID in self._reader.materials else ISOSURFACE)
+        views = self._choice.views or (SLICES, *self._second_view)
         if ISOSURFACE in self._choice.views and self._choice.quantity == MATERIAL:
             raise InputError("--view isosurface: materials have no isosurfaces; choose another --quantity")
         once = ISOSURFACE in views and not self._choice.times
@@ -63,6 +68,14 @@ class BodyPictures:
             name = self._fields.name(ISOSURFACE, 0).rpartition("_t")[0]
             found.append(Picture(name, partial(self._draw_isosurfaces, lambda: self._fields.interesting)))
         return found
+
+    @property
+    def _second_view(self) -> Sequence[str]:
+        """The usual view beside sections, if there is one."""
+        if VOID in self._reader.materials:
+            return [SURFACE]
+        size = sorted(self._grid.size)
+        return [] if len(self._reader.materials) > 1 and size[0] < _FLAT * size[1] else [ISOSURFACE]
 
     def at(self, view: str, index: int) -> Picture:
         """A view at a time."""
@@ -93,23 +106,43 @@ class BodyPictures:
         cells = self._part(sections)
         part = None if cells is None else grid.part(cells)
         scale, remark = fields.scale_at(index)
-        caption = fields.caption(index, remark, self._describe_equal(equal, sections), PART_REMARK if part else "")
+        # The pages of an animation have the same legend.
+        fronts = fields.fronts(scale, None if self._same_page else index)
+        remarks = (remark, self._describe_equal(equal, sections), PART_REMARK if part else "")
+        caption = fields.caption(index, *remarks, fronts=fronts)
         normals = [axis for axis in range(3) if axis not in equal]
         enlarged = None if part is None else stretched(part.size)
         inside = [axis for axis in normals if part is not None and _meets(sections[axis], axis, grid, part)]
         page = arrange(drawn_size(grid), with_view, caption.height(), normals=normals, part=enlarged, inside=inside)
         layers = [fields.layer_lines(axis, section) for axis, section in enumerate(sections)]
-        shown = SectionsToDraw(grid, sections, fields.materials, layers, part)
+        shown = SectionsToDraw(grid, sections, fields.materials, layers, part, fronts)
         image = None
         if page.view is not None:
             image = self._scene(page.view).slices(sections, scale, fields.materials, layers)
         draw_slices(path, caption, scale, shown, page, image)
 
     def _part(self, sections: Sequence[Section]) -> Cells | None:
-        """The part of the body in which the field varies, if it is to be enlarged."""
-        if self._same_page or self._choice.cells is not None or self._choice.quantity == MATERIAL:
+        """The part of the body in which the field varies, if it is to be enlarged.
+
+        In an animation it has one size, and follows the sections.
+        """
+        if self._choice.cells is not None or self._choice.quantity == MATERIAL:
             return None
-        return find_part(sections, self._grid)
+        if not self._same_page:
+            return _part_of(sections, self._grid)
+        size = self._size_of_part
+        return None if size is None else moved_to(size, [section.place for section in sections], self._grid)
+
+    @cached_property
+    def _size_of_part(self) -> tuple[int, int, int] | None:
+        """The cells along x, y and z of the part that an animation enlarges: the largest part of several times."""
+        times = choose_times(len(self._reader), _TIMES_FOR_PART)
+        found = [_part_of(read_sections(self._reader, index, self._choice.planes), self._grid) for index in times]
+        sizes = [[end - start for start, end in cells] for cells in found if cells is not None]
+        if 2 * len(sizes) < len(times):
+            return None
+        x, y, z = np.max(sizes, axis=0).tolist()
+        return x, y, z
 
     def _describe_equal(self, equal: dict[int, int], sections: Sequence[Section]) -> str:
         """A remark on sections that are not drawn; empty if all are."""
@@ -128,7 +161,7 @@ class BodyPictures:
         If the field varies only in a small part of the body, draw only this part.
         """
         fields, index = self._fields, when()
-        cells = self._part(read_sections(self._reader, index, self._choice.planes))
+        cells = None if self._same_page else self._part(read_sections(self._reader, index, self._choice.planes))
         if cells is not None:
             with ExitStack() as stack:
                 reader = stack.enter_context(open_reader(self._reader.path, self._choice.quantity, fields.run, cells))
@@ -146,6 +179,10 @@ class BodyPictures:
         )
         caption = fields.caption(index, _describe_range(scale))
         pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
+
+
+def _part_of(sections: Sequence[Section], grid: Grid) -> Cells | None:
+    return find_part({axis: section.values for axis, section in enumerate(sections)}, grid)
 
 
 def _meets(section: Section, axis: int, grid: Grid, part: Grid) -> bool:

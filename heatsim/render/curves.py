@@ -1,6 +1,6 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 from heatsim.render.caption import Caption
 from heatsim.render.figure import WIDTH, add_axes, new_figure
 from heatsim.render.legend import LINE, Entry
-from heatsim.render.scales import LENGTHS, TIMES, Scale, TemperatureScale, Unit, choose_unit, colour_map, format_time
+from heatsim.render.scales import (
+    LENGTHS,
+    TIMES,
+    Scale,
+    TemperatureScale,
+    Unit,
+    choose_unit,
+    colour_map,
+    format_time,
+    readable_unit,
+)
+from heatsim.storage.run_tables import RunTable, header
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
@@ -20,6 +31,8 @@ _DASHES = ("-", "--", ":", "-.")
 _MOST_IN_LEGEND = 60
 _TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
 _MOST_PROFILES = 8
+# Labels of axes for several probes with one unit.
+_NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
 _BAND = 0.25  # opacity of materials behind profiles
 
 
@@ -27,6 +40,15 @@ def line_style(number: int) -> dict[str, Any]:
     """Colour and dashes of a line by its number."""
     dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+
+
+def number_groups(table: RunTable) -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
+    """The probes that are not temperatures, one group for each unit: the label of its axis, and readable numbers."""
+    for unit in dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name):
+        values = table.in_unit(unit)
+        shown = readable_unit(unit, np.concatenate(list(values.values())))
+        name = next(iter(values)) if len(values) == 1 else _NAMES_OF_NUMBERS.get(unit, "Probes")
+        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}
 
 
 def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
@@ -52,10 +74,18 @@ def draw_temperatures(
 
 
 def draw_numbers(
-    path: Path, title: str, times: NDArray[np.float64], curves: Mapping[str, NDArray[np.float64]], label: str
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    limits: tuple[float, float] | None = None,
 ) -> None:
-    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis."""
-    _draw_curves(path, title, times, curves, label, None)
+    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis.
+
+    ``limits`` are the ends of this axis; None for those that fit the curves.
+    """
+    _draw_curves(path, title, times, curves, label, limits)
 
 
 def _draw_curves(
@@ -105,7 +135,7 @@ def draw_line_probe(
     temperatures: NDArray[np.float64],
     shown_in: TemperatureUnit = KELVIN,
 ) -> None:
-    """Draw a probe along a line: profiles at several times, and a map over place and time.
+    """Draw a probe along a line: profiles at several times, and a map over place and time; one profile of a single row.
 
     Args:
         path: the picture.
@@ -120,8 +150,9 @@ def draw_line_probe(
     lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     chosen = profile_times(temperatures)
+    several = len(times) > 1
     with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 560, 705)
+        axes = add_axes(figure, 150, 105, 560 if several else 1400, 705)
         colours = colours_of_times(len(chosen))
         marker = "o" if len(place) <= 50 else None
         for row, colour in zip(chosen, colours, strict=True):
@@ -133,8 +164,8 @@ def draw_line_probe(
         if scale.uniform:
             axes.set_ylim(*scale.limits)
         axes.grid(alpha=0.25)
-        axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
-        if len(times) > 1:
+        if several:
+            axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
             _draw_map(figure, place, times / time_unit.size, scale, temperatures)
             figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
             figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")

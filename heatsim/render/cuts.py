@@ -48,7 +48,7 @@ def choose_cuts(
             central plane, unless another shows more, such as the hot top of a plate or the path of a beam.
         layers: thin layers. A plane at a layer shows the cells that hold the layer.
     """
-    chosen = [_best(score, n) for score, n in zip(_scores(reader, index), reader.grid.cells, strict=True)]
+    chosen = [_best(*scores) for scores in _scores(reader, index)]
     for axis, place in places.items():
         chosen[axis] = _cut_at(reader, axis, place, layers)
     return chosen
@@ -68,8 +68,11 @@ def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[Shown
     return Cut((border, border - 1) if above_first else (border - 1, border), border / n, joined=side == 0)
 
 
-def _scores(reader: FieldReader, index: int) -> list[_Floats]:
-    """Scores of the planes normal to x, y and z: range and variation of temperatures, and area of the body."""
+def _scores(reader: FieldReader, index: int) -> list[tuple[_Floats, _Floats]]:
+    """Scores of the planes normal to x, y and z, and the number of materials on them.
+
+    Scores add the range and the variation of temperatures, the number of materials, and the area of a body in void.
+    """
     samples = read_samples(reader, index, _MOST_SAMPLES)
     scores = []
     for axis, ranges in enumerate(_ranges(reader, index)):
@@ -80,8 +83,15 @@ def _scores(reader: FieldReader, index: int) -> list[_Floats]:
         if VOID in reader.materials:
             others = tuple(other for other in range(3) if other != 2 - axis)
             score += _relative(np.interp(at, places, np.isfinite(samples.values).mean(axis=others)))
-        scores.append(score)
+        seen = [(samples.materials == number).any(axis=tuple({0, 1, 2} - {2 - axis})) for number in _solid(reader)]
+        materials = np.interp(at, places, np.sum(seen, axis=0)) if seen else np.ones(n)
+        scores.append((score + _relative(materials), materials))
     return scores
+
+
+def _solid(reader: FieldReader) -> list[int]:
+    """The numbers of the materials that conduct."""
+    return [number for number, name in enumerate(reader.materials) if name != VOID]
 
 
 def _relative(values: _Floats) -> _Floats:
@@ -122,10 +132,15 @@ def _ranges(reader: FieldReader, index: int) -> list[_Floats]:
     return [np.maximum(high - low, 0.0) for low, high in zip(lows, highs, strict=True)]
 
 
-def _best(score: _Floats, n: int) -> Cut:
-    """The central plane (between two cells if their number is even), or the one that shows most."""
+def _best(score: _Floats, materials: _Floats) -> Cut:
+    """The central plane (between two cells if their number is even), or the one that shows most.
+
+    A plane that shows more materials than the central one need not show more of the field.
+    """
+    n = len(score)
     central = (n // 2,) if n % 2 else (n // 2 - 1, n // 2)
     best = int(np.argmax(score))
-    if score[best] <= _WORTH_LEAVING_THE_CENTRE * score[list(central)].max():
+    worth = 1.0 if materials[best] > materials[list(central)].max() else _WORTH_LEAVING_THE_CENTRE
+    if score[best] <= worth * score[list(central)].max():
         return Cut(central, 0.5)
     return Cut((best,), (best + 0.5) / n)

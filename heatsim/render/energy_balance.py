@@ -18,8 +18,9 @@ _Floats = NDArray[np.float64]
 
 # A part smaller than this fraction of the heat that flowed, and smaller than the bound of the residual, is rounding.
 _NEGLIGIBLE = 1e-6
-# A residual is a weak check if rounding alone may cause more than this fraction of the heat that flowed.
-_WEAK = 0.01
+# If the bound is a larger fraction of the heat that flowed than the first, the residual shows only errors above it.
+# A residual that is a larger fraction than the second may then be an error.
+_LARGE_BOUND, _DOUBTFUL = 0.01, 1e-4
 SURFACES_TO_VOID = "surfaces to void"
 
 
@@ -74,17 +75,23 @@ class EnergyBalance:
         return None if self.bound is None else bool(abs(self.residual[-1]) <= self.bound)
 
     @property
-    def weak(self) -> bool:
-        """Whether the residual is within a bound that is too large to show an error of 1 % of the heat that flowed."""
-        return bool(self.closed) and not self.only_noise and (self.bound or 0.0) > _WEAK * self.turnover
+    def part(self) -> float | None:
+        """The residual at the end as a fraction of the heat that flowed, if its bound is too large to judge it."""
+        large = not self.only_noise and (self.bound or 0.0) > _LARGE_BOUND * self.turnover
+        return abs(float(self.residual[-1])) / self.turnover if large and self.closed else None
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the residual is within its bound, but may be an error: both are large."""
+        return self.part is not None and self.part > _DOUBTFUL
 
     @property
     def verdict(self) -> str:
         """A few words about the residual at the end; "" if the bound is unknown."""
         if self.closed is None:
             return ""
-        if self.weak:
-            return f"energy residual {100.0 * abs(self.residual[-1]) / self.turnover:.2g} %"
+        if self.doubtful:
+            return f"energy residual {100.0 * (self.part or 0.0):.2g} %"
         return "energy balance closed" if self.closed else "energy balance NOT CLOSED"
 
     def real(self) -> dict[str, _Floats]:
@@ -101,15 +108,14 @@ class EnergyBalance:
         residual = format_amount(float(self.residual[-1]), ENERGIES, 2)
         if self.bound is None:
             return f"The residual is {residual}; its bound is known when the run has finished."
-        if self.weak:
-            part = f"{100.0 * abs(self.residual[-1]) / self.turnover:.2g} % of the heat that flowed"
-            sharper = ' A run with solver.precision = "float64" shows more.' if self.precision == "float32" else ""
-            return (
-                f"The residual is {residual}, {part}. Rounding alone may cause ±"
-                f"{format_amount(self.bound, ENERGIES, 2)}, so a small residual proves little here.{sharper}"
-            )
+        if not self.only_noise:
+            residual += f", {100.0 * abs(float(self.residual[-1])) / self.turnover:.1g} % of the heat that flowed"
+        bound = format_amount(self.bound, ENERGIES, 2)
+        if self.doubtful:
+            advice = ' A run with solver.precision = "float64" tells.' if self.precision == "float32" else ""
+            return f"The residual is {residual}. It may be rounding, which can reach ±{bound} here.{advice}"
         verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
-        return f"The residual is {residual}, allowed are ±{format_amount(self.bound, ENERGIES, 2)}: {verdict}."
+        return f"The residual is {residual}; rounding may add up to ±{bound}: {verdict}."
 
 
 def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:

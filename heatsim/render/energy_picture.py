@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import COLOURS, finish_times, line_style
+from heatsim.render.curves import COLOURS, draw_numbers, finish_times, line_style
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
+from heatsim.render.flow_curves import FlowCurves
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
 
 _Floats = NDArray[np.float64]
@@ -19,6 +20,7 @@ _MOST_PARTS = 14  # rows of the table beside the curves
 _MOST_FLOWS = 24
 _LEFT, _RIGHT, _TABLE, _EDGE = 150, 950, 1000, 1570  # pixels
 _ROW = 44
+_FEW_ROWS = 12  # that have points; straight lines between two of them are no result
 # A heat flow smaller than this part of all together is rounding.
 _NEGLIGIBLE = 1e-9
 STORED_STYLE = {"color": "black", "linewidth": 1.8}
@@ -38,7 +40,7 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         upper = add_axes(figure, _LEFT, 330, _RIGHT - _LEFT, 580)
         lower = add_axes(figure, _LEFT, 100, _RIGHT - _LEFT, 150)
         times = choose_unit(TIMES, float(balance.times[-1]))
-        marker = "o" if len(balance.times) == 1 else None
+        marker = "o" if len(balance.times) <= _FEW_ROWS else None
         for values, look in zip(terms, [STORED_STYLE, *map(line_style, range(len(shown)))], strict=True):
             upper.plot(balance.times / times.size, values / unit.size, marker=marker, **look)
         if balance.only_noise:
@@ -54,7 +56,8 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
         below = [] if balance.only_noise else balance.negligible()
         remarks = [balance.describe_residual()]
         if balance.only_noise:
-            remarks.insert(0, "All heats are within rounding (grey band): no heat flows.")
+            size = "within rounding (grey band)" if balance.noise else "zero"
+            remarks.insert(0, f"All heats are {size}: no heat flows.")
         if below:
             remarks.insert(0, f"Zero, or rounding only: {', '.join(below)}.")
         text = "\n\n".join(fill(remark, 37) for remark in remarks)
@@ -121,6 +124,12 @@ def _add_line(figure: Any, left: float, right: float, y: float, look: dict[str, 
     across, up = figure.get_size_inches() * figure.dpi
     line = Line2D([left / across, right / across], [y / up, y / up], transform=figure.transFigure, **look)
     figure.add_artist(line)
+
+
+def draw_flow_curves(path: Path, title: str, curves: FlowCurves) -> None:
+    """Draw heat flows over time."""
+    label = f"Heat flow into the body ({curves.unit.symbol})"
+    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits)
 
 
 def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:

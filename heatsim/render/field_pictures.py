@@ -11,13 +11,15 @@ from heatsim.errors import InputError
 from heatsim.grid import AXES
 from heatsim.render import axes, curves, pictures
 from heatsim.render.body_pictures import BodyPictures
-from heatsim.render.choice import SECTIONS, SLICES, TEMPERATURE, PictureChoice
+from heatsim.render.choice import MATERIAL, SECTIONS, SLICES, TEMPERATURE, PictureChoice
 from heatsim.render.fields import Fields
 from heatsim.render.figure import title_of
 from heatsim.render.picture import Picture
 from heatsim.render.samples import wide_axes
 from heatsim.render.scales import material_colour
+from heatsim.render.section_pictures import PART_REMARK, SectionsToDraw
 from heatsim.render.sections import Section
+from heatsim.render.zoom import find_part
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.vtkhdf import VOID
@@ -58,7 +60,7 @@ def frames_of(fields: Fields, times: Sequence[int], stack: ExitStack) -> tuple[s
         return view, [body.at(view, index) for index in times], view != SECTIONS
     _refuse_views(choice, len(wide))
     if len(wide) == 2:
-        return "plane", [Picture("", partial(_draw_plane, fields, index)) for index in times], False
+        return "plane", [Picture("", partial(_draw_plane, fields, index, same_page=True)) for index in times], False
     if not wide:
         raise InputError("--animate: this run has one cell; its curve is in profile.png")
     return "profile", [Picture("", partial(_draw_line, fields, [index])) for index in times], False
@@ -72,15 +74,21 @@ def _refuse_views(choice: PictureChoice, wide: int) -> None:
         raise InputError(f"--quantity {choice.quantity}: this run has a line of cells; its profile is of temperatures")
 
 
-def _draw_plane(fields: Fields, index: int, path: Path) -> None:
-    reader = fields.reader
+def _draw_plane(fields: Fields, index: int, path: Path, same_page: bool = False) -> None:
+    """Draw a grid of one plane, and a small part in which the field varies; in an animation without the part."""
+    reader, grid = fields.reader, fields.grid
     scale, remark = fields.scale_at(index)
-    plane = np.where(reader.conducting(slice(None)), reader.read(index), np.nan).squeeze()
-    caption = fields.caption(index, remark)
-    labels = reader.read_materials().squeeze()
-    (normal,) = (axis for axis in range(3) if fields.grid.cells[axis] == 1)
-    layers = fields.layer_lines(normal, Section(plane, labels, 0.5, (0,)))
-    pictures.draw_plane(path, caption, fields.grid, scale, plane, labels, fields.materials, layers)
+    (normal,) = (axis for axis in range(3) if grid.cells[axis] == 1)
+    values = np.where(reader.conducting(slice(None)), reader.read(index), np.nan).astype(np.float64)
+    section = Section(values.squeeze(2 - normal), reader.read_materials().squeeze(2 - normal), 0.5, (0,))
+    whole = same_page or fields.choice.cells is not None or fields.choice.quantity == MATERIAL
+    cells = None if whole else find_part({normal: section.values}, grid)
+    part = None if cells is None else grid.part(cells)
+    fronts = fields.fronts(scale, None if same_page else index)
+    caption = fields.caption(index, remark, PART_REMARK if part else "", fronts=fronts)
+    layers = [fields.layer_lines(normal, section)] * 3
+    shown = SectionsToDraw(grid, [section] * 3, fields.materials, layers, part, fronts, one=True)
+    pictures.draw_plane(path, caption, scale, shown)
 
 
 def _draw_line(fields: Fields, times: Sequence[int] | None, path: Path) -> None:

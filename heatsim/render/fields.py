@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from heatsim.render.caption import Caption, remarks_of
 from heatsim.render.choice import MATERIAL, PictureChoice
 from heatsim.render.figure import title_of
 from heatsim.render.layers import ShownLayer, layers_on
-from heatsim.render.legend import Entry
+from heatsim.render.legend import LINE, Entry
+from heatsim.render.levels import MeltFront, melt_fronts
 from heatsim.render.outlines import material_entries
 from heatsim.render.quantities import scale_of
 from heatsim.render.samples import choose_times
@@ -72,11 +74,18 @@ class Fields:
         unit = choose_unit(TIMES, float(self.reader.times[-1]))
         return f"t = {format_time(float(self.reader.times[index]), unit)}"
 
-    def caption(self, index: int, *remarks: str) -> Caption:
-        """The texts around a picture of a field."""
+    def caption(self, index: int, *remarks: str, fronts: Sequence[MeltFront] = ()) -> Caption:
+        """The texts around a picture of a field with some melt fronts."""
         over = title_of(self.run.title, self.moment(index))
         part = "" if self.choice.cells is None else f"Part of the body: {describe_box(self.grid)}."
-        return Caption(over, remarks_of(self.grid, part, *remarks), self.legend)
+        lines = [Entry(front.text, front.colour, LINE) for front in fronts]
+        return Caption(over, remarks_of(self.grid, part, *remarks), [*self.legend, *lines])
+
+    def fronts(self, scale: Scale, index: int | None = None) -> Sequence[MeltFront]:
+        """The melt fronts within a scale, of those that the field ``index`` has; None for all fields."""
+        low, high = self.ranges[index] if index is not None else (-inf, inf)
+        found = melt_fronts(scale, self.run.melting, self.materials)
+        return [front for front in found if low < front.temperature < high]
 
     @cached_property
     def layers(self) -> Sequence[ShownLayer]:
@@ -142,6 +151,9 @@ class Fields:
 
     @cached_property
     def interesting(self) -> int:
-        """The last field with a large range of values."""
+        """The last field with a melt front; without any, the last one with a large range of values."""
+        with_fronts = [index for index in range(len(self)) if self.fronts(self.common, index)]
+        if with_fronts:
+            return with_fronts[-1]
         spans = [high - low for low, high in self.ranges]
         return max(index for index, span in enumerate(spans) if span >= _INTERESTING * max(spans))

@@ -33,6 +33,9 @@ from heatsim.storage.vtkhdf import VOID
 _Floats = NDArray[np.float64]
 
 _THIN = 120.0  # pixels
+_TITLE_PAD = 5.0  # pt: above the signs of beams
+_MOST_LAYERS = 40  # cells between the letter of a region in space and the edge of what is seen of it
+_MOST_CONTACT_PLANES = 12  # of one contact in space; those of round parts have more
 _MOST_ALONE = 3  # sources or contacts with an entry each in the legend
 
 
@@ -64,7 +67,9 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
             unit = length_unit(grid)
             place = grid.centres(panel.normal)[index] / unit.size
             axes.set_title(
-                f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"), pad=2.5, loc=panel.title_side
+                f"{AXES[panel.normal]} = {place:.4g} {unit.symbol}".replace("-", "−"),
+                pad=_TITLE_PAD,
+                loc=panel.title_side,
             )
         caption.draw(figure)
 
@@ -153,6 +158,10 @@ def _section_of(geometry: Geometry, axis: int) -> int:
             score += (geometry.labels == number).any(axis=others)
     for source in geometry.sources:
         score += source.cells.any(axis=others)
+    for beam in geometry.beams:
+        places = np.clip((beam.points[:, axis] - geometry.grid.origin[axis]) / geometry.grid.spacing[axis], 0, n - 1)
+        if beam.normal != axis and np.ptp(places) < 1.0:  # the path lies in the plane
+            score[int(places[0])] += 1.0
     for probe in geometry.probes:
         cell = np.floor((probe.points[:, axis] - geometry.grid.origin[axis]) / geometry.grid.spacing[axis])
         score[np.unique(np.clip(cell, 0, n - 1).astype(np.intp))] += 0.25
@@ -180,6 +189,11 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
     ):
         corners = project(corners_of(rectangle.normal, rectangle.low, rectangle.high))
         axes.fill(*corners.T, facecolor=to_rgba(colour, alpha), edgecolor=colour, linewidth=0.8)
+    for contact in geometry.contacts:
+        rectangles = list(contact.rectangles(grid))
+        for rectangle in rectangles if len(rectangles) <= _MOST_CONTACT_PLANES else ():
+            corners = project(corners_of(rectangle.normal, rectangle.low, rectangle.high))
+            axes.fill(*corners.T, facecolor="none", edgecolor=CONTACT_COLOUR, linewidth=0.8)
     labels = PlacedLabels(axes)
     for beam in geometry.beams:
         draw_beam(axes, project(beam.points), project(beam.spot))
@@ -191,16 +205,29 @@ def _draw_space(figure: Any, geometry: Geometry, page: Page) -> None:
 
 
 def _seen_from_above(geometry: Geometry) -> Iterator[tuple[int, _Floats]]:
-    """The regions that are visible in the 3-D view, with the middle of their upper faces in m."""
+    """The regions that are visible in the 3-D view, with a place in m on their upper faces, far from other parts."""
     grid = geometry.grid
     clear = np.array([name == VOID for name in geometry.materials])[geometry.labels] | (geometry.owners == 0)
     for number in range(len(geometry.regions)):
-        z, y, x = np.nonzero(geometry.owners == number + 1)
-        if not len(z):
+        inside = geometry.owners == number + 1
+        if not inside.any():
             continue
-        top = z == z.max()
-        at = np.argmin(np.abs(x[top] - x[top].mean()) + np.abs(y[top] - y[top].mean()))
-        column, row = int(x[top][at]), int(y[top][at])
-        if clear[z.max() + 1 :, row, column].all():
-            place = [grid.centres(0)[column], grid.centres(1)[row], grid.origin[2] + (z.max() + 1) * grid.spacing[2]]
+        top = int(np.flatnonzero(inside.any(axis=(1, 2)))[-1])
+        seen = inside[top] & clear[top + 1 :].all(axis=0)
+        if seen.any():
+            cells = np.argwhere(_core(seen))
+            row, column = cells[np.abs(cells - cells.mean(axis=0)).sum(axis=1).argmin()]
+            place = [grid.centres(0)[column], grid.centres(1)[row], grid.origin[2] + (top + 1) * grid.spacing[2]]
             yield number, np.array(place)
+
+
+def _core(inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The cells of an area that are farthest from its edge, or at least ``_MOST_LAYERS`` cells away."""
+    for _ in range(_MOST_LAYERS):
+        rows = np.pad(inside, 1)
+        less = np.logical_and.reduce([rows[1 + i : rows.shape[0] - 1 + i] for i in (-1, 0, 1)])
+        less = np.logical_and.reduce([less[:, 1 + i : less.shape[1] - 1 + i] for i in (-1, 0, 1)])
+        if not less.any():
+            break
+        inside = less
+    return inside

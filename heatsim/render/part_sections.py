@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.render.axes import length_unit
 from heatsim.render.labels import PlacedLabels
 from heatsim.render.layout import Panel
-from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, sign_of
+from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, sign_of
 from heatsim.render.scales import material_colour
 from heatsim.render.sections import oriented
 from heatsim.render.solids import SOURCE_COLOUR
@@ -62,15 +62,14 @@ class PartSection:
         self._draw_materials()
         for source in self._geometry.sources:
             self._draw_source(self._section(source.cells))
-        borders = [(contact, CONTACT_COLOUR, _CONTACT_WIDTH) for contact in self._geometry.contacts]
         for number, surface in enumerate(self._geometry.surfaces, len(self._geometry.patches)):
-            borders.append((surface, border_colour(number), _SURFACE_WIDTH))
-        for border, colour, width in borders:
-            self._add_lines(_between(self._section(border.one), self._section(border.other)), colour, width)
+            self._draw_border(surface, border_colour(number), _SURFACE_WIDTH)
         for layer in self._geometry.layers:
             self._draw_rectangle(layer, layer_colour(self._geometry, layer), _LAYER_WIDTH)
         for number, patch in enumerate(self._geometry.patches):
             self._draw_rectangle(patch, border_colour(number), _PATCH_WIDTH)
+        for contact in self._geometry.contacts:  # over sources and layers, whose edges may lie there too
+            self._draw_border(contact, CONTACT_COLOUR, _CONTACT_WIDTH, zorder=4.5)
         for beam in self._geometry.beams:
             self._draw_beam(beam)
         self._draw_labels()
@@ -116,14 +115,17 @@ class PartSection:
     def _show(self, image: NDArray[Any]) -> None:
         self._axes.imshow(image, extent=self._extent, origin="lower", aspect="auto", interpolation="nearest")
 
-    def _add_lines(self, segments: _Floats, colour: str, width: float) -> None:
+    def _draw_border(self, border: ShownBorder, colour: str, width: float, zorder: float = 2.0) -> None:
+        self._add_lines(_between(self._section(border.one), self._section(border.other)), colour, width, zorder)
+
+    def _add_lines(self, segments: _Floats, colour: str, width: float, zorder: float = 2.0) -> None:
         """Add lines that are in cells."""
         from matplotlib.collections import LineCollection
 
         left, right, low, high = self._extent
         rows, columns = self._section(self._geometry.labels).shape
         lines = np.array([left, low]) + segments * np.array([(right - left) / columns, (high - low) / rows])
-        collection = LineCollection(list(lines), colors=colour, linewidths=width, capstyle="projecting")
+        collection = LineCollection(list(lines), colors=colour, linewidths=width, capstyle="projecting", zorder=zorder)
         self._axes.add_collection(collection, autolim=False)
 
     def _draw_rectangle(self, rectangle: Rectangle3D, colour: str, width: float) -> None:

@@ -1,6 +1,6 @@
 """What a scenario describes in space: the parts of its picture."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,25 @@ class ShownBorder:
     text: str
     one: _Mask
     other: _Mask
+
+    def rectangles(self, grid: Grid) -> "Iterator[Rectangle3D]":
+        """The rectangles around the faces between both sides, one for each plane of faces."""
+        spacing, origin = np.array(grid.spacing), np.array(grid.origin)
+        for axis in range(3):
+            along = 2 - axis
+            below, above = (slice(None, -1), slice(1, None))
+            one, other = np.moveaxis(self.one, along, 0), np.moveaxis(self.other, along, 0)
+            touching = (one[below] & other[above]) | (other[below] & one[above])
+            for plane in np.flatnonzero(touching.any(axis=(1, 2))).tolist():
+                # The axes of the plane from the last to the first, as in the array.
+                upper, lower = (other_axis for other_axis in (2, 1, 0) if other_axis != axis)
+                low, high = np.zeros(3), np.zeros(3)
+                low[axis] = high[axis] = plane + 1
+                for other_axis, across in ((upper, 1), (lower, 0)):
+                    places = np.flatnonzero(touching[plane].any(axis=across))
+                    low[other_axis], high[other_axis] = places[0], places[-1] + 1
+                (x, y, z), (u, v, w) = (origin + low * spacing).tolist(), (origin + high * spacing).tolist()
+                yield Rectangle3D(self.text, axis, (x, y, z), (u, v, w))
 
 
 @dataclass(frozen=True)

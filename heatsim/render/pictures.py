@@ -3,26 +3,22 @@
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.render.axes import Image, add_view, ends_of, finish_plane, length_unit
+from heatsim.render.axes import Image, add_view
 from heatsim.render.caption import Caption
-from heatsim.render.figure import WIDTH, add_axes, add_colour_bar, new_figure
-from heatsim.render.layout import view_height
+from heatsim.render.figure import WIDTH, add_colour_bar, new_figure
+from heatsim.render.layout import Panel, view_height
 from heatsim.render.levels import Isotherm, uniform_colour
-from heatsim.render.outlines import draw_outlines
 from heatsim.render.samples import wide_axes
 from heatsim.render.scales import Scale
-from heatsim.render.section_pictures import LayerLines, draw_layers
+from heatsim.render.section_pictures import SectionsToDraw, draw_panel
 from heatsim.render.view import VIEW_MARGINS, View, drawn_size
 
 # A flat picture has a whole number of pixels per cell. It becomes larger than this if it has more cells.
 _PLANE_WIDTH, _PLANE_HEIGHT = 1230, 960
 _LARGEST_PLANE = 4096
+_PART_HEIGHT, _BELOW_PLANE = 700, 130
 _HEADING = 80
 _BESIDE_VIEW = 320  # for the colour bar or the legend of isosurfaces
 _LETTERS_BESIDE_VIEW = 13
@@ -76,62 +72,45 @@ def draw_isosurfaces(
         caption.draw(figure)
 
 
-def draw_plane(
-    path: Path,
-    caption: Caption,
-    grid: Grid,
-    scale: Scale,
-    plane: NDArray[np.floating[Any]],
-    labels: NDArray[np.uint8],
-    materials: Sequence[str],
-    layers: Sequence[LayerLines] = (),
-) -> None:
-    """Draw a grid of one cell's thickness as a flat picture; ``plane`` is indexed [vertical, horizontal].
+def draw_plane(path: Path, caption: Caption, scale: Scale, shown: SectionsToDraw) -> None:
+    """Draw a grid of one plane of cells as a flat picture, with its part enlarged below it, if there is one.
 
     Square cells become squares of a whole number of pixels.
     """
+    grid = shown.grid
     level, upright = wide_axes(grid)
-    width, height = _plane_size(grid, plane.shape)
+    normal = 3 - level - upright
+    width, height = _plane_size(grid, (_PLANE_WIDTH, _PLANE_HEIGHT))
     larger = max(1.0, width / _PLANE_WIDTH)
     beside = height >= 400
     left, right, below, above = (round(margin * larger) for margin in (150, 220 if beside else 60, 90, 90))
     below = below if beside else round(250 * larger)
+    part_width, part_height = (0, 0)
+    if shown.part is not None:
+        part_width, part_height = _plane_size(shown.part, (width, _PART_HEIGHT))
+    room = part_height + round(_BELOW_PLANE * larger) if part_height else 0
     figure_width = max(left + width + right, 900)
     words = caption.height(figure_width, larger)
     below += words
-    figure_height = below + height + above
+    figure_height = below + room + height + above
     left += (figure_width - left - width - right) // 2
     with new_figure(path, caption.title, figure_width, figure_height, larger) as figure:
-        axes = add_axes(figure, left, below, width, height)
-        extent = (*ends_of(grid, level, length_unit(grid)), *ends_of(grid, upright, length_unit(grid)))
-        low, high = scale.limits
-        axes.imshow(
-            scale.drawn(plane),
-            extent=extent,
-            origin="lower",
-            cmap=scale.colour_map,
-            vmin=low,
-            vmax=high,
-            aspect="auto",
-            interpolation="nearest",
-        )
-        finish_plane(axes, grid, level, upright)
-        if len(np.unique(labels)) > 1:
-            draw_outlines(axes, labels, materials, extent)
-        draw_layers(axes, layers, (level, upright), length_unit(grid), scale)
-        place = (left + width + 30 * larger, below, 28 * larger, height)
+        draw_panel(figure, scale, shown, Panel(normal, level, upright, left, below + room, width, height))
+        if part_height:
+            draw_panel(figure, scale, shown, Panel(normal, level, upright, left, below, part_width, part_height, True))
+        place = (left + width + 30 * larger, below + room, 28 * larger, height)
         add_colour_bar(figure, scale, place if beside else (left, words + 100, width, 26))
         caption.draw(figure, figure_width, larger)
 
 
-def _plane_size(grid: Grid, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Width and height of a flat picture in pixels."""
+def _plane_size(grid: Grid, room: tuple[float, float]) -> tuple[int, int]:
+    """Width and height in pixels of a flat picture that fits a room."""
     level, upright = wide_axes(grid)
-    rows, columns = shape
+    columns, rows = grid.cells[level], grid.cells[upright]
     size = drawn_size(grid)
     square = abs(size[level] * rows / (size[upright] * columns) - 1.0) < 1e-9
-    pixels_a_cell = min(_PLANE_WIDTH // columns, _PLANE_HEIGHT // rows)
+    pixels_a_cell = min(room[0] // columns, room[1] // rows)
     if square and max(rows, columns) <= _LARGEST_PLANE:
-        return columns * max(pixels_a_cell, 1), rows * max(pixels_a_cell, 1)
-    factor = min(_PLANE_WIDTH / size[level], _PLANE_HEIGHT / size[upright])
+        return columns * max(int(pixels_a_cell), 1), rows * max(int(pixels_a_cell), 1)
+    factor = min(room[0] / size[level], room[1] / size[upright])
     return round(size[level] * factor), round(size[upright] * factor)

@@ -11,16 +11,19 @@ import numpy as np
 from heatsim.errors import FolderError
 from heatsim.render import curves, energy_picture
 from heatsim.render.choice import PictureChoice
-from heatsim.render.energy_balance import read_balance, read_flows
+from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.field_pictures import field_pictures
 from heatsim.render.figure import title_of
+from heatsim.render.flow_curves import flow_curves
 from heatsim.render.picture import Picture
 from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import RunTable, header, read_probes
+from heatsim.storage.run_tables import RunTable, read_energy, read_probes
 from heatsim.temperature_units import KELVIN
+
+_FEWEST_FLOWS = 3  # rows; the first has none
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,21 @@ def _curves(folder: Path, run: RunSettings) -> list[Picture]:
     if balance is not None:
         over = title_of(run.title, "energy balance")
         found.append(Picture("energy", partial(energy_picture.draw_energy, title=over, balance=balance)))
+        found += _flow_picture(folder, run, balance)
     return found
+
+
+def _flow_picture(folder: Path, run: RunSettings, balance: EnergyBalance) -> list[Picture]:
+    """The picture of the heat flows of the body over time, if there are any."""
+    energy = read_energy(folder)
+    if energy is None or len(energy.times) < _FEWEST_FLOWS or balance.only_noise:
+        return []
+    flows = {name: flow for name, flow in flow_parts(energy, run.patches).items() if name not in balance.negligible()}
+    found = flow_curves(energy.times, flows)
+    if found is None:
+        return []
+    over = title_of(run.title, f"heat flows, {found.remark}" if found.remark else "heat flows")
+    return [Picture("heat_flows", partial(energy_picture.draw_flow_curves, title=over, curves=found))]
 
 
 def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
@@ -115,11 +132,8 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
 
 def _number_pictures(table: RunTable, run: RunSettings) -> list[Picture]:
     """Pictures of the probes that are not temperatures, one for each unit."""
-    units = dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name)
     found = []
-    for number, unit in enumerate(units, 1):
-        values = table.in_unit(unit)
-        label = header(next(iter(values)) if len(values) == 1 else "Probes", unit)
+    for number, (label, values) in enumerate(curves.number_groups(table), 1):
         over = title_of(run.title, "probes")
         draw = partial(curves.draw_numbers, title=over, times=table.times, curves=values, label=label)
         found.append(Picture(f"probes_{number}", draw))

@@ -71,6 +71,20 @@ def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
     return fitting[-1] if fitting else units[0]
 
 
+def readable_unit(unit: str, values: ArrayLike) -> Unit:
+    """The unit in which to show numbers in m or s; other numbers keep their unit, and fractions (1) have none.
+
+    Args:
+        unit: the unit of the numbers, as in the header of a table.
+        values: the numbers; those that are not finite do not count.
+    """
+    units = {"m": LENGTHS, "s": TIMES}.get(unit)
+    if units is None:
+        return Unit("" if unit == "1" else unit, 1.0, 0.0)
+    numbers = np.asarray(values, dtype=np.float64)
+    return choose_unit(units, float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)))
+
+
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
     """Round numbers from ``low`` to ``high`` with their texts: at most ``most`` steps between them, at least two."""
     margin, most = 1e-9 * (high - low), max(most, 1)

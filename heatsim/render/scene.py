@@ -115,7 +115,8 @@ class Scene:
         mesh = mesh.extract_cells(there)
         mesh.cell_data["colours"] = scale.colours(flat[there])
         surface = mesh.extract_surface(algorithm="dataset_surface")
-        light = {"ambient": 0.55, "diffuse": 0.5} if shaded else {"lighting": False}
+        # Little shading: a dark side must not look colder.
+        light = {"ambient": 0.82, "diffuse": 0.2} if shaded else {"lighting": False}
         self._plotter.add_mesh(surface, scalars="colours", rgb=True, show_scalar_bar=False, render=False, **light)
 
     def _add_box(self) -> None:

@@ -13,11 +13,12 @@ from heatsim.render.axes import Image, add_panel, add_view, ends_of, length_unit
 from heatsim.render.caption import Caption
 from heatsim.render.figure import WIDTH, add_colour_bar, new_figure
 from heatsim.render.layout import Page, Panel
+from heatsim.render.levels import MeltFront
 from heatsim.render.outlines import draw_outlines
 from heatsim.render.scales import PlainScale, Scale, Unit
 from heatsim.render.sections import Section, oriented
 
-_LAYER_WIDTH = 1.1  # pt
+_LAYER_WIDTH, _FRONT_WIDTH = 1.1, 1.0  # pt
 _PART_COLOUR = "#00b8d4"
 PART_REMARK = "Enlarged: the part in the blue frame."
 _MOST_WITHOUT_SMOOTHING = 256
@@ -48,6 +49,8 @@ class SectionsToDraw:
         materials: names of the materials.
         layers: thin layers on each section.
         part: of the body, which the page shows enlarged; None for none.
+        fronts: the melt fronts to draw.
+        one: whether the grid has one plane: its section needs no title, and each cell is drawn with sharp edges.
     """
 
     grid: Grid
@@ -55,6 +58,8 @@ class SectionsToDraw:
     materials: Sequence[str] = ()
     layers: Sequence[Sequence[LayerLines]] = ((), (), ())
     part: Grid | None = None
+    fronts: Sequence[MeltFront] = ()
+    one: bool = False
 
 
 def draw_slices(
@@ -67,18 +72,20 @@ def draw_slices(
             if shown.part is not None:
                 _draw_box(axes, shown.grid, page, shown.part)
         for panel in page.panels:
-            _draw_panel(figure, scale, shown, panel)
+            draw_panel(figure, scale, shown, panel)
         add_colour_bar(figure, scale, page.bar)
         caption.draw(figure)
 
 
-def _draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) -> None:
+def draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) -> None:
+    """Draw a section: the field, melt fronts, outlines of materials and thin layers."""
     grid, section, unit = shown.grid, shown.sections[panel.normal], length_unit(shown.grid)
     axes = add_panel(figure, grid, panel, shown.part)
     limits = axes.get_xlim(), axes.get_ylim()
     extent = (*ends_of(grid, panel.across, unit), *ends_of(grid, panel.up, unit))
     low, high = scale.limits
     plane, labels = (oriented(cells, panel.across, panel.up) for cells in (section.values, section.materials))
+    sharp = panel.enlarged or shown.one or max(plane.shape) < _MOST_WITHOUT_SMOOTHING
     axes.imshow(
         scale.drawn(plane),
         extent=extent,
@@ -87,18 +94,41 @@ def _draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) 
         vmin=low,
         vmax=high,
         aspect="auto",
-        interpolation="nearest" if panel.enlarged or max(plane.shape) < _MOST_WITHOUT_SMOOTHING else "auto",
+        interpolation="nearest" if sharp else "auto",
     )
+    _draw_fronts(axes, shown.fronts, plane, labels, extent)
     axes.set_xlim(limits[0])
     axes.set_ylim(limits[1])
-    draw_outlines(axes, labels, shown.materials, extent)
+    if not shown.one or len(np.unique(labels)) > 1:
+        draw_outlines(axes, labels, shown.materials, extent)
     draw_layers(axes, shown.layers[panel.normal], (panel.across, panel.up), unit, scale)
     if shown.part is not None and not panel.enlarged:
         _draw_frame(axes, panel, shown.part, unit)
     if panel.enlarged:
         for spine in axes.spines.values():
             spine.set(color=_PART_COLOUR, linewidth=1.2)
-    axes.set_title(place_text(grid, panel.normal, section.place), pad=2.5, loc=panel.title_side)
+    if not shown.one:
+        axes.set_title(place_text(grid, panel.normal, section.place), pad=2.5, loc=panel.title_side)
+
+
+def _draw_fronts(
+    axes: Any,
+    fronts: Sequence[MeltFront],
+    plane: NDArray[np.float64],
+    labels: NDArray[np.uint8],
+    extent: tuple[float, float, float, float],
+) -> None:
+    """Draw where materials melt. The outermost values reach to the edges of the section."""
+    rows, columns = plane.shape
+    left, right, low, high = extent
+    x = np.array([0.0, *(np.arange(columns) + 0.5), columns]) / columns * (right - left) + left
+    y = np.array([0.0, *(np.arange(rows) + 0.5), rows]) / rows * (high - low) + low
+    for front in fronts:
+        values = plane if front.material is None else np.where(labels == front.material, plane, np.nan)
+        there = values[np.isfinite(values)]
+        if there.size and float(there.min()) < front.temperature < float(there.max()):
+            padded = np.pad(values, 1, mode="edge")
+            axes.contour(x, y, padded, levels=[front.temperature], colors=front.colour, linewidths=_FRONT_WIDTH)
 
 
 def draw_layers(axes: Any, layers: Sequence[LayerLines], along: tuple[int, int], unit: Unit, scale: Scale) -> None:

@@ -1,6 +1,6 @@
 """Find the part of a body to enlarge: one that an option selects, or a small part in which the field varies."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, floor
 
 import numpy as np
@@ -9,41 +9,69 @@ from numpy.typing import NDArray
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
 from heatsim.render.choice import read_number
-from heatsim.render.sections import Section
 from heatsim.storage.field_reader import Cells
 
-# A cell belongs to the part if its value differs from the median by more than this fraction of the range.
-_DIFFERS = 0.1
+# A cell belongs to the part if its value differs from the median by more than this fraction of the range. The first
+# fraction is taken whose part is small enough: it covers at most this fraction of the largest section, and of each
+# side of it.
+_SMALL_ENOUGH = {0.1: (0.2, 1.0), 0.3: (0.1, 0.4), 0.5: (0.1, 0.4)}
 # Margin around these cells, as a fraction of their extent, and at least in cells.
 _MARGIN, _LEAST_MARGIN = 0.25, 2
-# A part is enlarged if it covers at most this fraction of the largest section.
-_SMALL = 0.2
 _ROUNDING = 1e-6  # cells
 
 
-def find_part(sections: Sequence[Section], grid: Grid) -> Cells | None:
+def find_part(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> Cells | None:
     """The box of cells in which a field varies, with a margin; None if it is not a small part of the body.
 
+    If the field varies almost everywhere, such as behind a moving beam, the part is that of its peak.
+
     Args:
-        sections: of the field, normal to x, y, z, where it varies most.
+        sections: values of the field by the axis normal to each section, NaN in void, where the field varies most; one
+            section for a grid of one plane.
         grid: the cells.
     """
-    everything = np.concatenate([section.values[np.isfinite(section.values)] for section in sections])
+    everything = np.concatenate([values[np.isfinite(values)] for values in sections.values()])
     if not everything.size or (low := float(everything.min())) == (high := float(everything.max())):
         return None
     usual = float(np.median(everything))
-    first, last = list(grid.cells), [0, 0, 0]
-    for normal, section in enumerate(sections):
-        differs = np.nan_to_num(np.abs(section.values - usual), nan=0.0) > _DIFFERS * (high - low)
+    areas = {axis: np.prod(np.delete(grid.size, axis)) for axis in sections}
+    largest = max(areas, key=areas.__getitem__)
+    for fraction, (most_area, most_side) in _SMALL_ENOUGH.items():
+        cells = _varying({axis: np.abs(values - usual) for axis, values in sections.items()}, fraction * (high - low))
+        if cells is None:
+            return None
+        first, last = cells
+        box = with_room(grid, first, last)
+        sides = np.delete([(end - start) / n for (start, end), n in zip(box, grid.cells, strict=True)], largest)
+        if sides.prod() <= most_area and sides.max() <= most_side:
+            return box
+    return None
+
+
+def _varying(deviations: Mapping[int, NDArray[np.float64]], least: float) -> tuple[list[int], list[int]] | None:
+    """The first and last cells, exclusive, of the box around all values above ``least``; None if there are none."""
+    first, last = [2**62] * 3, [0] * 3
+    for normal, values in deviations.items():
+        there = np.nan_to_num(values, nan=0.0) > least
         level, upright = (axis for axis in range(3) if axis != normal)
         for axis, along in ((level, 0), (upright, 1)):
-            there = np.flatnonzero(differs.any(axis=along))
-            if there.size:
-                first[axis], last[axis] = min(first[axis], int(there[0])), max(last[axis], int(there[-1]) + 1)
-    cells = with_room(grid, first, last)
-    fractions = np.array([(end - start) / n for (start, end), n in zip(cells, grid.cells, strict=True)])
-    largest = int(np.argmax([np.prod(np.delete(grid.size, axis)) for axis in range(3)]))
-    return cells if np.prod(np.delete(fractions, largest)) <= _SMALL else None
+            places = np.flatnonzero(there.any(axis=along))
+            if places.size:
+                first[axis], last[axis] = min(first[axis], int(places[0])), max(last[axis], int(places[-1]) + 1)
+    if max(last) == 0:
+        return None
+    # A grid of one plane has one section, which says nothing of the axis normal to it.
+    return [0 if end == 0 else start for start, end in zip(first, last, strict=True)], [max(end, 1) for end in last]
+
+
+def moved_to(size: Sequence[int], centre: Sequence[float], grid: Grid) -> Cells:
+    """A box of ``size`` cells around a place, moved into the grid; ``centre`` are fractions of the grid."""
+    starts = [
+        min(max(round(place * n - 0.5 * count), 0), n - count)
+        for place, count, n in zip(centre, size, grid.cells, strict=True)
+    ]
+    x, y, z = ((start, start + count) for start, count in zip(starts, size, strict=True))
+    return x, y, z
 
 
 def part_around(inside: NDArray[np.bool_], grid: Grid) -> Cells:

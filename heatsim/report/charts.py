@@ -40,6 +40,7 @@ class Chart:
         y_label: name and unit of the vertical axis.
         curves: x and y of each curve by name.
         band: half of the width of a grey band around zero; 0 for none.
+        limits: ends of the vertical axis; None for those that fit the curves. Curves beyond are cut off.
         styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
     """
 
@@ -49,6 +50,7 @@ class Chart:
     curves: Mapping[str, tuple[_Floats, _Floats]]
     band: float = 0.0
     styles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    limits: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,8 @@ class _Frame:
         return _LEFT + (_RIGHT - _LEFT) * (x - self.low) / (self.high - self.low)
 
     def up(self, y: float) -> float:
-        return _BOTTOM - (_BOTTOM - _TOP) * (y - self.y_low) / (self.y_high - self.y_low)
+        within = min(max(y, self.y_low), self.y_high)
+        return _BOTTOM - (_BOTTOM - _TOP) * (within - self.y_low) / (self.y_high - self.y_low)
 
 
 def draw(chart: Chart) -> str:
@@ -73,7 +76,8 @@ def draw(chart: Chart) -> str:
     curves = {name: points for name, points in thin.items() if len(points[0])}
     if not curves:
         return ""
-    frame = _Frame(*_span([x for x, _ in curves.values()]), *_upright_span([y for _, y in curves.values()], chart.band))
+    upright = chart.limits or _upright_span([y for _, y in curves.values()], chart.band)
+    frame = _Frame(*_span([x for x, _ in curves.values()]), *upright)
     looks = _looks(chart, list(curves))
     parts = [*_axes(chart, frame), *_lines(curves, looks, frame)]
     numbers = {

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from math import nan
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
-from heatsim.render.scales import TIMES, choose_unit, format_time
+from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import RunTable
@@ -21,6 +22,7 @@ _PARTS_OF_WALL_TIME = (
 MANY_STEPS = 10_000  # of Euler, from which float32 rounding may matter
 _NEGLIGIBLE_TIME = 0.005  # of the whole
 _EXTREMES = {"hottest cell": "highest_temperature", "coldest cell": "lowest_temperature"}
+_MOST_PROBES, _LONGEST_NAME = 12, 24  # probes with a place; characters of their names
 _SAME = 0.01  # K; temperatures that differ less are reported as one
 _NBSP = "\N{NO-BREAK SPACE}"  # keeps a number and its unit on one line
 
@@ -69,6 +71,8 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
         yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
         yield "stability", f"limit of explicit steps: {summary['dt_limit']:.6g}{_NBSP}s"
+    if summary.get("coefficients_of"):
+        yield "c0…c6", f"of cells inside {summary['coefficients_of']}, away from faces and other materials"
     if summary.get("reference_temperature") is not None:
         yield "stored", f"T − {unit.text(summary['reference_temperature']).replace(' ', _NBSP)} of each cell"
     if summary.get("equivalent_applications"):
@@ -80,6 +84,11 @@ def _temperatures(
 ) -> Iterator[tuple[str, str]]:
     """The highest and lowest temperature of the whole run with time and place, and the temperatures at its end."""
     extremes = {**{name: summary.get(key) for name, key in _EXTREMES.items()}, **of_probes}
+    names = sorted(extremes, reverse=True)  # hottest probe, hottest cell, coldest probe, coldest cell
+    for probe, found in list((summary.get("probe_extremes") or {}).items())[:_MOST_PROBES]:
+        name = shorten(probe, _LONGEST_NAME, placeholder="…")
+        extremes[name] = found
+        names.append(name)
     end = summary.get("temperature") or {}
     known = [float(found["temperature"]) for found in extremes.values() if found] + [
         float(end[key]) for key in ("min", "max", "mean") if end.get(key) is not None
@@ -88,11 +97,10 @@ def _temperatures(
         return
     decimals = decimals_of_temperatures(unit.of_difference(max(known) - min(known)))
     texts = dict(zip(known, fixed((unit.of(value) for value in known), decimals), strict=True))
-    for name in sorted(extremes, reverse=True):  # hottest probe, hottest cell, coldest probe, coldest cell
+    for name in names:
         found = extremes[name]
         if found:
-            when_and_where = _when_and_where(found, summary)
-            yield name, f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}{when_and_where}"
+            yield name, f"{texts[float(found['temperature'])]}{_NBSP}{unit.symbol}{_when_and_where(found, summary)}"
     if end:
         low, high, mean = (texts.get(end.get(key, nan), "?") for key in ("min", "max", "mean"))
         name = "temperature" if summary.get("method") == "steady" else "at the end"
@@ -133,10 +141,11 @@ def _where(found: Mapping[str, Any]) -> str:
         return f", {found['probe']}"
     if "point" not in found:
         return f" in cell {found['cell']}" if found.get("cell") else ""
-    x, y, z = (f"{1e3 * float(coordinate):.4g}".replace("-", "−") for coordinate in found["point"])
+    unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
+    x, y, z = (f"{float(coordinate) / unit.size:.4g}".replace("-", "−") for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""
     material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
-    return f" at ({x}, {y}, {z}){_NBSP}mm{part}{material}"
+    return f" at ({x}, {y}, {z}){_NBSP}{unit.symbol}{part}{material}"
 
 
 def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:

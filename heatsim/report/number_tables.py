@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.energy_balance import EnergyBalance
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
@@ -18,6 +18,8 @@ from heatsim.temperature_units import KELVIN
 _Floats = NDArray[np.float64]
 
 _MOST_ROWS = 12
+_OTHER_CELLS = "into all other cells"
+_NO_CELLS = 1e-6  # of the heat of all regions: a smaller rest is rounding
 _COEFFICIENTS = ("c0", "c1", "c2", "c3", "c4", "c5", "c6")
 
 
@@ -41,7 +43,7 @@ class NumberTable:
 def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS) -> NumberTable:
     """First, last, lowest and highest value of each probe; all points along a line share one row.
 
-    If values are not temperatures, the name has their unit.
+    If values are not temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
     names: dict[str, list[_Floats]] = {}  # in the order of the file
@@ -53,7 +55,8 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
             of_temperature.setdefault(name, []).append(unit.of(values))
             names[name] = of_temperature[name]
         else:
-            names[header(name, its_unit)] = [values]
+            shown = readable_unit(its_unit, values)
+            names[header(name, shown.symbol)] = [values / shown.size]
     decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}
     texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}
@@ -85,19 +88,31 @@ def _joined(texts: Sequence[str], once: bool) -> list[str]:
 
 
 def balance_table(balance: EnergyBalance) -> NumberTable:
-    """The terms of an energy balance at its last row. They add up to the stored heat."""
+    """The terms of an energy balance at its last row, with their mean heat flows and those since the row before.
+
+    The terms add up to the stored heat.
+    """
     terms = {_through(name): float(heat[-1]) for name, heat in balance.real().items()}
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
     if balance.only_noise:
-        remarks.insert(0, f"All heats are within rounding, ±{balance.noise:.2g} J: no heat flows.")
+        size = f"within rounding, ±{balance.noise:.2g} J" if balance.noise else "zero"
+        remarks.insert(0, f"All heats are {size}: no heat flows.")
     elif balance.negligible():
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
     time = format_time(float(balance.times[-1]), choose_unit(TIMES, float(balance.times[-1])))
-    return NumberTable(
-        f"Energy balance at {time}", ("heat into the body", unit.symbol), _amounts(terms, unit), " ".join(remarks)
-    )
+    headers: tuple[str, ...] = ("heat into the body", unit.symbol)
+    rows: list[tuple[str, ...]] = list(_amounts(terms, unit))
+    if len(balance.times) > 1 and not balance.only_noise:
+        heats = [*balance.real().values(), balance.stored]
+        means = [float(heat[-1] / balance.times[-1]) for heat in heats]
+        ends = [float((heat[-1] - heat[-2]) / (balance.times[-1] - balance.times[-2])) for heat in heats]
+        power = choose_unit(POWERS, max(map(abs, (*means, *ends))))
+        headers += (f"mean ({power.symbol})", f"at the end ({power.symbol})")
+        columns = [_amounts(dict(zip(terms, values, strict=True)), power) for values in (means, ends)]
+        rows = [(*row, mean, end) for row, (_, mean), (_, end) in zip(rows, *columns, strict=True)]
+    return NumberTable(f"Energy balance at {time}", headers, rows, " ".join(remarks))
 
 
 def _amounts(terms: Mapping[str, float], unit: Unit) -> list[tuple[str, str]]:
@@ -133,6 +148,8 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     for name, flow in flows.items():
         if name not in heats:
             heats[name] = np.array([np.trapezoid(flow, energy.times)])
+    if not steady:
+        flows, heats = _with_other_cells(energy, flows, heats)
     last = {name: float(flow[-1]) for name, flow in flows.items() if np.isfinite(flow[-1])}
     power = choose_unit(POWERS, max(map(abs, last.values()), default=0.0))
     flow_texts = dict(_amounts(last, power))
@@ -148,6 +165,25 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     remark = "Heats through contacts are sums over the rows, with linear flows between them." if contacts else ""
     return NumberTable(
         title, ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})"), rows, remark
+    )
+
+
+def _with_other_cells(
+    energy: RunTable, flows: Mapping[str, _Floats], heats: Mapping[str, _Floats]
+) -> tuple[dict[str, _Floats], dict[str, _Floats]]:
+    """The flows and heats with those into cells outside of all regions after the regions, if there are such cells."""
+    regions = [name for name in flows if name.startswith(REGION)]
+    stored, stored_flow = energy.of_body(JOULE).get("stored"), energy.of_body(WATT).get("stored")
+    if not regions or stored is None or stored_flow is None:
+        return dict(flows), dict(heats)
+    rest = stored - np.sum([heats[name] for name in regions], axis=0)
+    if abs(rest[-1]) <= _NO_CELLS * sum(abs(heats[name][-1]) for name in regions):
+        return dict(flows), dict(heats)
+    rest_flow = stored_flow - np.sum([flows[name] for name in regions], axis=0)
+    others = [name for name in flows if name not in regions]
+    return (
+        {**{name: flows[name] for name in regions}, _OTHER_CELLS: rest_flow, **{name: flows[name] for name in others}},
+        {**heats, _OTHER_CELLS: rest},
     )
 
 

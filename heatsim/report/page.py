@@ -1,6 +1,7 @@
 """report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -8,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import colours_of_times, line_style, profile_times
+from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
-from heatsim.render.scales import ENERGIES, LENGTHS, POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.render.flow_curves import flow_curves
+from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report import charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
@@ -19,7 +21,7 @@ from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
-from heatsim.storage.run_tables import WATT, RunTable, header, read_energy, read_probes
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _Floats = NDArray[np.float64]
@@ -73,7 +75,7 @@ def _badges(
 ) -> Iterator[Badge]:
     yield Badge("finished", True) if summary else Badge("not finished", False)
     if balance is not None and balance.verdict:
-        yield Badge(balance.verdict, None if balance.weak else balance.closed)
+        yield Badge(balance.verdict, None if balance.doubtful else balance.closed)
     if flows is not None:
         turnover = 0.5 * sum(map(abs, flows[0].values()))
         if turnover > 0.0:
@@ -105,7 +107,9 @@ def _figures(folder: Path, steady: bool) -> list[Path]:
     found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
     if not steady:
         # The curves of the page show the same.
-        found = [path for path in found if path.stem != "energy" and not path.stem.startswith("probes")]
+        found = [
+            path for path in found if path.stem not in ("energy", "heat_flows") and not path.stem.startswith("probes")
+        ]
     return sorted(found, key=lambda path: path.stem.startswith(("energy", "line_")))
 
 
@@ -153,10 +157,8 @@ def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
     if alone and len(probes.times) > 1:
         yield _over_time("Probes", label, probes.times, alone)
     if len(probes.times) > 1:
-        for other in dict.fromkeys(its_unit for _, its_unit in probes.columns if its_unit != KELVIN.name):
-            numbers = probes.in_unit(other)
-            of_one = header(next(iter(numbers)) if len(numbers) == 1 else "Probes", other)
-            yield _over_time(f"Probes: {', '.join(numbers)}", of_one, probes.times, numbers)
+        for axis, numbers in number_groups(probes):
+            yield _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)
     for name, (length, points) in settings.lines.items():
         values = [columns[column] for index in range(points) if (column := f"{name}[{index}]") in columns]
         if len(values) == points:
@@ -173,7 +175,10 @@ def _along_line(name: str, length: float, times: _Floats, temperatures: _Floats,
     label = f"Distance along the line ({lengths.symbol})"
     colours = (rgb2hex(colour) for colour in colours_of_times(len(profiles)))
     styles = {name: {"color": colour} for name, colour in zip(profiles, colours, strict=True)}
-    return Chart(f'Probe "{name}" at several times', label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
+    if len(times) == 1:
+        profiles, styles = {name: next(iter(profiles.values()))}, {}
+    title = f'Probe "{name}"' + (" at several times" if len(times) > 1 else "")
+    return Chart(title, label, f"Temperature ({unit.symbol})", profiles, 0.0, styles)
 
 
 def _balance_chart(balance: EnergyBalance) -> Chart:
@@ -202,14 +207,14 @@ def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str,
         ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),
         ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
     ):
-        # The first row has no mean since the row before.
-        flows = {name: heat[1:] for name, heat in found.items() if float(np.abs(heat[1:]).max()) > 0.0}
-        if flows:
-            unit: Unit = choose_unit(POWERS, max(float(np.abs(heat).max()) for heat in flows.values()))
-            scaled = {name: heat / unit.size for name, heat in flows.items()}
-            free = count(len(known) - 1 if known.keys() & flows.keys() else 0)
-            styles = {name: known.get(name) or line_style(next(free)) for name in flows}
-            yield _over_time(title, f"{label} ({unit.symbol})", energy.times[1:], scaled, 0.0, styles)
+        curves = flow_curves(energy.times, found)
+        if curves is not None:
+            free = count(len(known) - 1 if known.keys() & curves.flows.keys() else 0)
+            styles = {name: known.get(name) or line_style(next(free)) for name in curves.flows}
+            axis = f"{label} ({curves.unit.symbol})"
+            chart = _over_time(title, axis, curves.times, curves.flows, 0.0, styles)
+            remark = f": {curves.remark}" if curves.remark else ""
+            yield replace(chart, title=chart.title + remark, limits=curves.limits)
 
 
 def _over_time(

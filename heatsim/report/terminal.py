@@ -30,9 +30,11 @@ class TerminalTable:
             groups = _group(widths, options.max_width)
             if len(groups) == 1:
                 break
-        for number, columns in enumerate(groups):
+        # Not as the title of rich's table, which breaks it at the width of the table.
+        yield Text(self._table.title, style="bold")
+        for columns in groups:
             room = options.max_width - sum(widths[column] + _BETWEEN for column in columns) - 2
-            yield self._part(columns, widths, min(widths[0], room), number)
+            yield self._part(columns, widths, min(widths[0], room))
         if self._table.remark:
             yield Text(self._table.remark)
         yield ""
@@ -49,20 +51,12 @@ class TerminalTable:
             *(max(width, min(cell_len(header), most)) for width, header in zip(widths[1:], headers[1:], strict=True)),
         ]
 
-    def _part(self, columns: Sequence[int], widths: Sequence[int], names: int, number: int) -> "Table":
+    def _part(self, columns: Sequence[int], widths: Sequence[int], names: int) -> "Table":
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        title = Text(self._table.title if number == 0 else "")
-        table = Table(
-            title=title if title else None,
-            title_justify="left",
-            title_style="bold",
-            box=box.SIMPLE_HEAD,
-            pad_edge=False,
-            collapse_padding=True,
-        )
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         table.add_column(Text(self._table.headers[0]), overflow="fold", width=max(names, 1))
         for column in columns:
             header = "\n".join(wrap(self._table.headers[column], widths[column]))

@@ -14,6 +14,7 @@ from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics import regions
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.surface_cells import check_probes
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
 from heatsim.run.ranks import divide
 from heatsim.solver import device_bytes, steady_state
@@ -64,8 +65,9 @@ class Plan:
 
         Raises:
             DeviceError: the device or the kernel of the scenario is not available.
-            ScenarioError: several ranks cannot do this run.
+            ScenarioError: several ranks cannot do this run, or a probe's surface has no cell.
         """
+        check_probes(problem)
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)

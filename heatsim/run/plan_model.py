@@ -1,15 +1,21 @@
 """The lines of a plan about the model: materials, regions, surfaces, conditions, sources, probes."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import dist
+
+import numpy as np
 
 from heatsim.grid import AXES, FACES
 from heatsim.physics.division import Division
 from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
+from heatsim.physics.time_steps import INSTANT
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
-from heatsim.scenario import VOID, Probe, Region, Scenario
+from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
 
+_ABSORBED = 0.99  # of the power of a beam; if the body absorbs less, the plan says so
 _LAID = 1.0 - 1e-6  # fraction of a layer's area; if less is on cells, some of the layer lies over void
 
 
@@ -23,7 +29,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_contacts(problem),
         *_layers(problem),
         *_conditions(problem),
-        *_sources(scenario),
+        *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]
 
@@ -47,8 +53,11 @@ def _material(problem: HeatProblem, material: Survey) -> Iterator[str]:
     k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
     unit = problem.scenario.output.temperature_unit
     at = "" if material.at is None else f" at {unit.text(material.at)}"
+    cells = problem.materials.cells_of(material.name)
+    of_layers = any(layer.material == material.name for layer in problem.scenario.layers)
+    where = f"{cells:,} cells" if cells or not of_layers else "of layers, without cells"
     yield (
-        f"material     {material.name}: {problem.materials.cells_of(material.name):,} cells; k = {k} W/(m K), "
+        f"material     {material.name}: {where}; k = {k} W/(m K), "
         f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"
     )
     if material.enthalpy is not None:
@@ -117,6 +126,8 @@ def _contacts(problem: HeatProblem) -> Iterator[str]:
     for number, contact in enumerate(problem.scenario.contacts):
         between = " and ".join(contact.between)
         yield f"contact      {between}: {area(of_contacts[number])}, {contact.resistance:.6g} m² K/W"
+    if problem.scenario.contacts and problem.scenario.output.energy and not problem.scenario.output.region_heat:
+        yield "hint         output.region_heat = true adds the flow through each contact and the heat of each region"
 
 
 def _layers(problem: HeatProblem) -> Iterator[str]:
@@ -150,13 +161,29 @@ def _conditions(problem: HeatProblem) -> Iterator[str]:
     for surface in scenario.surfaces:
         yield f'surface      region "{surface.of}" towards void: {condition_in_words(surface.condition, unit, end)}'
     if scenario.uses_void:
-        others = "other surfaces" if scenario.surfaces else "surfaces"
+        others = "other surfaces" if scenario.surfaces else "all"
         yield f"surface      {others} towards void: {condition_in_words(scenario.boundaries.void, unit, end)}"
 
 
-def _sources(scenario: Scenario) -> Iterator[str]:
+def _sources(problem: HeatProblem) -> Iterator[str]:
+    scenario, sources = problem.scenario, problem.sources
     for source in scenario.sources:
-        yield f"source       {source.name}: {source_in_words(source, scenario.time.end)}"
+        words = source_in_words(source, scenario.time.end)
+        if source.beam is not None:
+            number = sources.beams.index(source)
+            time = np.array([_half_way(source.beam)])
+            rows = sources.beam_rows(time, INSTANT)[number]
+            brought, whole = sources.absorbed_by(number, rows), source.beam.power * source.beam.absorptivity
+            whole *= float(np.asarray(source.scale.at(time))[0])
+            if abs(brought) < _ABSORBED * abs(whole):
+                words += f"; half-way the body absorbs {brought:.4g} of {whole:.4g} W, the rest misses it or leaves it"
+        yield f"source       {source.name}: {words}"
+
+
+def _half_way(beam: Beam) -> float:
+    """The time in s at which a beam is in the middle of its path; its start if it does not move."""
+    whole = sum(dist(one, other) for one, other in pairwise(beam.path))
+    return beam.start + (0.5 * whole / beam.speed if beam.speed is not None else 0.0)
 
 
 def _probe(probe: Probe, scenario: Scenario) -> str:
@@ -168,5 +195,8 @@ def _probe(probe: Probe, scenario: Scenario) -> str:
         above = "" if probe.threshold is None else f"{probe.statistic} {unit.text(probe.threshold)} "
         return f"{above}at {point(probe.point)}"
     of = "the whole body" if probe.region is None else f'region "{probe.region}"'
+    if probe.surface is not None:
+        where = "towards void" if probe.surface == TOWARDS_VOID else f"at {probe.surface}"
+        of = f"the surface {where}" + ("" if probe.region is None else f", {of}")
     above = "" if probe.threshold is None else f" {unit.text(probe.threshold)}"
     return f"{probe.statistic}{above} of {of}"

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import metadata
 from typing import Any
 
+from heatsim.grid import FACES
 from heatsim.kernels.autotune import Choice
 from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import Record, RunState
@@ -40,6 +41,7 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "temperature": _temperature(state),
         "highest_temperature": _describe_extreme(state, state.highest),
         "lowest_temperature": _describe_extreme(state, state.lowest),
+        "probe_extremes": _of_probes(state),
         "wall_time": timing.preparing + timing.observing + timing.waiting + state.wall_time,
         "preparing_time": timing.preparing,
         "observing_time": timing.observing,
@@ -71,6 +73,19 @@ def _describe_extreme(state: RunState, record: Record | None) -> dict[str, Any] 
         "material": material if material in problem.scenario.materials else None,
         "region": problem.scenario.regions[owner - 1].name if owner else None,
     }
+
+
+def _of_probes(state: RunState) -> dict[str, dict[str, Any]]:
+    """The extremes of probes by their names, as :func:`_describe_extreme`; places on a face lie on that face."""
+    grid, found = state.problem.grid, {}
+    for probe in state.problem.scenario.probes:
+        extreme = _describe_extreme(state, state.of_probes.get(probe.name))
+        if extreme is not None:
+            if probe.surface in FACES:
+                axis, end = divmod(FACES.index(probe.surface), 2)
+                extreme["point"][axis] = grid.origin[axis] + end * grid.size[axis]
+            found[probe.name] = extreme
+    return found
 
 
 def _of_steady_state(plan: Plan, state: RunState, steady: SteadyState) -> dict[str, Any]:
@@ -129,6 +144,7 @@ def _equal_steps(state: RunState) -> dict[str, Any]:
             {"dt": dt, "steps": steps, **dict(zip(names, problem.coefficients[dt].c, strict=True))}
             for dt, steps in lengths.items()
         ],
+        "coefficients_of": None if problem.materials.uniform else problem.materials.first_material.name,
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
 

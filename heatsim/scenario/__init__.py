@@ -27,7 +27,7 @@ from heatsim.scenario.messages import suggest
 from heatsim.scenario.model import Initial, Scenario
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle, face_axes
-from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_ABOVE, Line, Probe
+from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, TOWARDS_VOID, Line, Probe
 from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
 from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
 from heatsim.scenario.solver import Solver
@@ -40,7 +40,9 @@ __all__ = [
     "ADAPTIVE",
     "EXTENTS",
     "LIQUID_FRACTION",
-    "TIME_ABOVE",
+    "TIMES_BEYOND",
+    "TIME_BELOW",
+    "TOWARDS_VOID",
     "VOID",
     "ArrayFile",
     "Beam",

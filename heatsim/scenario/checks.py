@@ -8,6 +8,7 @@ that needs them does not apply.
 from collections.abc import Callable, Iterable
 
 from heatsim.errors import Mistake
+from heatsim.scenario.boundaries import Insulated, Periodic
 from heatsim.scenario.functions import formulas_in_time
 from heatsim.scenario.interfaces import (
     conditions_towards_void_need_void,
@@ -32,7 +33,7 @@ from heatsim.scenario.placement import (
     patches_do_not_overlap,
     probes_lie_in_the_domain,
 )
-from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_ABOVE
+from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
 from heatsim.scenario.time import ADAPTIVE
 from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
@@ -222,6 +223,30 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
+    """Surfaces that probes name exist: periodic faces are none, and void may have none or insulated ones."""
+    mistakes = []
+    for index, probe in entries(scenario.probes):
+        if probe.surface is None or not known(scenario.boundaries):
+            continue
+        key, got = f"probes.{index}.surface", f"got {show(probe.surface)}"
+        if probe.surface != TOWARDS_VOID:
+            if isinstance(scenario.boundaries.face(probe.surface), Periodic):
+                mistakes.append(Mistake(key, f"{got}; this face is periodic and has no surface"))
+        elif known(scenario.regions) and not scenario.uses_void:
+            mistakes.append(Mistake(key, f"{got}; the scenario has no void, so no surface borders on it"))
+        elif known(scenario.surfaces) and all(
+            isinstance(condition, Insulated)
+            for condition in (scenario.boundaries.void, *(each.condition for each in scenario.surfaces))
+        ):
+            message = (
+                f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key and "
+                "record the cells"
+            )
+            mistakes.append(Mistake(key, message))
+    return mistakes
+
+
 def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
     """Statistics of a melt need a material that melts; those of time need time."""
     if not known(scenario.time, scenario.material or scenario.materials):
@@ -231,7 +256,7 @@ def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
     mistakes = []
     for index, probe in entries(scenario.probes):
         key = f"probes.{index}.statistic"
-        if scenario.steady and probe.statistic in (LIQUID_FRACTION, TIME_ABOVE):
+        if scenario.steady and probe.statistic in (LIQUID_FRACTION, *TIMES_BEYOND):
             message = f'got {show(probe.statistic)}; with time.method = "steady" no time passes, and nothing melts'
             mistakes.append(Mistake(key, message))
         elif not melts and probe.statistic == LIQUID_FRACTION:
@@ -265,6 +290,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     patches_do_not_overlap,
     held_patches_are_as_wide_as_half_a_cell,
     sources_and_probes_name_known_regions,
+    probes_of_surfaces_have_one,
     probes_lie_in_the_domain,
     statistics_suit_the_scenario,
 )

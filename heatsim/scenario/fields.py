@@ -54,6 +54,8 @@ class Form:
     """The values that a field type allows, as text for the reference of keys; without one, its quantity has a range."""
 
     allowed: str
+    # For the schema, the least and the largest of whole numbers.
+    whole: tuple[int | None, int | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -265,13 +267,15 @@ Moment = Annotated[float, _number(MOMENT), MOMENT]
 Tolerance = Annotated[float, PlainValidator(_read_tolerance), TOLERANCE]
 TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE), TEMPERATURE_RATE]
 Enlargement = Annotated[float, _number(ENLARGEMENT), ENLARGEMENT]
-Count = Annotated[int, PlainValidator(_read_count), Form(f"2 to {MAX_COUNT:,}")]
+Count = Annotated[int, PlainValidator(_read_count), Form(f"2 to {MAX_COUNT:,}", (2, MAX_COUNT))]
 Size = Annotated[Vector, _vector(LENGTH), LENGTH, Form("three numbers > 0, along x, y, z")]
 Point = Annotated[Vector, _vector(COORDINATE), COORDINATE, Form("three numbers, along x, y, z")]
 FacePoint = Annotated[Pair, PlainValidator(read_pair), COORDINATE, Form("two numbers, along the axes of the face")]
 FaceName = Annotated[str, choice(*FACES), Form(", ".join(f"`{name}`" for name in FACES))]
 Cells = Annotated[
-    tuple[int, int, int], PlainValidator(_read_cells), Form("three whole numbers from 1; at most 2⁴⁰ cells in total")
+    tuple[int, int, int],
+    PlainValidator(_read_cells),
+    Form("three whole numbers from 1; at most 2⁴⁰ cells in total", (1, None)),
 ]
 TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt), DURATION, Form("> 0, or `auto`")]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]

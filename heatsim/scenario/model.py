@@ -62,7 +62,7 @@ class Scenario(BaseModel):
 
     model_config = STRICT
 
-    title: Text = Field(description="Title of the results")
+    title: Text = Field(description="Title of the results", json_schema_extra={"default": "name of the file"})
     domain: Domain = Field(
         examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"], description="The box and its cells"
     )

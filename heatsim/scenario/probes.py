@@ -13,17 +13,23 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails
 
+from heatsim.grid import FACES
 from heatsim.scenario.fields import STRICT, Count, Kelvin, Point, Text, Vector, choice
 from heatsim.scenario.messages import fault, missing_key, show, validate_beside
 
+TOWARDS_VOID = "void"
 # The statistics that are temperatures, and the units of the others.
 TEMPERATURES = ("mean", "max", "min")
-LIQUID_FRACTION, TIME_ABOVE = "liquid_fraction", "time_above"
+LIQUID_FRACTION, TIME_ABOVE, TIME_BELOW = "liquid_fraction", "time_above", "time_below"
+TIMES_BEYOND = (TIME_ABOVE, TIME_BELOW)
 EXTENTS = ("extent_x", "extent_y", "extent_z")
-UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), TIME_ABOVE: "s"}
+UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), **dict.fromkeys(TIMES_BEYOND, "s")}
 Statistic = Annotated[
-    Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above"],
+    Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above", "time_below"],
     choice(*TEMPERATURES, *UNITS),
+]
+ProbedSurface = Annotated[
+    Literal["x_min", "x_max", "y_min", "y_max", "z_min", "z_max", "void"], choice(*FACES, TOWARDS_VOID)
 ]
 
 
@@ -58,10 +64,10 @@ class Line(BaseModel):
 
 def _threshold_faults(statistic: object, threshold: object) -> list[InitErrorDetails]:
     """Faults of a threshold beside a statistic that needs one, or that has none."""
-    if statistic == TIME_ABOVE and threshold is None:
+    if statistic in TIMES_BEYOND and threshold is None:
         return [fault(missing_key('threshold = "60 degC"'), ("threshold",))]
-    if threshold is not None and statistic not in (TIME_ABOVE, *EXTENTS):
-        names = ", ".join(map(show, (TIME_ABOVE, *EXTENTS)))
+    if threshold is not None and statistic not in (*TIMES_BEYOND, *EXTENTS):
+        names = ", ".join(map(show, (*TIMES_BEYOND, *EXTENTS)))
         return [fault(f"got {show(threshold)}; only the statistics {names} have a threshold", ("threshold",))]
     return []
 
@@ -76,6 +82,9 @@ class Probe(BaseModel):
     - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
       ``threshold`` (K). Without a threshold: the melt pool, which is hotter than the liquidus of its material.
     - time_above: the time in s during which at least one cell, or the point, has been above ``threshold``.
+    - time_below: the time in s during which at least one cell, or the point, has been below ``threshold``.
+
+    With ``surface`` the temperatures are those of the surface itself, not of the centres of its cells.
     """
 
     model_config = STRICT
@@ -92,17 +101,24 @@ class Probe(BaseModel):
         description="Points on a line",
     )
     region: Text | None = Field(default=None, examples=['region = "die"'], description="Region; needs `statistic`")
+    surface: ProbedSurface | None = Field(
+        default=None,
+        examples=['surface = "z_max"'],
+        description="A face of the box, or `void` for surfaces towards void: the statistic is of surface temperatures, "
+        "with `region` of its cells alone",
+    )
     statistic: Statistic | None = Field(
         default=None,
         examples=['statistic = "mean"'],
         description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
-        "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above it",
+        "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above or "
+        "below it",
     )
     threshold: Kelvin | None = Field(
         default=None,
         examples=['threshold = "60 degC"'],
-        description="Threshold of `time_above` and `extent_…`; without one, `extent_…` measures what is above the "
-        "liquidus: the melt",
+        description="Threshold of `time_above`, `time_below` and `extent_…`; without one, `extent_…` measures what is "
+        "above the liquidus: the melt",
     )
 
     @property
@@ -111,6 +127,11 @@ class Probe(BaseModel):
         if self.line is not None:
             return self.line.points
         return () if self.point is None else (self.point,)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it records the place of its extreme. For the whole body, every run does so."""
+        return self.statistic in ("max", "min") and (self.region is not None or self.surface is not None)
 
     @property
     def unit(self) -> str | None:
@@ -138,19 +159,26 @@ class Probe(BaseModel):
         if isinstance(table, Mapping):
             given = [key for key in ("point", "line", "region") if key in table]
             statistic = table.get("statistic")
-            if not given and statistic is None:
+            if not given and statistic is None and "surface" not in table:
                 message = "missing; write for example point = [0.05, 0.05, 0.05], or a line, a region or a statistic"
                 faults.append(fault(message, ("point",)))
             if len(given) > 1:
                 faults.append(fault(f"got {' and '.join(given)}; one of point, line, region is expected"))
-            if "region" in table and statistic is None:
-                message = 'missing; a region needs a statistic, as in region = "die", statistic = "mean"'
+            of_points = "line" in table or "point" in table
+            if ("region" in table or "surface" in table) and statistic is None:
+                what = "a surface" if "surface" in table else "a region"
+                message = f'missing; {what} needs a statistic, as in statistic = "mean"'
                 faults.append(fault(message, ("statistic",)))
-            if statistic is not None and ("line" in table or ("point" in table and statistic != TIME_ABOVE)):
+            if statistic is not None and ("line" in table or ("point" in table and statistic not in TIMES_BEYOND)):
                 message = (
                     f"got {show(statistic)} of points; a statistic is of a region, or of the whole body; only "
-                    f"{TIME_ABOVE} may be of a point"
+                    f"{TIME_ABOVE} and {TIME_BELOW} may be of a point"
                 )
                 faults.append(fault(message, ("statistic",)))
+            if "surface" in table and of_points:
+                faults.append(fault("got a surface beside a point or a line; remove one of them", ("surface",)))
+            elif "surface" in table and statistic in (LIQUID_FRACTION, *EXTENTS):
+                names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND)))
+                faults.append(fault(f"got {show(statistic)} of a surface; one of {names} is expected", ("statistic",)))
             faults += _threshold_faults(statistic, table.get("threshold"))
         return validate_beside(faults, validate, table)

@@ -166,17 +166,18 @@ class SchemaMaker:
         """The schema of a key's value, with its description, unit and default."""
         of_field = parts(info)
         quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
-        form = next((part.allowed for part in of_field if isinstance(part, Form)), None)
+        form = next((part for part in of_field if isinstance(part, Form)), None)
         names = next((part.names for part in of_field if isinstance(part, OneOf)), None)
         kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
         if any(isinstance(part, NamesMaterial) for part in of_field):
             kinds = [self._of_library(), _TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
+        kinds = kinds if form is None else [_limited(kind, form.whole) for kind in kinds]
         schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         about = [info.description or ""]
         if quantity is not None and quantity.unit:
             about.append(f"in {quantity.unit}")
         if form is not None:
-            about.append(form)
+            about.append(form.allowed)
         # Beside a reference, draft 7 ignores all other keys.
         described = {"allOf": [schema]} if "$ref" in schema else schema
         return {**described, "description": "; ".join(part for part in about if part), **_default(info)}
@@ -266,6 +267,14 @@ def _leaf(annotation: Any, quantity: Quantity | None) -> list[Schema]:
     if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile)):
         return [_TEXT]
     return [{}]
+
+
+def _limited(kind: Schema, limits: tuple[int | None, int | None]) -> Schema:
+    """The schema of whole numbers, or of a list of them, with their limits; other schemas as they are."""
+    if kind.get("type") == "array":
+        return kind | {"items": _limited(kind["items"], limits)}
+    ends = zip(("minimum", "maximum"), limits, strict=True) if kind.get("type") == "integer" else ()
+    return kind | {name: end for name, end in ends if end is not None}
 
 
 def _number(quantity: Quantity | None) -> list[Schema]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import autotune, compilation, launch
+from heatsim.kernels import autotune, compilation, fitting, launch
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
@@ -141,20 +141,19 @@ class CudaKernels:
         return Prepared(Choice(Shape(single.spec), "tried" if tried else "by rule"), [one])
 
     def _resident(self) -> compilation.Build | None:
-        """The build of the resident kernel, if it is asked for or this is tuned; None where it does not suit."""
+        """The build of the first resident kernel that suits, of all if this is tuned; None if none does."""
         problem, wanted = self._problem, self._wanted
         numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
-        if (
-            not (wanted.tuned or wanted.spec.resident)
-            or compilation.resident_bytes(*numbers) > compilation.RESIDENT_ROOM
-        ):
-            return None
-        (build,) = self._builds(RESIDENT)
-        return build if build.spec.resident else None
+        for spec in RESIDENT:
+            if (wanted.tuned or spec == wanted.spec) and fitting.tables_fit(spec, *numbers):
+                (build,) = self._builds(spec)
+                if build.spec.resident:
+                    return build
+        return None
 
     def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem
-        return compilation.builds(
+        return fitting.builds(
             *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
             self._field.device.room(),
             self._wanted.variant,

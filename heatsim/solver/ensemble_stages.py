@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from heatsim.kernels import autotune, compilation, structs
+from heatsim.kernels import autotune, fitting, structs
 from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
@@ -92,7 +92,7 @@ class EnsembleStages:
     @cached_property
     def _launches(self) -> EnsembleLaunches:
         task, shape = self._task, self.choice.shape
-        builds = compilation.builds(
+        builds = fitting.builds(
             *(shape.spec, task.precision, task.scheme, task.grid, task.periodic, task.device.room()),
             variant=LinearArguments.stage_variant,
             members=True,

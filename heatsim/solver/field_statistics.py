@@ -119,12 +119,31 @@ class FieldStatistics:
         """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
         uniform = self._materials.uniform
         number = self._field.first_cell(highest) if uniform else self._first_of_type(cell_type, highest)
-        nx, ny, _ = self._field.grid.cells
-        return number % nx, number // nx % ny, number // (nx * ny)
+        return self._place(number)
+
+    def first_cell_of(self, region: str | None, highest: bool) -> tuple[int, int, int] | None:
+        """The first cell (x, y, z) with the highest, or the lowest temperature of a region or of the whole body.
+
+        None where more than 256 parts of the body are watched: their numbers do not fit a byte.
+        """
+        found, labels = self._found(), self._parts.labels
+        if labels is not None and labels.dtype != np.uint8:
+            return None
+        parts = self._of_region(region)
+        part = max(parts, key=found.highest.__getitem__) if highest else min(parts, key=found.lowest.__getitem__)
+        of_part = found.by_part[part]
+        among = None if labels is None else Labelled(labels, self._parts.division.mask & 0xFF, part)
+        number = self._field.first_with(of_part.highest if highest else of_part.lowest, among)
+        return self._place(number)
 
     def type_of(self, cell: tuple[int, int, int]) -> int:
         """The type of a cell (x, y, z)."""
         return self._materials.type_at(*cell)
+
+    def _place(self, number: int) -> tuple[int, int, int]:
+        """The cell (x, y, z) with an index in the flattened whole field."""
+        nx, ny, _ = self._field.grid.cells
+        return number % nx, number // nx % ny, number // (nx * ny)
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import compilation, launch, structs
+from heatsim.kernels import fitting, launch, structs
 from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
@@ -233,7 +233,7 @@ class CudaStageKernels(StageKernels):
     @cached_property
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
-        (build,) = compilation.builds(
+        (build,) = fitting.builds(
             *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
             *(device.room(), self._rates.rate_variant),
         )

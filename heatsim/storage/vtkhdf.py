@@ -3,7 +3,7 @@
 VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with cell data:
 
     /VTKHDF                       Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
-    /VTKHDF/CellData/temperature  (time, z, y, x) in K
+    /VTKHDF/CellData/temperature  (time, z, y, x) in K; this and the next and Values have the attribute units (ours)
     /VTKHDF/CellData/heat_flux    (time, z, y, x, component) in W/m², components along x, y, z; if requested
     /VTKHDF/CellData/material     (1, z, y, x), indices of its attribute Names; if there are several or void
     /VTKHDF/Steps                 NSteps, the number of times that count
@@ -35,6 +35,7 @@ HEAT_FLUX_OFFSETS = "Steps/CellDataOffsets/heat_flux"
 MATERIAL = "CellData/material"
 MATERIAL_OFFSETS = "Steps/CellDataOffsets/material"
 VOID = "void"
+UNITS = {TEMPERATURE: "K", HEAT_FLUX: "W/m^2", VALUES: "s"}
 
 CHUNK_BYTES = 4 << 20
 
@@ -107,6 +108,9 @@ def create_layout(
     for name in offsets(root):
         root.create_dataset(name, shape=(1,), maxshape=(None,), chunks=rows, dtype="<i8")[:] = 0
     root["Steps"].attrs.create("NSteps", 0, dtype="<i8")
+    for name, unit in UNITS.items():
+        if name in root:
+            root[name].attrs["units"] = unit
     for name, *_ in fields:
         root[name].resize(1 if name == MATERIAL else room, axis=0)
 

@@ -229,10 +229,10 @@ class StudyTable(BaseModel):
         examples=['method = "grid", or "zip", or "latin-hypercube"'],
         description="`grid`: every combination; `zip`: lists side by side; `latin-hypercube`: values drawn from ranges",
     )
-    samples: Annotated[int, PlainValidator(_read_samples), Form(f"1 to {MAX_RUNS:,}")] | None = Field(
+    samples: Annotated[int, PlainValidator(_read_samples), Form(f"1 to {MAX_RUNS:,}", (1, MAX_RUNS))] | None = Field(
         default=None, examples=["samples = 200"], description="Number of runs of `latin-hypercube`"
     )
-    seed: Annotated[int, PlainValidator(_read_seed), Form("whole number from 0")] = Field(
+    seed: Annotated[int, PlainValidator(_read_seed), Form("whole number from 0", (0, None))] = Field(
         default=0, description="Seed of the random numbers"
     )
     parameters: Parameters = Field(

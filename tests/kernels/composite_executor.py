@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import compile_kernel, guarded
-from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, ROOM, grid_on_host, of_steps, source_of, steps_a_launch
+from executor import BLOCK_MEMORY, CPU, CUDA, FEW_BLOCKS, GUARD, grid_on_host, of_steps, source_of, steps_a_launch
 from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch
+from heatsim.kernels import compilation, fitting, launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
@@ -150,7 +150,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     base = None if steps.base is None else steps.base.astype(precision)
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
-    for build in builds(spec, steps, precision, scheme, ROOM):
+    for build in builds(spec, steps, precision, scheme, FEW_BLOCKS):
         kernel, launches = compile_kernel(*source_of(build)), of_both_depths(build, steps)
         count = steps_a_launch(build, launches[0], steps.steps)
         while steps.steps - step >= count:
@@ -238,7 +238,7 @@ def builds(
     laws = bool((steps.rows.conditions[:, :, FREE] == LAW).any())
     variant = compilation.Variant(True, several, materials.varies, heated, mixed, contacts, stages, steps.rate, laws)
     variant = replace(variant, cell_heat=len(materials.heated) > 0, lit=len(materials.heated.lit) > 0)
-    return compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, variant)
+    return fitting.builds(spec, precision, scheme, steps.grid, steps.periodic, room, variant)
 
 
 ON_CUDA = [

@@ -7,6 +7,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, cuda_graphs, launch, structs
+from heatsim.kernels import compilation, cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.coefficients import SCHEMES, Scheme
@@ -101,6 +102,7 @@ class Result:
 
 BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
 ROOM = device.Room(BLOCK_MEMORY, 132)
+FEW_BLOCKS = device.Room(BLOCK_MEMORY, 8)  # that the host machine can run at the same time
 MOST_THREADS = 8192  # of blocks that the host machine runs at the same time
 GUARD = 1 << 12  # bytes on either side of every array
 
@@ -140,7 +142,7 @@ def sweeps_on_cuda(
     steps: Steps,
     precision: str,
     scheme: Scheme,
-    room: device.Room = ROOM,
+    room: device.Room = FEW_BLOCKS,
     processors: int = 3,
 ) -> Iterator[tuple[int, int, compilation.Build, list[launch.Launch]]]:
     """The sweeps that the kernel makes of some steps: the first step and the number, the build and its launches.
@@ -149,7 +151,7 @@ def sweeps_on_cuda(
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in compilation.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
+    for build in fitting.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
         count = steps_a_launch(build, launches, len(steps.f))
         while len(steps.f) - done >= count:
@@ -159,7 +161,7 @@ def sweeps_on_cuda(
 
 def steps_a_launch(build: compilation.Build, launches: Sequence[launch.Launch], steps: int) -> int:
     """Steps of a sweep; all ``steps`` for a resident kernel, if the host machine can run its blocks together."""
-    together = build.spec.resident and launches[0].blocks[0] * build.spec.block[0] <= MOST_THREADS
+    together = build.spec.resident and prod(launches[0].blocks) * prod(build.spec.block) <= MOST_THREADS
     return steps if together else build.spec.steps
 
 

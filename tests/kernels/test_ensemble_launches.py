@@ -17,7 +17,7 @@ from test_kernels import random_steps
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, cuda_graphs, launch, structs
+from heatsim.kernels import cuda_graphs, fitting, launch, structs
 from heatsim.kernels.autotune import Task, in_three_steps
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps, padded
@@ -86,7 +86,7 @@ def stacked(
     members = [kind(where, case, precision) for case in cases]
     grid, periodic = cases[0].grid, cases[0].periodic
     needs = cases[0].variant
-    builds = compilation.builds(spec, precision, scheme, grid, periodic, where.room(), needs, members=True)
+    builds = fitting.builds(spec, precision, scheme, grid, periodic, where.room(), needs, members=True)
     launches = EnsembleLaunches(where, builds, grid, periodic, None, len(members), True)
     for counts in counts_of_calls:
         buffers = launches.advance([member.member_steps(count) for member, count in zip(members, counts, strict=True)])
@@ -255,7 +255,7 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
         pytest.skip(f"needs {4 * 7 * n**3 / 2**30:.1f} GiB of GPU memory, {free / 2**30:.1f} are free")
     where, case = device.choose("cuda"), random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
-    builds = compilation.builds(spec, "float32", "seven_term", grid, case.periodic, where.room(), members=True)
+    builds = fitting.builds(spec, "float32", "seven_term", grid, case.periodic, where.room(), members=True)
     launches = EnsembleLaunches(where, builds, grid, case.periodic, None, members, False)
     coefficients = np.array((case.c,), structs.coefficients_dtype("float32"))
     first = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
@@ -272,7 +272,7 @@ def test_members_beyond_31_bits_in_all(spec: KernelSpec) -> None:
     assert not bool((buffers[0][0] == buffers[1][0]).all())
     alone_T = cupy.full_like(first, cupy.nan)
     table = cupy.asarray(sweeps.view(np.uint8))
-    build = compilation.builds(spec, "float32", "seven_term", grid, case.periodic, where.room())[0]
+    build = fitting.builds(spec, "float32", "seven_term", grid, case.periodic, where.room())[0]
     launches = launch.launches(build, grid, case.periodic)
     launch.compile_kernel(build)(launches, first, alone_T, coefficients, table.data.ptr, no_ledger)
     assert bool((alone_T == buffers[0][0]).all())

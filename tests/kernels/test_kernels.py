@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch, structs, tiling
+from heatsim.kernels import compilation, fitting, launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import FACE_SLICES, advance_numpy
 from heatsim.physics.coefficients import Scheme
@@ -109,7 +109,7 @@ def longest_sweep(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool]
     return max(
         build.spec.steps
         for spec, precision in product(CUDA, ("float32", "float64"))
-        for build in compilation.builds(spec, precision, "seven_term", grid, periodic, ROOM)
+        for build in fitting.builds(spec, precision, "seven_term", grid, periodic, ROOM)
     )
 
 
@@ -145,8 +145,7 @@ def test_the_cases_reach_every_kernel() -> None:
         reached = [
             case
             for case in cases("seven_term")
-            if compilation.builds(spec, precision, "seven_term", case.grid, case.periodic, ROOM)[0].source
-            == spec.source
+            if fitting.builds(spec, precision, "seven_term", case.grid, case.periodic, ROOM)[0].source == spec.source
         ]
         assert len(reached) >= 20
         assert all(len(case.f) > spec.steps for case in reached)
@@ -375,7 +374,7 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
         pytest.skip(f"two fields of {n}³ cells need {needed:.1f} GiB of GPU memory, {there:.1f} are free")
     case = random_steps((1, 1, 1), (True, False, False), seed=10, steps=spec.steps)
     grid = Grid((n, n, n), (1.0, 1.0, 1.0))
-    build = compilation.builds(spec, "float32", "seven_term", grid, case.periodic, device.choose("cuda").room())[0]
+    build = fitting.builds(spec, "float32", "seven_term", grid, case.periodic, device.choose("cuda").room())[0]
     assert build.spec is spec
     T = cupy.random.default_rng(11).random((n, n, n), dtype=cupy.float32)
     T_new = cupy.full_like(T, cupy.nan)

@@ -119,13 +119,13 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
         for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
             assert compiled.binary[:4] == b"\x7fELF", variant
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
-            # Elsewhere than on Hopper 07 misses up to six registers.
-            allowed = 24 if spec.name == "temporal" and architecture != 90 else 0
+            # Elsewhere than on Hopper 07 misses up to six registers, and 10 two.
+            allowed = {"temporal": 24, "bricked": 8}.get(spec.name, 0) if architecture != 90 else 0
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
 @pytest.mark.parametrize("architecture", [90])
-@pytest.mark.parametrize("spec", LADDER, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("spec", [spec for spec in LADDER if not spec.resident], ids=lambda spec: spec.name)
 def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
     """Every scheme and both precisions: the sum does not depend on the member."""
     skip_if_unknown(architecture)
@@ -273,6 +273,8 @@ COMPOSITE = [
     ("tiled_halo", "float64", True),
     ("coarsened", "float32", True),
     ("register_tiled", "float64", True),
+    ("bricked", "float32", True),
+    ("bricked", "float64", True),
     ("corrected", "float32", True),
     ("corrected", "float64", True),
     ("corrected", "float64", False),
@@ -286,7 +288,11 @@ COMPOSITE = [
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_materials_that_change_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    rungs = [spec for spec in LADDER if spec.steps == 1 and (architecture == 90 or spec.name in ("tiled", "streamed"))]
+    rungs = [
+        spec
+        for spec in LADDER
+        if spec.steps == 1 and spec.name != "bricked" and (architecture == 90 or spec.name in ("tiled", "streamed"))
+    ]
     chosen = [(spec, *variant) for spec in rungs for variant in VARIANTS if variant[1] != "seven_term"]
 
     def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
@@ -346,7 +352,7 @@ def test_patches_that_share_cells_compile_without_warnings_or_spills(architectur
         for spec in one_step
         for precision, scheme in (VARIANTS if spec.name == "streamed" else [("float64", "increments")])
         if scheme != "seven_term"
-        for varying in (False, True)
+        for varying in ((False,) if spec.name == "bricked" else (False, True))
         for contacts in ((False, True) if architecture == 90 and spec.name == "streamed" else (True,))
     ]
 

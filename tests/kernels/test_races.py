@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import Guarded, HostKernel, KernelError, Order, compile_kernel, guarded
-from executor import ROOM, grid_on_host, of_steps
+from executor import FEW_BLOCKS, grid_on_host, of_steps
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import compilation, launch, structs
+from heatsim.kernels import compilation, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 
 ORDERS: tuple[Order, ...] = ("forward", "reverse")
@@ -37,7 +37,7 @@ def grid_of(spec: KernelSpec) -> Grid:
 
 def build(spec: KernelSpec, members: bool = False) -> compilation.Build:
     if spec.resident:
-        return compilation.builds(spec, "float32", "increments", FEW_CELLS, (False, True, False), ROOM)[0]
+        return fitting.builds(spec, "float32", "increments", FEW_CELLS, (False, True, False), FEW_BLOCKS)[0]
     return compilation.build(spec, "float32", "increments", GRID, members=members)
 
 

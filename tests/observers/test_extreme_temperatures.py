@@ -145,6 +145,14 @@ def test_a_material_beyond_its_table_is_told(simulate: Simulate) -> None:
     assert found == {"material": "wax", "temperature": pytest.approx(420.0, abs=1e-9), "time": 100.0}
 
 
+def test_both_ends_of_a_table_are_told_in_one_warning(simulate: Simulate) -> None:
+    """The wax cools from 360 K to -40 K; its table reaches from 250 K to 350 K."""
+    text = change(TEXT, -4e6).replace("320.0", "360.0")
+    (warning,) = [one for one in simulate(text).warnings if "wax" in one]
+    assert "reached 360 K at t = 0 s and -40 K at t = 100 s" in warning
+    assert "its conductivity ends at 350 K and its conductivity begins at 250 K: outside" in warning
+
+
 def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
     """The wax comes to the very end of its range, 350 K; that steel has the other ends is no matter."""
     simulation = simulate(change(TEXT, 3e5))

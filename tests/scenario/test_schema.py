@@ -76,6 +76,8 @@ def test_it_accepts_every_way_to_write_a_value(text: str) -> None:
         "patches = [{ face = 'z_max', type = 'flux', value = 1e4 }]",
         "patches = [{ face = 'top', rectangle = { min = [0, 0], max = [1, 1] }, type = 'flux', value = 1e4 }]",
         "probes = [{ name = 'a', point = [0.0, 0.0] }]",
+        "probes = [{ name = 'a', line = { from = [0, 0, 0], to = [1, 0, 0], count = 1 } }]",
+        "study = { method = 'latin-hypercube', samples = 0 }",
         "solver.precision = 'float16'",
         "output.figures = 'yes'",
         "solver.kernel = 3",
@@ -110,6 +112,12 @@ def test_it_refuses_what_is_wrong(text: str) -> None:
 )
 def test_a_message_names_the_wrong_key_of_a_condition(text: str, message: str) -> None:
     assert any(message in error for error in errors(text)), errors(text)
+
+
+def test_a_grid_has_cells_along_each_axis() -> None:
+    plate = tomllib.loads(PLATE)
+    plate["domain"]["cells"] = [4, 0, 1]
+    assert [error.message for error in SCHEMA.iter_errors(plate)] == ["0 is less than the minimum of 1"]
 
 
 def test_names_of_the_library_are_proposed_and_checked() -> None:

@@ -111,6 +111,8 @@ def test_layout_is_the_one_of_vtkhdf_2_0(tmp_path):
         assert kind.get_cset() == h5py.h5t.CSET_ASCII
         assert root.attrs["Type"] == b"ImageData"
         assert root["CellData/temperature"].attrs["Attribute"] == b"Scalars"
+        assert root["CellData/temperature"].attrs["units"] == "K"
+        assert root["Steps/Values"].attrs["units"] == "s"
         assert root["CellData/temperature"].shape == (4, 3, 4, 5)
     assert path.read_bytes()[8] == 0, "HDF5's oldest superblock"
     assert stored(path) == (4, list(TIMES), [0, 1, 2, 3], 4)

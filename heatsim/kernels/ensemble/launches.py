@@ -82,7 +82,7 @@ class EnsembleLaunches:
 
     Args:
         device: a GPU.
-        builds: builds for ensembles, as from :func:`compilation.builds`: the one with most steps per sweep comes first.
+        builds: builds for ensembles, as from :func:`fitting.builds`: the one with most steps per sweep comes first.
         grid, periodic: the grid of each member.
         planes: planes that a block of the first build marches through; None for the depth of its tile.
         members: the largest number of members.

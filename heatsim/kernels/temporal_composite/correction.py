@@ -159,7 +159,11 @@ def boxes(
     segments = _table(*found, build.access, _THREADS[build.precision], _vectors(build, second.room))
     bits = structs.periodic_bits(periodic)
     blocks = min(len(table), _BLOCKS[build.precision] * multiprocessors)
-    return (Launch((blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0, 1, 0), dtype=structs.GRID), segments),)
+    return (
+        Launch(
+            (blocks, 1, 1), np.array((grid.cells, bits, (0, 0), 0, 0, 1, (0, 0, 0), 0), dtype=structs.GRID), segments
+        ),
+    )
 
 
 def _order(table: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -1,0 +1,44 @@
+"""Statistics of the temperatures of a surface: a face of the box, or the surface towards void."""
+
+import numpy as np
+
+from heatsim.observers.regions import TimeBeyond
+from heatsim.observers.state import RunState
+from heatsim.physics.surface_cells import SurfaceCells
+from heatsim.scenario import TIMES_BEYOND, Probe
+
+
+class SurfaceStatistic:
+    """The statistic of a probe of a surface."""
+
+    def __init__(self, probe: Probe, state: RunState) -> None:
+        assert probe.surface is not None, "a probe of a surface"
+        self._state, self._statistic = state, probe.statistic
+        self._surface = SurfaceCells(state.problem, probe.surface, probe.region)
+        self._cells = state.field.points(*self._surface.places)
+        self._beyond = TimeBeyond.of(probe) if probe.statistic in TIMES_BEYOND else None
+        self._extreme = 0
+
+    def now(self) -> float:
+        """The number of a row at the present step; a temperature in K, or a time in s. Collective."""
+        temperatures = self._surface.of(self._cells.temperatures(), self._state.step)
+        if self._statistic == "mean":
+            return float(np.average(temperatures, weights=self._surface.areas))
+        coldest = self._statistic == "min" if self._beyond is None else self._beyond.below
+        self._extreme = int(temperatures.argmin() if coldest else temperatures.argmax())
+        extreme = float(temperatures[self._extreme])
+        return extreme if self._beyond is None else self._beyond.at(extreme, self._state.time)
+
+    def place(self) -> tuple[int, int, int]:
+        """The cell (x, y, z) behind the place of the extreme that :meth:`now` has found."""
+        x, y, z = (int(along[self._extreme]) for along in self._surface.places)
+        return x, y, z
+
+    def save(self) -> list[float] | None:
+        """What the next row needs from the rows before; None if it needs nothing."""
+        return None if self._beyond is None else self._beyond.save()
+
+    def restore(self, saved: list[float] | None) -> None:
+        """Restore what :meth:`save` returned."""
+        if self._beyond is not None:
+            self._beyond.restore(saved)

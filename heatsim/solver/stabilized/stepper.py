@@ -6,7 +6,6 @@ steps        ──┴───┴──────────────┴�
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
@@ -147,8 +146,10 @@ class AdaptiveStepper:
             NotFiniteError, RunError: no step is good enough, however short.
         """
         if not self.at_due:
-            with suppress(StepInterrupted):
+            try:
                 self.accept(self.method.complete(self.begin()))
+            except StepInterrupted:
+                self.substeps.count_from(self._before.counts)  # the step is done again
         if self.at_due:
             self.show()
 

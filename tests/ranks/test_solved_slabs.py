@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cuda_host import gpu
 from cuda_host.multigrid import sweeps_on_host
+from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, problem_of
 from slab_runs import same as same_steps
 from thread_team import on_ranks
@@ -158,7 +159,9 @@ def cuda_on_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("cuda_on_host")
 @pytest.mark.parametrize("name", BODIES)
-def test_gpus(name: str) -> None:
+def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name != "flat":
+        play_nccl(monkeypatch)
     small = BODIES[name].replace("[20, 8, 33]", "[6, 4, 33]").replace("[10, 8, 32]", "[6, 5, 32]")
     same(steady(small, "float32", "cuda"), 2)
     if name == "everything":

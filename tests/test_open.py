@@ -237,6 +237,9 @@ def test_warnings_are_shown_in_a_notebook(tmp_path: Path, capsys: pytest.Capture
     assert "−253" in warning
     assert repr(simulation).endswith(", 1 warning>")
     assert "<br>Warning: boundaries.x_min.value" in simulation._repr_html_()
+    assert repr(simulation.plan) == '<heatsim plan "Bar">'
+    assert "4 × 1 × 1 cells of 10 × 10 × 10 mm" in str(simulation.plan)
+    assert simulation.plan._repr_html_().startswith("<pre>Bar\n")
     simulation.run(progress=True)
     assert capsys.readouterr().err == f"warning: {warning}\n"
     with at_command_line():  # which shows warnings itself

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,7 +136,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     for hint in dict.fromkeys(hint for problem in problems.values() for hint in problem.scenario.hints):
         warn(hint)
     if picture is not None:
-        _draw_geometry(definition.scenario(1), picture)
+        _draw_geometry(definition.scenario(1), picture, "run 1")
     show_lines(describe(definition, problems, target))
     return 0
 
@@ -170,8 +171,8 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     return 0
 
 
-def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
-    """Draw what a scenario describes. Where OpenGL does not work, draw its sections and warn."""
+def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None:
+    """Draw what a scenario describes; ``run``: of a study. Where OpenGL does not work, draw its sections and warn."""
     from heatsim.commands.geometry import geometry_of
     from heatsim.render import geometry
     from heatsim.render.opengl import finish_trial, start_trial
@@ -181,6 +182,8 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
             f"{path}: {path.suffix or 'no suffix'} is not a format of pictures; use {', '.join(_PICTURES)}"
         )
     described = geometry_of(scenario)
+    if run:
+        described = replace(described, title=f"{described.title}, {run}")
     in_space = min(scenario.grid.cells) > 1
     if in_space:
         try:
@@ -190,7 +193,7 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path) -> None:
             warn(f"{path}: only sections: {error}")
             in_space = False
     geometry.draw(path, described, in_space)
-    print(f"geometry: {path}\n")
+    print(f"geometry{f' of {run}' if run else ''}: {path}\n")
 
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:

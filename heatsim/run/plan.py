@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 from heatsim import device as devices
@@ -28,9 +29,9 @@ _BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
 _CHECKPOINTS = 3  # the newest, the one before it, and, while it is written, the next
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
-    """The needs of a run.
+    """The needs of a run; its text is that of `heatsim plan`, without times.
 
     Attributes:
         problem: coefficients, limit, timeline.
@@ -58,6 +59,17 @@ class Plan:
     rows: int
     team: Team
     part: HeatProblem
+
+    def __repr__(self) -> str:
+        return f'<heatsim plan "{self.problem.scenario.title}">'
+
+    def __str__(self) -> str:
+        from heatsim.run.plan_text import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
     @classmethod
     def of(cls, problem: HeatProblem, team: Team = ALONE) -> "Plan":

@@ -44,7 +44,7 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
     if not known(scenario.materials):
         return []
     names = list(scenario.materials)
-    if scenario.material is None and not names:
+    if scenario.material is None and not names and not _misses_library(scenario):
         return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
     if scenario.material is not None and names:
         message = (
@@ -53,6 +53,11 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
         )
         return [Mistake("material", message)]
     return []
+
+
+def _misses_library(scenario: Scenario) -> bool:
+    """Whether the domain names a material that the library does not have, which is another mistake."""
+    return known(scenario.domain) and is_of_library(scenario.domain.material)
 
 
 def domain_names_its_material(scenario: Scenario) -> list[Mistake]:

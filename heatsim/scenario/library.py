@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heatsim.scenario.messages import did_you_mean, show
+from heatsim.scenario.messages import show, suggest
 
 PREFIX = "library:"
 VARYING = "(T)"
@@ -107,7 +107,9 @@ def properties_of(name: str) -> dict[str, Any]:
     bare = bare_name(name)
     material = library().get(bare)
     if material is None:
-        near = did_you_mean(name, [f"{PREFIX}{each}" for each in library()])
+        # Names without their common beginning, which makes all of them near.
+        nearest = suggest(bare, library())
+        near = f"; did you mean {show(PREFIX + nearest)}?" if nearest else ""
         raise ValueError(f"got {show(name)}; the library has no such material, `heatsim materials` lists all{near}")
     varying = name.endswith(VARYING)
     if varying and not material.table:

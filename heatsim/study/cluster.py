@@ -1,5 +1,8 @@
 """Running groups on the workers of a Dask scheduler, one group a task.
 
+There are as many tasks as workers. When a task ends or a worker joins, the next group is cut from the runs that are
+left. Each worker binds a GPU of its machine that no other worker has (gpu_binding.py).
+
 Workers need a shared file system with the study's folder under the same path, and heatsim installed. The file ``lease``
 in that folder has a token of the current start of the study. When the file is missing or has another token, workers
 save checkpoints and stop.
@@ -8,12 +11,13 @@ save checkpoints and stop.
 import logging
 import queue
 import socket
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +26,26 @@ from heatsim.run.interrupt import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED
+from heatsim.study.gpu_binding import bind_device
+from heatsim.study.groups import RunsLeft
 from heatsim.study.run_group import run_group
 from heatsim.study.workers import Event
 
 _TICK = 0.1
+_SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_CONNECT = 10
 _SECONDS_TO_STOP = 30.0
 # A kernel uses all threads of its process, and numba's kernels must not run twice at a time.
 _ONE_GROUP_AT_A_TIME = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A group, its future, and the addresses of the workers that may have it."""
+
+    group: list[int]
+    future: Any
+    workers: frozenset[str]
 
 
 class Cluster:
@@ -65,7 +81,11 @@ class Cluster:
         self._address = address
         self._token = uuid.uuid4().hex
         self._news: queue.Queue[Event | tuple[int, Any]] = queue.Queue()
-        self._futures: list[Any] = []
+        self._tasks: dict[int, _Task] = {}
+        self._submitted = 0
+        self._workers: set[str] = set()
+        self._refused: set[str] = set()
+        self._requested = "auto"
         self._lease: Path | None = None
 
     def wait_for_workers(self, stopped: Callable[[], bool]) -> int:
@@ -75,79 +95,112 @@ class Cluster:
             RunError: the scheduler is gone.
         """
         while not stopped():
-            try:
-                workers = len(self._client.scheduler_info(n_workers=-1)["workers"])
-            except OSError:
-                raise self._gone() from None
-            if workers:
-                return workers
+            self._workers = self._present()
+            if self._workers:
+                return len(self._workers)
             time.sleep(_TICK)
         return 0
 
     def devices(self, requested: str) -> tuple[str, int]:
-        """The backend of the workers' devices, and the smallest free memory in bytes.
+        """Bind the devices of the workers; their backend, and the smallest free memory in bytes.
 
         Raises:
-            DeviceError: a worker has no such device, or cannot import heatsim.
+            DeviceError: a worker has no such device or none for itself, or cannot import heatsim.
         """
+        self._requested = requested
         try:
-            found = self._client.run(_device, requested)
+            found = self._client.run(_device, requested, workers=sorted(self._workers))
         except Exception as error:
             raise DeviceError(f"--cluster {self._address}: a worker cannot run this study: {error}") from None
         backends = sorted({backend for backend, _ in found.values()})
         return backends[0], min(memory for _, memory in found.values())
 
-    def submit(self, study: Path, groups: Sequence[Sequence[int]]) -> None:
-        """Write the lease, and submit the groups."""
+    def submit(self, study: Path, runs: RunsLeft) -> None:
+        """Write the lease, and submit the first group for each worker."""
+        self._runs = runs
         self._lease = study.absolute() / study_folder.LEASE
         write_whole(self._lease, self._token.encode(), study_folder.AGAIN)
         self._client.subscribe_topic(_topic(self._token), self._heard)
-        for index, group in enumerate(groups):
-            future = self._client.submit(
-                run_task,
-                str(study.absolute()),
-                list(group),
-                self._token,
-                key=f"heatsim-{self._token}-{index}",
-                pure=False,
-            )
-            future.add_done_callback(lambda done, index=index: self._news.put((index, done)))
-            self._futures.append(future)
-        self._groups = [list(group) for group in groups]
+        self._deal()
 
     def events(self) -> Iterator[Event | None]:
-        """Yield events until all groups have ended; yield None after 0.1 s without one.
+        """Yield events until all runs have ended; yield None after 0.1 s without one.
 
         Raises:
             RunError: the scheduler is gone.
         """
-        left = len(self._futures)
-        while left:
+        looked_at = time.monotonic()
+        while self._tasks or len(self._runs):
             try:
                 news = self._news.get(timeout=_TICK)
             except queue.Empty:
                 if self._client.status in ("closed", "closing"):
                     raise self._gone() from None
                 yield None
-                continue
-            if isinstance(news, Event):
-                yield news
             else:
-                left -= 1
-                yield from self._ended(*news)
+                if isinstance(news, Event):
+                    yield news
+                else:
+                    yield from self._ended(*news)
+                    self._deal()
+            if time.monotonic() - looked_at > _SECONDS_BETWEEN_LOOKS:
+                self._look()
+                looked_at = time.monotonic()
 
     def stop(self) -> list[Event]:
         """Tell running groups to save checkpoints and stop, and disconnect from the scheduler."""
         ended: list[Event] = []
+        futures = [task.future for task in self._tasks.values()]
         if self._lease is not None:
             self._lease.unlink(missing_ok=True)
             deadline = time.monotonic() + _SECONDS_TO_STOP
-            while time.monotonic() < deadline and not all(future.done() for future in self._futures):
+            while time.monotonic() < deadline and not all(future.done() for future in futures):
                 time.sleep(_TICK)
         with suppress(Exception):
-            self._client.cancel(self._futures)
+            self._client.cancel(futures)
             self._client.close(timeout=_SECONDS_TO_CONNECT)
         return ended
+
+    def _present(self) -> set[str]:
+        """The addresses of the workers that are there."""
+        try:
+            return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        except OSError:
+            raise self._gone() from None
+
+    def _look(self) -> None:
+        """Notice workers that have joined or left, and deal them groups."""
+        present = self._present()
+        self._workers &= present
+        self._refused &= present
+        for worker in sorted(present - self._workers - self._refused):
+            try:
+                self._client.run(_device, self._requested, workers=[worker])
+                self._workers.add(worker)
+            except Exception as error:
+                self._refused.add(worker)
+                print(f"heatsim: warning: worker {worker} gets no runs: {error}", file=sys.stderr, flush=True)
+        for number, task in list(self._tasks.items()):
+            if not task.workers & present:
+                # No worker that may have it is left.
+                self._tasks.pop(number).future.cancel()
+                self._runs.put_back(task.group)
+        self._deal()
+
+    def _deal(self) -> None:
+        """Submit groups until there is a task for each worker."""
+        assert self._lease is not None
+        while len(self._tasks) < len(self._workers) and len(self._runs):
+            group, number = self._runs.cut(len(self._workers)), self._submitted
+            self._submitted += 1
+            future = self._client.submit(
+                *(run_task, str(self._lease.parent), group, self._token, self._requested),
+                key=f"heatsim-{self._token}-{number}",
+                pure=False,
+                workers=sorted(self._workers),
+            )
+            self._tasks[number] = _Task(group, future, frozenset(self._workers))
+            future.add_done_callback(lambda done, number=number: self._news.put((number, done)))
 
     def _gone(self) -> RunError:
         return RunError(
@@ -159,13 +212,16 @@ class Cluster:
         # Dask adds other names to the message.
         self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
-    def _ended(self, index: int, future: Any) -> Iterator[Event]:
-        """The last events of a group's runs, read from their folders.
+    def _ended(self, number: int, future: Any) -> Iterator[Event]:
+        """The last events of the runs of a task, read from their folders.
 
         A result in memory would be lost with its worker.
         """
         assert self._lease is not None
-        paths = {number: study_folder.run_path(self._lease.parent, number) for number in self._groups[index]}
+        task = self._tasks.pop(number, None)
+        if task is None:  # its runs were put back
+            return
+        paths = {run: study_folder.run_path(self._lease.parent, run) for run in task.group}
         if future.status == "cancelled":
             raise self._gone()
         if future.status == "error":
@@ -174,12 +230,12 @@ class Cluster:
             for path in paths.values():
                 if not study_folder.is_done(path):
                     study_folder.write_failure(path, message, again=True)
-        for number, path in paths.items():
+        for run, path in paths.items():
             failure = study_folder.read_failure(path)
             if study_folder.is_done(path):
-                yield Event(number, None, DONE)
+                yield Event(run, None, DONE)
             elif failure is not None:
-                yield Event(number, None, FAILED, failure[0])
+                yield Event(run, None, FAILED, failure[0])
 
 
 def _call_at(address: str) -> None:
@@ -197,8 +253,8 @@ def _call_at(address: str) -> None:
     socket.create_connection((host, port), _SECONDS_TO_CONNECT).close()
 
 
-def run_task(study: str, numbers: list[int], token: str) -> None:
-    """Run a group in a Dask worker, and log events."""
+def run_task(study: str, numbers: list[int], token: str, requested: str) -> None:
+    """Run a group in a Dask worker on the device that it is bound to, and log events."""
     from distributed import get_worker
 
     worker, lease, stop = get_worker(), Path(study) / study_folder.LEASE, Stop()
@@ -214,6 +270,7 @@ def run_task(study: str, numbers: list[int], token: str) -> None:
         worker.log_event(_topic(token), {"number": number, "step": step})
 
     with _ONE_GROUP_AT_A_TIME:
+        bind_device(requested)
         look()
         for outcome in run_group(Path(study), numbers, report, stop):
             worker.log_event(_topic(token), asdict(outcome))
@@ -224,7 +281,5 @@ def _topic(token: str) -> str:
 
 
 def _device(requested: str) -> tuple[str, int]:
-    from heatsim.device import choose
-
-    device = choose(requested)
+    device = bind_device(requested)
     return device.backend, device.free_memory()

@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from heatsim.render.figure import new_figure, title_of
 from heatsim.render.scales import TIMES, choose_unit
+from heatsim.scenario.library import PREFIX
 from heatsim.storage.disk import clear_pictures
 from heatsim.study import folder as study_folder
+from heatsim.study.column_texts import column_texts
 from heatsim.study.columns import FOLDER
 from heatsim.study.definition import Definition
 from heatsim.study.model import GRID
@@ -34,6 +36,7 @@ _MOST_RESPONSES = 12
 _MOST_PROBES = 12
 _MOST_LINES = 10
 _MOST_NUMBERS_IN_MAP = 100
+_LETTERS_BESIDE = 30  # of the categories below a panel; longer ones are drawn obliquely
 _POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
 
 
@@ -142,7 +145,9 @@ def _draw_families(
     ):
         order = np.argsort(parameter.values[chosen])
         xs, ys = parameter.values[chosen][order], response.values[chosen][order]
-        panel.plot(xs, ys, marker="o", color=colour, label=text)
+        # Between categories there is nothing, so no line.
+        line = "none" if parameter.categories else "-"
+        panel.plot(xs, ys, marker="o", linestyle=line, color=colour, label=fill(text, 16))
 
 
 def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
@@ -183,11 +188,12 @@ def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Para
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(length=0)
     if cells.size <= _MOST_NUMBERS_IN_MAP:
+        texts = iter(column_texts(cells.ravel(), response.unit))
         for (row, column), value in np.ndenumerate(cells):
+            text = next(texts).replace("-", "−")
             if np.isfinite(value):
-                dark = drawn.norm(value) < 0.6
-                colour = "white" if dark else "black"
-                axes.text(column, row, f"{value:.5g}", ha="center", va="center", color=colour, fontsize=7.0)
+                colour = "white" if drawn.norm(value) < 0.6 else "black"
+                axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=7.0)
     return drawn
 
 
@@ -241,7 +247,12 @@ def _draw_curves(
 def _label(axis: Any, parameter: Parameter) -> None:
     axis.set_label_text(parameter.label)
     if parameter.categories:
-        axis.set_ticks(range(len(parameter.categories)), labels=[_shortened(text) for text in parameter.categories])
+        names = [_shortened(text) for text in parameter.categories]
+        axis.set_ticks(range(len(names)), labels=names)
+        if axis.axis_name == "x" and sum(map(len, names)) > _LETTERS_BESIDE:
+            axis.set_tick_params(rotation=25.0)
+            for label in axis.get_ticklabels():
+                label.set_horizontalalignment("right")
         return
     different = np.unique(parameter.values)
     if parameter.logarithmic:
@@ -274,4 +285,5 @@ def _text(parameter: Parameter, value: float) -> str:
 
 
 def _shortened(text: str) -> str:
+    text = text.removeprefix(PREFIX)
     return text if len(text) <= 18 else text[:17] + "…"

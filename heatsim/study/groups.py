@@ -1,6 +1,6 @@
 """Groups of runs: a worker receives one group at a time; runs that can form an ensemble advance together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import ceil
 
@@ -10,8 +10,10 @@ from heatsim.solver import device_bytes
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
-# On a CPU, a group is 1 / (this · workers) of the remaining runs.
+# A group that is a share of the remaining runs is 1 / (this · workers) of them.
 _SHARES_A_WORKER = 2
+# An ensemble cut from the remaining runs has at least this number of runs, while there are as many.
+_FEWEST_TOGETHER = 8
 
 _METHODS = ("euler", "stabilized")
 
@@ -35,7 +37,11 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 
 def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble: a linear problem on a GPU, by a method whose steps are sweeps."""
-    return plan.device.backend == "cuda" and plan.problem.scenario.time.method in _METHODS and plan.problem.linear
+    return _together(plan.problem, plan.device.backend)
+
+
+def _together(problem: HeatProblem, backend: str) -> bool:
+    return backend == "cuda" and problem.scenario.time.method in _METHODS and problem.linear
 
 
 def run_bytes(problem: HeatProblem) -> int:
@@ -49,8 +55,8 @@ def make_groups(
 ) -> list[list[int]]:
     """Split runs into groups that can form ensembles.
 
-    On a GPU a group fills the memory, but there are at least as many groups as workers. On a CPU an ensemble is not
-    faster than single runs, so groups become smaller towards the end to keep all workers busy.
+    On a GPU an ensemble fills the memory, but there are at least as many as workers; other runs, such as those of
+    composite bodies, are groups of one. On a CPU groups become smaller towards the end to keep all workers busy.
 
     Args:
         problems: by number.
@@ -62,18 +68,70 @@ def make_groups(
     Returns:
         The numbers of each group, ascending, in the order of their first runs.
     """
-    alike: dict[EnsembleKey, list[int]] = {}
-    for number in sorted(wanted):
-        alike.setdefault(ensemble_key(problems[number]), []).append(number)
     groups = []
-    for numbers in alike.values():
-        fitting = max(1, int(_MEMORY_SHARE * free_memory) // run_bytes(problems[numbers[0]]))
-        sizes = (
-            _equal(len(numbers), workers, fitting) if backend == "cuda" else _falling(len(numbers), workers, fitting)
-        )
+    for numbers in _alike(problems, wanted):
+        first = problems[numbers[0]]
+        fitting = _fitting(first, free_memory)
+        if _together(first, backend):
+            sizes = _equal(len(numbers), workers, fitting)
+        elif backend == "cuda":
+            sizes = [1] * len(numbers)
+        else:
+            sizes = _falling(len(numbers), workers, fitting)
         ends = list(accumulate(sizes))
         groups += [numbers[end - size : end] for size, end in zip(sizes, ends, strict=True)]
     return sorted(groups)
+
+
+class RunsLeft:
+    """Runs that no worker has yet. Groups are cut from them one by one, each a share of what is left.
+
+    So a worker that joins late gets runs, and all workers end at about the same time.
+
+    Args:
+        problems: by number.
+        backend: of the workers: "cpu" or "cuda".
+        free_memory: of a worker's device, in bytes.
+    """
+
+    def __init__(self, problems: Mapping[int, HeatProblem], backend: str, free_memory: int) -> None:
+        self._problems = problems
+        self._backend = backend
+        self._free_memory = free_memory
+        self._kinds = _alike(problems, problems)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._kinds))
+
+    def cut(self, workers: int) -> list[int]:
+        """The numbers of the next group, for one of ``workers`` workers. There must be runs left."""
+        kind = min(self._kinds)
+        first, share = self._problems[kind[0]], ceil(len(self) / (_SHARES_A_WORKER * workers))
+        if _together(first, self._backend):
+            size = min(max(share, _FEWEST_TOGETHER), _fitting(first, self._free_memory))
+        else:
+            size = 1 if self._backend == "cuda" else share
+        group = kind[:size]
+        del kind[:size]
+        self._kinds = [each for each in self._kinds if each]
+        return group
+
+    def put_back(self, numbers: Sequence[int]) -> None:
+        """Take back runs of a group that was lost."""
+        self._kinds = _alike(self._problems, [*numbers, *(number for kind in self._kinds for number in kind)])
+
+
+def _alike(problems: Mapping[int, HeatProblem], wanted: Iterable[int]) -> list[list[int]]:
+    """The numbers of the runs that can form ensembles, each list ascending."""
+    alike: dict[EnsembleKey, list[int]] = {}
+    for number in sorted(wanted):
+        alike.setdefault(ensemble_key(problems[number]), []).append(number)
+    return list(alike.values())
+
+
+def _fitting(problem: HeatProblem, free_memory: int) -> int:
+    """The number of runs like one whose fields fit the memory; at least 1."""
+    return max(1, int(_MEMORY_SHARE * free_memory) // run_bytes(problem))
 
 
 def _equal(count: int, workers: int, most: int) -> list[int]:

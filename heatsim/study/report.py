@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.report.number_tables import NumberTable
-from heatsim.report.numbers import decimals_of_heats, fixed
 from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
+from heatsim.study.column_texts import column_texts
 from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.responses import ResponseValues, finished_rows, parameters_of, rank_correlation, responses_of
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 _MOST_ROWS = 24
 _MOST_FAILURES = 8
 _MOST_PARAMETERS = 12
-_ALIKE = 1e3  # numbers of a column have equal decimals below this ratio of the largest to the smallest
 
 
 def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Group":
@@ -70,8 +68,8 @@ def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[Respo
     """The parameters and responses of each run."""
     parameters = parameters_of(definition, done)
     columns = [[str(row[RUN]) for row in done]]
-    columns += [_texts(parameter.values, parameter.categories) for parameter in parameters]
-    columns += [_texts(response.values) for response in asked]
+    columns += [column_texts(parameter.values, parameter.unit, parameter.categories) for parameter in parameters]
+    columns += [column_texts(response.values, response.unit) for response in asked]
     headers = (RUN, *(parameter.label for parameter in parameters), *(response.label for response in asked))
     return NumberTable("Responses", headers, [*zip(*columns, strict=True)])
 
@@ -92,7 +90,8 @@ def _span(done: Sequence[Row], response: ResponseValues) -> list[str]:
     if not len(good):
         return ["–"] * 9
     least, most = (str(done[int(pick(response.values))][RUN]) for pick in (np.nanargmin, np.nanargmax))
-    numbers = _texts(np.array([*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std()]))
+    several = [*np.percentile(good, (0, 5, 50, 95, 100)), good.mean(), good.std()]
+    numbers = column_texts(np.array(several), response.unit)
     return [numbers[0], least, *numbers[1:5], most, *numbers[5:]]
 
 
@@ -148,19 +147,3 @@ def _files(study: Path, runs: int) -> "Table":
     for name, content in files_of(study, runs):
         table.add_row(f"  {name}", content)
     return table
-
-
-def _texts(values: NDArray[np.float64], categories: Sequence[str] = ()) -> list[str]:
-    """The numbers of a column, "–" for NaN: with equal decimals, or with five digits each if they differ too much.
-
-    Args:
-        values: numbers, or the indices of categories.
-        categories: texts.
-    """
-    if categories:
-        return [categories[int(value)] for value in values]
-    sizes = np.abs(values[np.isfinite(values) & (values != 0.0)])
-    if sizes.size and sizes.max() >= _ALIKE * sizes.min():
-        return [f"{value:.5g}" if np.isfinite(value) else "–" for value in values]
-    decimals = decimals_of_heats([float(sizes.min())] if sizes.size else [])
-    return [text if np.isfinite(value) else "–" for text, value in zip(fixed(values, decimals), values, strict=True)]

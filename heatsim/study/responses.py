@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.scales import LENGTHS, choose_unit
+from heatsim.render.scales import LENGTHS, TIMES, choose_unit
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.key_labels import key_label
@@ -14,7 +14,7 @@ from heatsim.study.model import LOG, Axis, Range
 from heatsim.study.results import Row, column_units
 from heatsim.temperature_units import TEMPERATURE_UNITS
 
-_METRE = "m"
+_SCALES = {"m": LENGTHS, "s": TIMES}
 _MOST_PROBES = 4
 _FEWEST_FOR_RANKS = 8
 _LOG_RATIO = 10.0
@@ -27,7 +27,8 @@ class Parameter:
     Attributes:
         name: its keys.
         short: the shortest ends of its keys that differ from all other keys; see :func:`key_label`.
-        unit: its unit as texts write it; empty for texts and pure numbers. Lengths have the most readable one.
+        unit: its unit as texts write it; empty for texts and pure numbers. Lengths and times have a
+            readable one.
         values: the value in each finished run in this unit; for a parameter of texts, the index of the category.
         categories: the different texts; empty for a parameter of numbers.
         logarithmic: whether figures have a logarithmic axis for it.
@@ -52,8 +53,9 @@ class ResponseValues:
 
     Attributes:
         name: its column.
-        unit: its unit as texts write it: "s", or the symbol of a unit of temperatures.
-        values: the value in each finished run; NaN if a run has none.
+        unit: its unit as texts write it, the symbol of a unit of temperatures for instance. Times and lengths have the
+            most readable one.
+        values: the value in each finished run in this unit; NaN if a run has none.
     """
 
     name: str
@@ -95,10 +97,7 @@ def _parameter(axis: Axis, names: tuple[str, str], unit: str, rows: Sequence[Row
         categories = tuple(dict.fromkeys(str(value) for value in values))
         numbers = np.array([categories.index(str(value)) for value in values], dtype=np.float64)
         return Parameter(*names, "", numbers, categories)
-    numbers = np.array(values, dtype=np.float64)
-    if unit == _METRE and numbers.size:
-        length = choose_unit(LENGTHS, float(np.abs(numbers).max()))
-        unit, numbers = length.symbol, numbers / length.size
+    unit, numbers = _readable(unit, np.array(values, dtype=np.float64))
     if isinstance(axis.values, Range):
         return Parameter(*names, unit, numbers, (), axis.values.scale == LOG)
     different = np.unique(numbers)
@@ -115,10 +114,20 @@ def responses_of(definition: Definition, rows: Sequence[Row]) -> list[ResponseVa
     columns = [response.name for response in definition.table.responses]
     columns = columns or [probe_columns(probe)[1] for probe in definition.probes[:_MOST_PROBES]]
     columns = columns or list(FINAL_COLUMNS)
-    return [
-        ResponseValues(name, _symbol(units[name]), np.array([row[name] for row in rows], dtype=np.float64))
-        for name in columns
-    ]
+    found = []
+    for name in columns:
+        unit, values = _readable(_symbol(units[name]), np.array([row[name] for row in rows], dtype=np.float64))
+        found.append(ResponseValues(name, unit, values))
+    return found
+
+
+def _readable(unit: str, values: NDArray[np.float64]) -> tuple[str, NDArray[np.float64]]:
+    """Times in s and lengths in m in their most readable unit; other values as they are."""
+    sizes = np.abs(values[np.isfinite(values)])
+    if unit not in _SCALES or not sizes.size:
+        return unit, values
+    better = choose_unit(_SCALES[unit], float(sizes.max()))
+    return better.symbol, values / better.size
 
 
 def curve_of(definition: Definition, probe: str, columns: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:

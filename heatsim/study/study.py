@@ -24,7 +24,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
 from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.groups import make_groups
+from heatsim.study.groups import RunsLeft, make_groups
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.progress import StudyProgress
@@ -263,12 +263,11 @@ class Study:
         requested = next(iter(problems.values())).scenario.solver.device
         if self._cluster is not None:
             cluster = Cluster(self._cluster)
-            count = cluster.wait_for_workers(lambda: stop.requested)
-            if not count:
+            if not cluster.wait_for_workers(lambda: stop.requested):
                 cluster.stop()
                 return None
             backend, memory = cluster.devices(requested)
-            cluster.submit(self.folder, make_groups(problems, problems, backend, memory, count))
+            cluster.submit(self.folder, RunsLeft(problems, backend, memory))
             return cluster
         plans = [self._plans[identity(self.definition.points[number - 1])] for number in problems]
         device = plans[0].device

@@ -106,6 +106,15 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
             assert fragment in found[key]
 
 
+def test_a_missing_material_is_one_mistake_without_a_far_proposal(tmp_path: Path) -> None:
+    """Of "library:oak" and "library:air" most letters are equal, but not of the names."""
+    table = "[material]\nconductivity = 237.0\ndensity = 2700.0\nspecific_heat = 900.0\n"
+    named = write(tmp_path, (table, ""), ("[domain]", '[domain]\nmaterial = "library:oak"'))
+    assert mistakes_of(named) == [
+        ("domain.material", 'got "library:oak"; the library has no such material, `heatsim materials` lists all')
+    ]
+
+
 def test_the_command_lists_values_ranges_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["materials"]) == 0
     listed = capsys.readouterr().out

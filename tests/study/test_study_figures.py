@@ -196,6 +196,40 @@ method = "grid"
     table = next(iter(response_tables(definition, rows)))
     assert table.headers == ("run", "size.y (mm)", "conductivity (W/(m K))", "middle final (K)")
     assert table.rows[:2] == [("1", "12", "40.25", "340.25"), ("2", "12", "241.20", "541.20")]
+    # The decimals of temperatures follow from their range: one near 0 does not ask for more.
+    for row, temperature in zip(rows, (18.5647666, -0.0681314, 4.7389881, None), strict=True):
+        row["middle final"] = temperature
+    table = next(iter(response_tables(definition, rows)))
+    assert [texts[-1] for texts in table.rows] == ["18.56", "-0.07", "4.74", "–"]
+
+
+def test_long_times_are_in_hours_and_categories_have_short_names(tmp_path: Path) -> None:
+    study = """
+[study]
+method = "grid"
+[study.parameters]
+"solver.kernel" = ["numpy", "numba"]
+"material.conductivity" = [20.0, 40.0]
+[[study.responses]]
+name = "cooled"
+probe = "middle"
+statistic = "time_below"
+threshold = "390 K"
+"""
+    definition, rows = finished(tmp_path, study)
+    for row, seconds in zip(rows, (9000.0, 18000.0, 27000.0, None), strict=True):
+        row["cooled"] = seconds
+        row["solver.kernel"] = {"numpy": "library:fused-silica", "numba": "library:carbon-steel"}[
+            str(row["solver.kernel"])
+        ]
+    table = next(iter(response_tables(definition, rows)))
+    assert table.headers[-1] == "cooled (h)"
+    assert [texts[-1] for texts in table.rows] == ["2.5", "5.0", "7.5", "–"]
+    draw(tmp_path, definition, rows, "svg")
+    for name in ("response_1_cooled", "map_1_cooled"):
+        drawn = (tmp_path / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+        assert "fused-silica" in drawn
+        assert "library:" not in drawn
 
 
 def test_a_steady_study_has_no_curves(tmp_path: Path) -> None:

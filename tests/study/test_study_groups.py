@@ -9,7 +9,7 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.run.plan import Plan
 from heatsim.study.definition import read
-from heatsim.study.groups import fits_ensemble, make_groups, run_bytes
+from heatsim.study.groups import RunsLeft, fits_ensemble, make_groups, run_bytes
 from heatsim.study.worker_processes import default_workers
 
 PARAMETERS = """
@@ -63,12 +63,10 @@ def test_runs_that_step_by_sweeps_form_ensembles_of_one_method(tmp_path: Path, m
     fitting = {problem.scenario.time.method: fits_ensemble(Plan.of(problem)) for problem in problems.values()}
     assert fitting == {"euler": True, "stabilized": True, "implicit": False, "steady": False}
     groups = make_groups(problems, problems, "cuda", 1 << 30, 1)
-    assert [{problems[number].scenario.time.method for number in group} for group in groups] == [
-        {"euler"},
-        {"stabilized"},
-        {"implicit"},
-        {"steady"},
-    ]
+    methods_of_groups = [{problems[number].scenario.time.method for number in group} for group in groups]
+    assert methods_of_groups[:2] == [{"euler"}, {"stabilized"}]
+    # Runs that cannot advance together are groups of one.
+    assert methods_of_groups[2:].count({"implicit"}) == methods_of_groups[2:].count({"steady"}) == 4
 
 
 def test_each_run_chooses_its_method(tmp_path: Path) -> None:
@@ -97,3 +95,35 @@ def test_each_run_chooses_its_method(tmp_path: Path) -> None:
 )
 def test_default_number_of_workers(runs: int, cores: int, gpus: int, fitting: int, workers: int) -> None:
     assert default_workers(runs, cores, gpus, fitting) == workers
+
+
+COMPOSITE = """
+[[sources]]
+name = "heater"
+power = 1.0
+box = { min = [0.0, 0.0, 0.0], max = [0.02, 0.02, 0.01] }
+"""
+
+
+def test_composite_runs_are_dealt_singly_to_gpus(tmp_path: Path) -> None:
+    _, problems = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE))
+    assert make_groups(problems, problems, "cuda", 1 << 30, 2) == [[1], [2], [3], [4]]
+    assert RunsLeft(problems, "cuda", 1 << 30).cut(2) == [1]
+
+
+def test_groups_are_shares_of_the_runs_that_are_left(tmp_path: Path) -> None:
+    study = PARAMETERS + f'"material.density" = {[1000.0 + n for n in range(10)]}\n'
+    _, problems = read(study_text.write(tmp_path, study))
+    left = RunsLeft(problems, "cpu", 1 << 30)
+    assert left.cut(2) == list(range(1, 11))
+    # Two more workers have joined: a group is an eighth of 30 runs.
+    assert left.cut(4) == [11, 12, 13, 14]
+    left.put_back([2, 4])
+    assert left.cut(4) == [2, 4, 15, 16]
+    assert len(left) == 24
+    together = RunsLeft(problems, "cuda", 1 << 30)
+    sizes = [len(together.cut(4)) for _ in range(5)]
+    assert sizes == [8, 8, 8, 8, 8]
+    assert len(together) == 0
+    few = RunsLeft(problems, "cuda", 5 * run_bytes(problems[1]))
+    assert len(few.cut(4)) == 3

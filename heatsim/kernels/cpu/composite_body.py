@@ -105,6 +105,7 @@ class StepRows:
         beams: what beams bring; see :class:`heatsim.physics.sources.BeamRows`.
         face_shapes: the shapes of the ledger's sums.
         amounts: as in :class:`StepRow`, with an axis for the steps in front.
+        part_of: the rows of which these are a part, and which part.
     """
 
     count: int
@@ -115,6 +116,7 @@ class StepRows:
     beams: Sequence[BeamRows]
     face_shapes: Sequence[tuple[int, int]]
     amounts: Field
+    part_of: "tuple[StepRows, slice] | None" = None
 
     def __getitem__(self, some: slice) -> "StepRows":
         """The data of some of the steps."""
@@ -135,6 +137,7 @@ class StepRows:
             beams=beams,
             face_shapes=self.face_shapes,
             amounts=of(self.amounts),
+            part_of=(self, some),
         )
 
     def row(self, step: int) -> StepRow:

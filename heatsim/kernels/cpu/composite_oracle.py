@@ -304,7 +304,8 @@ def _advance_numba(
     sums = fields * chosen.ring
     surfaces = sums + chosen.rows * chosen.stride + chosen.margin
     plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, axes, chosen, sums, surfaces)
-    return run_sweeps(partial(composite.advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
+    advance = composite.advance_plain if composite.is_plain(plan.numbers) else composite.advance
+    return run_sweeps(partial(advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 
 # kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps; the first has number

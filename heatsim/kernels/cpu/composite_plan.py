@@ -186,12 +186,25 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
 
 def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
     """What changes from step to step, with strides."""
-    beams, first, weights = _beams(steps.beams, steps.factors.dtype, axes)
+    beams, first, weights = _beams_of(steps, axes)
     changing = {"conditions": steps.conditions, "held": steps.held, "heat": steps.heat, "factors": steps.factors}
     changing |= {"amounts": steps.amounts}
     changing |= {"beam_first": first, "beam_weights": weights}
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
     return changing | strides | {"beams": beams, "beam_count": len(beams)}
+
+
+def _beams_of(steps: StepRows, axes: RingAxes) -> tuple[NDArray[Any], ...]:
+    """The same as :func:`_beams`; made once for the rows of which these are a part."""
+    whole, some = (steps, slice(None)) if steps.part_of is None else steps.part_of
+    made = _made_beams.setdefault(whole, {})
+    if axes not in made:
+        made[axes] = _beams(whole.beams, whole.factors.dtype, axes)
+    places, *tables = made[axes]
+    return places, *(table[some] if len(table) > 1 else table for table in tables)
+
+
+_made_beams: WeakKeyDictionary[StepRows, dict[RingAxes, tuple[NDArray[Any], ...]]] = WeakKeyDictionary()
 
 
 def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:

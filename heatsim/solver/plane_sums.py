@@ -116,7 +116,7 @@ class PlaneSums:
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sum of each section of values; in the order of ``numpy.sum``, which depends on its length only."""
-    return np.add.reduceat(values.reshape(-1), bounds[:-1]) if len(bounds) > 1 else np.zeros(0)
+    return np.add.reduceat(np.asarray(values).reshape(-1), bounds[:-1]) if len(bounds) > 1 else np.zeros(0)
 
 
 def _largest(values: Any) -> float:

@@ -205,6 +205,9 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(tmp_path: Path) -> None
     (tmp_path / "scenario.toml").write_text("title = 'empty'")
     with pytest.raises(FolderError, match=r"no fields, probes or energy rows to draw; continue with .*resume"):
         render(tmp_path)
+    (tmp_path / "summary.json").write_text("{}")
+    with pytest.raises(FolderError, match=r"to draw; run the scenario with output\.fields or output\.energy = true"):
+        render(tmp_path)
     (tmp_path / "scenario.toml").write_text("title = ")
     with pytest.raises(FolderError, match=r"scenario\.toml: cannot be read as a scenario"):
         render(tmp_path)

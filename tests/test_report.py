@@ -223,15 +223,16 @@ def test_points_of_a_line_share_a_row(tmp_path: Path) -> None:
 def test_lengths_and_durations_have_readable_units(tmp_path: Path) -> None:
     """A melt pool is 1.5 mm long, not 0.0015 m; a year is 365 days, not 3.154e+07 s. Fractions have no unit."""
     folder = write_run(tmp_path / "run", GRID)
-    headers = ["time (s)", "pool (m)", "warm (s)", "melt (1)", "pulse (s)"]
-    write_table(folder / "probes.csv", headers, [[0.0, 0, 0, 0, 0], [3.1536e7, 1.504e-3, 3.1536e7, 0.25, 0.25]])
+    headers = ["time (s)", "pool (m)", "warm (s)", "melt (1)", "pulse (s)", "depth (m)"]
+    write_table(folder / "probes.csv", headers, [[0.0] * 6, [3.1536e7, 1.504e-3, 3.1536e7, 0.25, 0.25, 2.5e-4]])
     lines = [line.split() for line in show(folder).splitlines()]
     assert ["pool", "(mm)", "0", "1.504", "0", "1.504"] in lines
+    assert ["depth", "(mm)", "0", "0.25", "0", "0.25"] in lines
     assert ["warm", "(days)", "0", "365", "0", "365"] in lines
     assert ["pulse", "(ms)", "0", "250", "0", "250"] in lines
     assert ["melt", "0", "0.25", "0", "0.25"] in lines
     charts = page.build(folder)
-    for label in ("pool (mm)", "Duration (days)", ">melt<"):
+    for label in ("Length (mm)", "Duration (days)", ">melt<"):
         assert label in charts
 
 

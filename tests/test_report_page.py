@@ -83,7 +83,10 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
     ):
         assert expected in text
     (folder / "summary.json").unlink()
-    assert "not finished" in page.build(folder)
+    (folder / "scenario.toml").write_text('title = "half"\ntime.end = 4.0\n')
+    text = page.build(folder)
+    for expected in ("not finished", "1 s of 4 s".replace(" ", "\N{NO-BREAK SPACE}"), f"heatsim resume {folder}"):
+        assert expected in text
 
 
 def test_a_page_says_when_float32_may_matter(tmp_path: Path) -> None:

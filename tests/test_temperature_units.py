@@ -10,8 +10,9 @@ import runs
 
 from heatsim import Simulation
 from heatsim.cli import main
-from heatsim.errors import FolderError
+from heatsim.errors import FolderError, ScenarioError
 from heatsim.observers.table import WITHOUT_UNITS, TableObserver
+from heatsim.scenario import load
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.run_settings import read_settings
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, KELVIN, TEMPERATURE_UNITS
@@ -153,3 +154,9 @@ def test_a_plan_shows_temperatures_in_the_unit(tmp_path: Path, capsys: pytest.Ca
         plan = capsys.readouterr().out
         assert shown in plan
         assert (" °F: k = " in plan) == (unit == "degF")
+
+
+@pytest.mark.parametrize(("text", "meant"), [("C", "degC"), ("°C", "degC"), ("Fahrenheit", "degF"), ("kelvins", "K")])
+def test_another_spelling_of_the_unit_is_understood_in_the_message(text: str, meant: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=f'did you mean "{meant}"'):
+        load(runs.write(tmp_path, runs.TEXT), [f"output.temperature={text}"])

@@ -113,7 +113,7 @@ def plan(
         int | None, Parameter(help="Also show memory, halo exchange and efficiency for N ranks.", show_default=False)
     ] = None,
 ) -> int:
-    """Show a run's method, steps, c0…c6, memory, disk space and time, without running it.
+    """Show a run's model, method, memory, disk space, time and numerics, without running it.
 
     For a scenario with a table [study]: what would run, and how much it needs; a picture shows its first run.
     """

@@ -60,9 +60,10 @@ def find_pictures(folder: Path, stack: ExitStack, choice: PictureChoice) -> Pict
             views, flat = field_pictures(reader, run, choice, stack)
     found = Pictures(views, flat, _curves(folder, run) if choice.usual else [])
     if not found.all:
-        raise FolderError(
-            f"{folder}: there are no fields, probes or energy rows to draw; continue with `{resume_command(folder)}`"
-        )
+        advice = f"continue with `{resume_command(folder)}`"
+        if (folder / run_folder.SUMMARY).exists():
+            advice = "run the scenario with output.fields or output.energy = true, or with [[probes]]"
+        raise FolderError(f"{folder}: there are no fields, probes or energy rows to draw; {advice}")
     return found
 
 

@@ -1,7 +1,7 @@
 """The facts of a report about a run, as names and texts, for the terminal and for report.html."""
 
 from collections.abc import Iterator, Mapping
-from math import nan
+from math import isfinite, nan
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -9,7 +9,9 @@ from typing import Any
 from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
+from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.run_tables import RunTable
+from heatsim.storage.traces import latest_time
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _PARTS_OF_WALL_TIME = (
@@ -63,6 +65,16 @@ def run_facts(
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
         yield "speed", f"{summary['cells_per_second'] / 1e9:.3g}{_NBSP}GCells/s while stepping"
+
+
+def unfinished_facts(folder: Path, settings: RunSettings) -> Iterator[tuple[str, str]]:
+    """How far a run has got whose summary is missing, as names and texts."""
+    yield "scenario", settings.title
+    if not settings.steady:
+        reached = latest_time(folder)
+        unit = choose_unit(TIMES, settings.end if isfinite(settings.end) else reached)
+        end = f" of {format_time(settings.end, unit)}" if isfinite(settings.end) else ""
+        yield "reached", f"{format_time(reached, unit)}{end}".replace(" ", _NBSP)
 
 
 def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:

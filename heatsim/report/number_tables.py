@@ -48,6 +48,7 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
     unit, once = settings.temperature_unit, len(probes.times) == 1
     names: dict[str, list[_Floats]] = {}  # in the order of the file
     of_temperature: dict[str, list[_Floats]] = {}
+    lengths = np.concatenate([np.zeros(1), *probes.in_unit("m").values()])
     for (column, its_unit), values in probes.columns.items():
         line = settings.line_of(column)
         name = column if line is None else f"{line} ({settings.lines[line][1]} points)"
@@ -55,7 +56,8 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
             of_temperature.setdefault(name, []).append(unit.of(values))
             names[name] = of_temperature[name]
         else:
-            shown = readable_unit(its_unit, values)
+            # Lengths can be compared; durations of a pulse and of a year have little in common.
+            shown = readable_unit(its_unit, lengths if its_unit == "m" else values)
             names[header(name, shown.symbol)] = [values / shown.size]
     decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}

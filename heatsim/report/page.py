@@ -19,7 +19,7 @@ from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
 from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import write_whole
+from heatsim.storage.disk import resume_command, write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.temperature_units import KELVIN, TemperatureUnit
@@ -56,9 +56,12 @@ def build(folder: Path) -> str:
     balance = None if settings.steady else read_balance(folder, settings.patches)
     flows = read_flows(folder, settings.patches) if settings.steady else None
     probes, energy = read_probes(folder), read_energy(folder)
+    computed = facts.run_facts(summary, settings.temperature_unit, probes)
     sections = [
-        Part("What was computed", document.name_list(facts.run_facts(summary, settings.temperature_unit, probes))),
-        Part("How sure it is", _certainty(summary, settings, balance)),
+        Part(
+            "What was computed", document.name_list(computed if summary else facts.unfinished_facts(folder, settings))
+        ),
+        Part("How sure it is", _certainty(folder, summary, settings, balance)),
         Part("Curves", "".join(map(charts.draw, _charts(settings, balance, probes, energy)))),
         Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
@@ -86,7 +89,7 @@ def _badges(
         yield Badge(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", False)
 
 
-def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:
+def _certainty(folder: Path, summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:
     texts = []
     if balance is not None:
         texts.append(balance.describe_residual())
@@ -96,6 +99,7 @@ def _certainty(summary: Mapping[str, Any], settings: RunSettings, balance: Energ
         texts += facts.describe_error(summary, settings.temperature_unit)
     else:
         texts.append("This run has not finished. The page shows what it has written so far.")
+        texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
     warnings = [f"Warning: {warning}" for warning in summary.get("warnings", [])]
     return document.sentences(warnings, "warnings") + document.sentences(texts)
 

@@ -149,8 +149,9 @@ def _converter(unit: str, key: str, quantity: Quantity) -> Callable[[str], float
     try:
         factor, offset = units.linear(unit, quantity.unit)
     except ValueError as error:
-        message = f"got {show(unit)}; {error}; a unit of {quantity.name} is expected, which is converted to"
-        refuse([fault(f"{message} {quantity.unit}", (key,))])
+        meant = units.respell_unit(unit, quantity.unit)
+        advice = f"a unit of {quantity.name} is expected, which is converted to {quantity.unit}"
+        refuse([fault(f"got {show(unit)}; {error}; {advice if meant is None else f'write {show(meant)}'}", (key,))])
 
     def convert(text: str) -> float:
         try:

@@ -1,7 +1,8 @@
 """The field types of the models: each reads one kind of value and reports its mistakes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
@@ -182,13 +183,15 @@ class OneOf(PlainValidator):
     names: tuple[str, ...] = ()
 
 
-def choice(*names: str) -> OneOf:
-    """The field type for one of ``names``."""
+def choice(*names: str, respell: Callable[[str], str | None] = lambda text: None) -> OneOf:
+    """The field type for one of ``names``; ``respell`` finds the name that another spelling means."""
 
     def read(value: object) -> str:
         if value not in names:
             allowed = ", ".join(f'"{name}"' for name in names)
-            raise ValueError(f"got {show(value)}; one of {allowed} is expected{did_you_mean(value, names)}")
+            spelled = respell(value) if isinstance(value, str) else None
+            near = did_you_mean(value, names) if spelled not in names else f"; did you mean {show(spelled)}?"
+            raise ValueError(f"got {show(value)}; one of {allowed} is expected{near}")
         return str(value)
 
     return OneOf(read, names=names)
@@ -284,7 +287,9 @@ Method = Annotated[
     Literal["auto", "euler", "stabilized", "implicit", "steady"],
     choice("auto", "euler", "stabilized", "implicit", "steady"),
 ]
-TemperatureName = Annotated[Literal["K", "degC", "degF"], choice("K", "degC", "degF")]
+TemperatureName = Annotated[
+    Literal["K", "degC", "degF"], choice("K", "degC", "degF", respell=partial(units.respell_unit, target="K"))
+]
 Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]

@@ -127,6 +127,12 @@ def respell(text: str, target: str) -> str | None:
     return None
 
 
+def respell_unit(unit: str, target: str) -> str | None:
+    """A unit such as "C" in a spelling that can be converted to ``target``; None if none is near."""
+    respelled = respell(f"1 {unit}", target)
+    return None if respelled is None else respelled.partition(" ")[2]
+
+
 def _spellings(unit: str, target: str) -> Iterator[str]:
     """Units that may be meant."""
     if target == "K":

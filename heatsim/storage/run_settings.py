@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import dist
+from math import dist, nan
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class RunSettings:
     Attributes:
         title: of the results.
         steady: whether the run is a steady state.
+        end: of the run in s; NaN if it has none.
         temperature_unit: the unit in which temperatures are shown.
         patches: the face of each patch, by the name of the patch.
         lines: the length in m and the number of points of each probe along a line, by the name of the probe.
@@ -52,6 +53,7 @@ class RunSettings:
 
     title: str
     steady: bool
+    end: float
     temperature_unit: TemperatureUnit
     patches: Mapping[str, str]
     lines: Mapping[str, tuple[float, int]]
@@ -80,6 +82,7 @@ def read_settings(folder: Path) -> RunSettings:
         return RunSettings(
             str(document.get("title", "")),
             document.get("time", {}).get("method") == "steady",
+            float(document.get("time", {}).get("end") or nan),
             TEMPERATURE_UNITS[unit],
             {str(patch["name"]): str(patch["face"]) for patch in document.get("patches", [])},
             {str(probe["name"]): _line(probe["line"]) for probe in document.get("probes", []) if "line" in probe},

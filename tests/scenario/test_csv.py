@@ -110,6 +110,7 @@ def test_a_time_twice_is_a_jump(tmp_path: Path) -> None:
         (b"hour,T_out\n0,1\n1,2 \xb0\n", KEYS, "file", ["0xb0 in line 3", "UTF-8"]),
         (HOURS, KEYS.replace('"h"', '"kg"'), "time_unit", ['"kg" cannot be converted to s']),
         (HOURS, KEYS.replace('"degC"', '"W"'), "unit", ['"W" cannot be converted to K']),
+        (HOURS, KEYS.replace('"degC"', '"C"'), "unit", ['"C" cannot be converted to K; write "degC"']),
         (HOURS, KEYS.replace('"degC"', '"5 5"'), "unit", ["cannot be read as a unit"]),
         (HOURS, KEYS + ', repeat = "yes"', "repeat", ["true or false"]),
         (HOURS.replace("0,20", "0.5,20"), KEYS + ", repeat = true", "repeat", ["must start at 0"]),

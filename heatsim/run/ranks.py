@@ -1,4 +1,4 @@
-"""Divide a run among ranks, and refuse runs that work on one rank only."""
+"""Divide a run among ranks, and refuse numbers of ranks that do not work."""
 
 from pathlib import Path
 
@@ -10,7 +10,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.storage.disk import resume_command
 
-_METHODS = ("euler", "stabilized", "steady")
 # Methods that solve equations by multigrid.
 SOLVING = ("steady", "implicit")
 
@@ -19,24 +18,19 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     """The problem that a rank of ``team`` steps: that of its planes.
 
     Raises:
-        ScenarioError: the method runs on one rank only, or the grid has too few planes.
+        ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
     """
     if team.size == 1:
         return problem
     scenario = problem.scenario
     method = scenario.time.method
-    if method not in _METHODS:
-        others = " or ".join(f'"{other}"' for other in _METHODS if other not in SOLVING)
-        taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
-        message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
-        raise ScenarioError(scenario.path, [Mistake("time.method", message)])
     planes, group = problem.grid.cells[2], problem.grid.groups.size
     if method in SOLVING:
         group = max(group, cut_multiple(planes, team.size))
         if problem.periodic[2] and planes % 2:
             message = (
                 f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
-                "an even number of them"
+                "an even number of them; or leave out --ranks"
             )
             raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
     try:

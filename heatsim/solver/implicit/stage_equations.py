@@ -47,13 +47,10 @@ class StageEquations(Equations):
         self._conduction = self._operator
         self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
-<<<<<<< HEAD
-        self._operator = Operator(self._conduction.links, empty, empty.copy())
+        slab = self._conduction.slab
+        self._operator = Operator(self._conduction.links, empty, empty.copy(), slab)
         if self._safe is not None:
-            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity)
-=======
-        self._operator = Operator(self._conduction.links, empty, empty.copy(), self._conduction.slab)
->>>>>>> steadyranks
+            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity, slab)
         self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
         self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
         self._sigma, self._start = 0.0, self.temperature

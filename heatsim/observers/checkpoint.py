@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ class Checkpoints(Observer):
             values.update(observer.save())
         files = self._records()
         saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in point.sums.items()}, values)
+        planes = {name: of.copy() for name, of in point.planes.items()}
         download, compared = Download(state.field.device), None
         if state.compared is not None:
             values["compared_step"], compared = state.compared
@@ -86,6 +88,8 @@ class Checkpoints(Observer):
         def write(field_copy: FieldCopy, wait_for_the_rest: Callable[[], None]) -> None:
             shape, dtype, first = state.field.grid.shape, field_copy.precision, field_copy.slab.first
             large = {"deviation": Pieces(shape, dtype, field_copy.deviations, first)}
+            for name, of in planes.items():
+                large[name] = Pieces(shape, str(of.dtype), partial(iter, (of,)), first)
             if compared is not None:
                 large["compared"] = Pieces(shape, dtype, lambda: slabs(download, compared), first)
 

@@ -23,6 +23,12 @@ class CellSums(Protocol):
                 Several lists may have the same key.
         """
 
+    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+        """Return max |value| for each key; arguments as for :meth:`of_cells`."""
+
+    def largest_of_array(self, array: Any) -> float:
+        """Return max |value| over all cells of an array of shape (nz, ny, nx)."""
+
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """Return the values of an ascending list of cells, those of all ranks, on the host."""
 
@@ -43,6 +49,17 @@ class LocalSums:
         for key, _, values in lists:
             found[key] = found.get(key, 0.0) + float(values.sum())
         return found
+
+    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+        """See :class:`CellSums`."""
+        found = dict[Key, float]()
+        for key, _, values in lists:
+            found[key] = max(found.get(key, 0.0), float(abs(values).max()))
+        return found
+
+    def largest_of_array(self, array: Any) -> float:
+        """See :class:`CellSums`."""
+        return float(abs(array).max())
 
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """See :class:`CellSums`."""

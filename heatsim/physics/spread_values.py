@@ -86,11 +86,11 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
-class SurfaceCells:
-    """Cells at a surface.
+class SurfacePoints:
+    """Where cells meet a surface.
 
     Attributes:
-        points: the centres of their surfaces: x, y and z in m.
+        points: the centres of the cells' surfaces: x, y and z in m.
         conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
         varies: whether it varies with temperature.
     """
@@ -100,7 +100,7 @@ class SurfaceCells:
     varies: bool
 
     @classmethod
-    def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfaceCells":
+    def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfacePoints":
         """Those at some places on a face of the box."""
         grid, axis = materials.grid, face // 2
         v, u = np.divmod(places, grid.face_shape(face)[1])
@@ -113,7 +113,7 @@ class SurfaceCells:
         return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies)
 
 
-def levels_of(boundary: Boundary, number: int, cells: SurfaceCells) -> Iterator[Levels]:
+def levels_of(boundary: Boundary, number: int, cells: SurfacePoints) -> Iterator[Levels]:
     """The values of a condition that vary over some cells."""
     condition = boundary.conditions[number]
     names: dict[SpaceFormula, list[str]] = {}
@@ -153,7 +153,7 @@ class _Key:
     value: SpaceFormula
     quantity: Quantity
 
-    def spread(self, cells: SurfaceCells, names: tuple[str, ...], count: int) -> Levels:
+    def spread(self, cells: SurfacePoints, names: tuple[str, ...], count: int) -> Levels:
         """The levels of the value, and where between them that of each cell is.
 
         Raises:
@@ -194,7 +194,7 @@ class _Key:
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
 
-    def _looks(self, cells: SurfaceCells) -> list[tuple[Array, NDArray[np.intp]]]:
+    def _looks(self, cells: SurfacePoints) -> list[tuple[Array, NDArray[np.intp]]]:
         """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
         times, count = self._times(), len(cells.conductance)
         some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
@@ -211,7 +211,7 @@ class _Key:
         spread = np.mod(np.arange(1, _TIMES + 1) * GOLDEN, 1.0)
         return np.concatenate(([0.0], np.sort(spread) * end, [end]))
 
-    def _at(self, cells: SurfaceCells, some: NDArray[np.intp] | slice, time: float) -> Array:
+    def _at(self, cells: SurfacePoints, some: NDArray[np.intp] | slice, time: float) -> Array:
         """The values at cells at a time; all of them are physical."""
         x, y, z = (axis[some] for axis in cells.points)
         values = self.value.expression.evaluate(x=x, y=y, z=z, t=time)

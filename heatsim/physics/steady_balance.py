@@ -191,7 +191,7 @@ class SteadyBalance:
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
         heats = self.sums.of_cells(
-            ((surface.name, surface.number), surface.cells, self._heat(surface, T))
+            (surface.label, surface.cells, self._heat(surface, T))
             for surface, T in pairs
             if isinstance(surface, SteadySurface)
         )

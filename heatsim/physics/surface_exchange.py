@@ -35,6 +35,11 @@ class ExchangingCells:
         return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
 
     @property
+    def label(self) -> tuple[str, int]:
+        """What these cells have in common with those of other ranks: a name, and the number of a condition."""
+        return "cells", 0
+
+    @property
     def holding(self) -> Any:
         """Which of the cells fix the level of a steady state if any of them does; one value for all, or shape (n,)."""
         return True
@@ -98,6 +103,11 @@ class SteadySurface(ExchangingCells):
     reference: float
     law: tuple[Any, Any, Any] | None = None
     lit: tuple[int, Any] | None = None
+
+    @property
+    def label(self) -> tuple[str, int]:
+        """The name and the number of the condition."""
+        return self.name, self.number
 
     @property
     def brought(self) -> Any:

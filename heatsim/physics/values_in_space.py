@@ -30,7 +30,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, MixedCells, place_of
-from heatsim.physics.spread_values import Levels, SurfaceCells, levels_of
+from heatsim.physics.spread_values import Levels, SurfacePoints, levels_of
 from heatsim.scenario import Insulated, SpaceFormula, TimeFunction
 from heatsim.scenario.functions import functions_in_time
 
@@ -69,7 +69,7 @@ def with_values_in_space(
         shared = maps[face].reshape(-1)[places] == MIXED if maps[face].size else np.zeros(len(places), dtype=bool)
         for number in np.unique(numbers[shared]).tolist():
             own = np.flatnonzero(shared & (numbers == number))
-            cells = SurfaceCells.on_face(materials, face, places[own], varies)
+            cells = SurfacePoints.on_face(materials, face, places[own], varies)
             found.spread(number, place_of(face, 0) + places[own], fractions[own], cells)
     towards_void = [number for number in sorted(varying) if boundary.is_towards_void(number)]
     if towards_void and surfaces is not None:
@@ -110,7 +110,7 @@ class _Conditions:
         self._boundary, self._varying, self._replaced = boundary, varying, set[int]()
         self._parts = list[tuple[Numbers, int, Array]]()
 
-    def spread(self, number: int, places: Numbers, fractions: Array, cells: SurfaceCells) -> None:
+    def spread(self, number: int, places: Numbers, fractions: Array, cells: SurfacePoints) -> None:
         """Let parts of cells have a condition.
 
         Args:
@@ -182,7 +182,7 @@ def _mixtures(values: Sequence[Levels], count: int) -> Iterator[tuple[tuple[int,
 
 def _towards_void(
     number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
-) -> tuple[Numbers, SurfaceCells]:
+) -> tuple[Numbers, SurfacePoints]:
     """The places of the cells whose surfaces towards void have a condition, and where these surfaces are."""
     weighted, grid = materials.weighted_surfaces, materials.grid
     own, _ = types_around(materials, weighted.cells)
@@ -196,4 +196,4 @@ def _towards_void(
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
         conductances.append(1.0 / (materials.half[axis, own[some]] * weighted.area[some, side]))
     x, y, z = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T
-    return np.concatenate(places), SurfaceCells((x, y, z), np.concatenate(conductances), varies)
+    return np.concatenate(places), SurfacePoints((x, y, z), np.concatenate(conductances), varies)

@@ -145,8 +145,7 @@ def _method(
         step=state.step,
         arrays=state.arrays,
         tuned=plan.tuned,
-        saved=None if saved is None else saved.values,
-        saved_arrays=None if saved is None else saved.arrays,
+        saved=saved,
     )
 
 

@@ -3,8 +3,8 @@
 import os
 import shutil
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
+from typing import Self
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError
@@ -28,9 +28,9 @@ _BYTES_PER_FILE, _BYTES_PER_TIME = 2**17, 2**11
 _CHECKPOINTS = 3  # the newest, the one before it, and, while it is written, the next
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Plan:
-    """The needs of a run; its text is that of `heatsim plan`, without times.
+    """The needs of a run.
 
     Attributes:
         problem: coefficients, limit, timeline.
@@ -59,19 +59,8 @@ class Plan:
     team: Team
     part: HeatProblem
 
-    def __repr__(self) -> str:
-        return f'<heatsim plan "{self.problem.scenario.title}">'
-
-    def __str__(self) -> str:
-        from heatsim.run.plan_text import describe
-
-        return describe(self)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
-
     @classmethod
-    def of(cls, problem: HeatProblem, team: Team = ALONE) -> "Plan":
+    def of(cls, problem: HeatProblem, team: Team = ALONE) -> Self:
         """The plan of a run of ``problem`` by the ranks of a team.
 
         Raises:

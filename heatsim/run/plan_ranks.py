@@ -58,7 +58,7 @@ def plan_of_ranks(problem: HeatProblem, ranks: int) -> list[Plan]:
     """The plans of all ranks.
 
     Raises:
-        ScenarioError: the grid has too few planes, or the method runs on one rank only.
+        ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
         DeviceError: the device or the kernel of the scenario is not available.
     """
     return [Plan.of(problem, PlannedTeam(rank, ranks)) for rank in range(ranks)]

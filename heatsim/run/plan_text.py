@@ -1,6 +1,7 @@
 """The plan of a run as text for a terminal."""
 
 from collections.abc import Mapping
+from html import escape
 
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.facts import MANY_STEPS
@@ -11,6 +12,19 @@ from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods, duration
 from heatsim.run.plan_model import describe_model
 from heatsim.solver.steady_state import METHOD
+
+
+class PlanInWords(Plan):
+    """A plan whose text is that of `heatsim plan`, without times."""
+
+    def __repr__(self) -> str:
+        return f'<heatsim plan "{self.problem.scenario.title}">'
+
+    def __str__(self) -> str:
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Divide a run among ranks, and refuse runs that work on one rank only."""
+"""Divide a run among ranks, and refuse numbers of ranks that do not work."""
 
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from heatsim.physics.slab_problem import on_slab
 from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
 
-_METHODS = ("euler", "stabilized", "steady")
 # Methods that solve equations by multigrid.
 SOLVING = ("steady", "implicit")
 
@@ -24,18 +23,11 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     """The problem that a rank of ``team`` steps: that of its planes.
 
     Raises:
-        ScenarioError: the method runs on one rank only, or the grid has too few planes.
+        ScenarioError: the grid has too few planes for the method.
     """
     if team.size == 1:
         return problem
-    scenario = problem.scenario
-    method = scenario.time.method
-    if method not in _METHODS:
-        others = " or ".join(f'"{other}"' for other in _METHODS if other not in SOLVING)
-        taken = f'got "{method}"' if problem.choice is None else f'got "auto", which takes "{method}" here'
-        message = f"{taken}; that method runs on one rank: leave out --ranks, or write method = {others}"
-        raise ScenarioError(scenario.path, [Mistake("time.method", message)])
-    return on_slab(problem, _slab(scenario, problem.boundary, team))
+    return on_slab(problem, _slab(problem.scenario, problem.boundary, team))
 
 
 def held_planes(scenario: Scenario, team: Team) -> HeldPlanes:
@@ -68,7 +60,7 @@ def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:
         if boundary.periodic[2] and planes % 2:
             message = (
                 f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
-                "an even number of them"
+                "an even number of them; or leave out --ranks"
             )
             raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
     try:

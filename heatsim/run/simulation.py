@@ -24,6 +24,7 @@ from heatsim.run.initial_state import find_steady_state, initial_state, notes_at
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
+from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import held_planes, resume_advice
 from heatsim.run.resume import check_numerics, identity, input_files
 from heatsim.run.summary import summarise
@@ -164,7 +165,7 @@ class Simulation:
         started = time.perf_counter()
         check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team))
-        plan = Plan.of(problem, team)
+        plan = PlanInWords.of(problem, team)
         plan.check_capacity(target)
         state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)
         simulation = cls(

@@ -172,7 +172,18 @@ class Ledger:
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
         """Other sums in the form in which :meth:`save` gives those of this ledger."""
-        return self._whole(sums.surfaces) | {"ledger_sources": np.array([0.0, sums.sources])}
+        return self.whole(sums) | {"ledger_sources": np.array([0.0, sums.sources])}
+
+    def whole(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
+        """Other sums of the whole grid by name, on the host. Collective."""
+        return self._whole(sums.surfaces)
+
+    def part(self, whole: Mapping[str, NDArray[Any]], sources: float) -> HeatSums:
+        """Sums of this rank from those of the whole grid, which :meth:`whole` gave; ``sources``: theirs."""
+        found = HeatSums.zeros(self._device.xp, self._layout, sources)
+        for name, sums in found.surfaces.items():
+            self._slabs.put(self._device.xp, name, sums, whole[name])
+        return found
 
     def save(self) -> dict[str, NDArray[np.float64]]:
         """The sums of the whole grid by face name, on the host."""

@@ -1,6 +1,5 @@
 """Choose the stepper for the backend of a kernel and for the method of a scenario."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from heatsim.kernels.catalog import KernelSpec
@@ -17,6 +16,7 @@ from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.stepper import AdaptiveStepper, RunSubsteps
 from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 from heatsim.solver.stepper import Stepper
+from heatsim.storage.checkpoint import Checkpoint
 
 
 def make_stepper(problem: HeatProblem, field: Field, ledger: Ledger, spec: KernelSpec, **options: Any) -> Stepper:
@@ -35,8 +35,7 @@ def make_adaptive_stepper(
     arrays: CompositeArrays,
     tuned: bool = False,
     step: int = 0,
-    saved: Mapping[str, Any] | None = None,
-    saved_arrays: Mapping[str, Any] | None = None,
+    saved: Checkpoint | None = None,
 ) -> AdaptiveStepper:
     """The stepper of a method that chooses its own steps.
 
@@ -49,19 +48,18 @@ def make_adaptive_stepper(
         arrays: the body's arrays on the field's device.
         tuned: on a GPU, take the fastest kernel and launch shape, whatever ``spec`` says.
         step: the number of due times that were reached before.
-        saved: the values of the checkpoint from which the run goes on; None for a new run.
-        saved_arrays: its arrays.
+        saved: the checkpoint from which the run goes on; None for a new run.
 
     Raises:
         ScenarioError: something jumps too often.
         ValueError: the checkpoint was written with other stages.
     """
-    cells = own_cells(arrays, field)
     if problem.scenario.time.method == "implicit":
-        substeps: RunSubsteps = FieldStages(problem, field, ledger, cells, saved_arrays)
+        substeps: RunSubsteps = FieldStages(problem, field, ledger, arrays.body.cells, saved)
     else:
         entered = Ledger(field.device, problem, ledger.recorded, field.team)
         make = CudaStageKernels if spec.backend == "cuda" else CpuStageKernels
         kernels = make(problem, field, entered, spec, arrays, tuned)
-        substeps = FieldSubsteps(problem, field, ledger, kernels, entered, cells)
-    return AdaptiveStepper(problem.whole, substeps, limits, field.reference, step=step, saved=saved)
+        substeps = FieldSubsteps(problem, field, ledger, kernels, entered, own_cells(arrays, field))
+    values = None if saved is None else saved.values
+    return AdaptiveStepper(problem.whole, substeps, limits, field.reference, step=step, saved=values)

@@ -4,7 +4,7 @@ Each group is summed in a fixed order; then the sums of all groups are added exa
 """
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from heatsim.kernels.reductions.fused import Pass, Sections, partials
 from heatsim.kernels.reductions.statistics import STATISTICS, exact_sum
 from heatsim.physics.cell_sums import Key
 from heatsim.solver.field import Field
+
+T = TypeVar("T")
 
 # Which values of a list are those of own cells, in the order of their planes, and where each group begins.
 _Order = tuple[Any, NDArray[np.int64]]
@@ -35,16 +37,15 @@ class PlaneSums:
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """See :class:`CellSums`. A GPU is waited for once."""
-        sections = (Sections(array[self._slab.own], self._starts * self._plane) for array in arrays)
+        bounds, xp = self._starts * self._plane, self._device.xp
+        own = (array[self._slab.own] for array in arrays)
         if self._device.backend == "cpu":
-            own = [partials(self._device, [each])[0]["total"].ravel() for each in sections]
+            found = [_sums(values, bounds) for values in own]
         else:
-            xp = self._device.xp
-            queued = [Pass.of(xp, [each]).queue() for each in sections]
-            found = self._device.to_host(xp.stack(queued)) if queued else np.zeros((0, 0), np.uint8)
-            own = list(found.view(STATISTICS)["total"])
-        of_ranks = self._team.gathered(own)
-        return [exact_sum(np.concatenate(of_array).tolist()) for of_array in zip(*of_ranks, strict=True)]
+            queued = [Pass.of(xp, [Sections(values, bounds)]).queue() for values in own]
+            together = self._device.to_host(xp.stack(queued)) if queued else np.zeros((0, 0), np.uint8)
+            found = list(together.view(STATISTICS)["total"])
+        return [exact_sum(np.concatenate(each).tolist()) for each in zip(*self._team.gathered(found), strict=True)]
 
     def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
         """See :class:`CellSums`. A GPU is waited for once."""
@@ -53,14 +54,21 @@ class PlaneSums:
             some, bounds = self._order(cells)
             keys.append(key)
             sections.append(Sections(self._device.xp.ascontiguousarray(values.reshape(-1)[some]), bounds))
-        own = dict[Key, list[float]]()
-        for key, found in zip(keys, partials(self._device, sections) if sections else [], strict=True):
-            own.setdefault(key, []).extend(found["total"].ravel().tolist())
-        joined = dict[Key, list[float]]()
-        for of_rank in self._team.gathered(own):
-            for key, sums in of_rank.items():
-                joined.setdefault(key, []).extend(sums)
-        return {key: exact_sum(sums) for key, sums in joined.items()}
+        if self._device.backend == "cpu":
+            found = [_sums(each.values, each.bounds) for each in sections]
+        else:
+            found = [of["total"].ravel() for of in partials(self._device, sections)] if sections else []
+        joined = self._joined(zip(keys, found, strict=True))
+        return {key: exact_sum(np.concatenate(sums).tolist()) for key, sums in joined.items()}
+
+    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+        """See :class:`CellSums`."""
+        own = [(key, _largest(values.reshape(-1)[self._order(cells)[0]])) for key, cells, values in lists]
+        return {key: float(np.max(found)) for key, found in self._joined(own).items()}
+
+    def largest_of_array(self, array: Any) -> float:
+        """See :class:`CellSums`."""
+        return float(np.max(self._team.gathered(_largest(array[self._slab.own]))))
 
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """See :class:`CellSums`."""
@@ -70,6 +78,14 @@ class PlaneSums:
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""
         return self._team.highest(number)
+
+    def _joined(self, own: Iterable[tuple[Key, T]]) -> dict[Key, list[T]]:
+        """What all ranks have found for each key."""
+        joined = dict[Key, list[T]]()
+        for of_rank in self._team.gathered(list(own)):
+            for key, found in of_rank:
+                joined.setdefault(key, []).append(found)
+        return joined
 
     def _order(self, cells: Any) -> _Order:
         """The order of a list of cells; it is kept, because solvers sum over the same lists again and again."""
@@ -92,7 +108,17 @@ class PlaneSums:
         planes = self._device.to_host(cells) // self._plane - self._slab.own.start
         own = np.flatnonzero((planes >= 0) & (planes < self._slab.count))
         order = own[np.argsort(planes[own], kind="stable")]
-        bounds = np.searchsorted(planes[order], self._starts)
+        bounds = np.unique(np.searchsorted(planes[order], self._starts))  # groups that have some
         if len(order) and (np.diff(order) == 1).all():
             return slice(int(order[0]), int(order[-1]) + 1), bounds
         return self._device.xp.asarray(order), bounds
+
+
+def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The sum of each section of values; in the order of ``numpy.sum``, which depends on its length only."""
+    return np.add.reduceat(np.asarray(values).reshape(-1), bounds[:-1]) if len(bounds) > 1 else np.zeros(0)
+
+
+def _largest(values: Any) -> float:
+    """The largest magnitude; 0 without values."""
+    return float(abs(values).max()) if values.size else 0.0

@@ -1,5 +1,6 @@
 """The state that a checkpoint keeps, at the end of a step."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +17,11 @@ class RestartPoint:
         field: the field to go on from.
         sums: the ledger's sums that belong to it, on the host.
         values: what else the method needs.
+        planes: more arrays of cells in own planes, on the host.
     """
 
     step: int
     field: Field
     sums: Mapping[str, Any]
     values: Mapping[str, Any]
+    planes: Mapping[str, Any] = dataclasses.field(default_factory=dict)

@@ -174,7 +174,9 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     own = state.field.team.gathered(state.field.device.to_host(state.field.own).copy())
     saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
     if state.method is not None:
-        saved |= {"roundings": state.method.roundings, **state.method.restart_point().sums}
+        point = state.method.restart_point()
+        saved |= {"roundings": state.method.roundings, **point.sums, "counts": state.method.counts}
+        saved |= {name: np.concatenate(state.team.gathered(of.copy())) for name, of in point.planes.items()}
     return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats(), **saved}
 
 
@@ -193,5 +195,7 @@ def equal(alone: dict[str, Any], ranks: list[dict[str, Any]]) -> None:
         for name, value in alone.items():
             if isinstance(value, np.ndarray):
                 assert value.tobytes() == team[name].tobytes(), name
+            elif isinstance(value, dict):
+                equal(value, [team[name]])
             else:
                 assert value == team[name], name

@@ -62,6 +62,10 @@ def test_the_plan_of_several_ranks(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "ranks        2, each with 12 own planes and up to 8 halo planes" in out
     assert "halo         560 B over each cut in each direction, every 4 steps" in out
     assert "% over one machine" in out
+    assert main(["plan", *arguments, "--set=time.method=implicit", "--ranks", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "halo         560 B over each cut in each direction, for each vector and level of a cycle" in out
+    assert "efficiency" not in out
     for ranks, message in (("0", "--ranks = 0: expected a number of ranks, 1 or more"), ("9", "at most")):
         assert main(["plan", *arguments, "--ranks", ranks]) == 2
         assert message in capsys.readouterr().err

@@ -169,9 +169,6 @@ def test_slabs_cover_the_grid_and_are_cut_between_groups(planes: int, ranks: int
 
 
 def test_what_runs_on_one_rank_only_is_refused() -> None:
-    implicit = problem_of(LINEAR, solver={"device": "cpu"}).with_method("implicit")
-    with pytest.raises(ScenarioError, match='got "implicit"; that method runs on one rank'):
-        on_ranks(2, lambda team: Plan.of(implicit, team))
     few = problem_of(LINEAR, solver={"device": "cpu"})
     with pytest.raises(ScenarioError, match=r"domain.cells: .* 13 planes .* at most 3 ranks"):
         on_ranks(4, lambda team: Plan.of(few, team))

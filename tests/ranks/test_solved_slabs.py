@@ -1,4 +1,4 @@
-"""Equations that several ranks solve together give the bits of one rank: steady states."""
+"""Equations that several ranks solve together give the bits of one rank: steady states, implicit steps."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from cuda_host import gpu
 from cuda_host.multigrid import sweeps_on_host
+from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, problem_of
+from slab_runs import same as same_steps
 from thread_team import on_ranks
 
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
@@ -20,11 +22,13 @@ from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.run import initial_state as starting
 from heatsim.run.initial_state import find_steady_state, initial_state
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.scenario import load
 from heatsim.solver import steady_state
+from heatsim.storage.checkpoint import Checkpoint
 
 # Each has enough planes for coarse levels that are divided too.
 LINEAR = LINEAR.replace("[20, 8, 13]", "[20, 8, 33]")
@@ -68,6 +72,10 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
 
 def same(problem: HeatProblem, ranks: int) -> None:
     equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+
+
+def implicit(text: str, precision: str = "float64", device: str = "cpu", **tables: Any) -> HeatProblem:
+    return problem_of(text, solver={"device": device, "precision": precision}, **tables).with_method("implicit")
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
@@ -118,22 +126,71 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
     same(steady(LINEAR.replace("[20, 8, 33]", "[20, 8, 22]")), 3)
 
 
+@pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", BODIES)
-def test_steady_states_on_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_implicit_steps(name: str, ranks: int) -> None:
+    for precision in ("float64", "float32"):
+        same_steps(implicit(BODIES[name], precision), ranks)
+
+
+@pytest.mark.parametrize("name", ["everything", "around"])
+def test_implicit_steps_go_on_on_another_number_of_ranks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the end of a step, and from its start while rows within it are still to come."""
+    monkeypatch.setattr(starting, "identity", lambda plan, target: {"scenario": "", "inputs": "{}"})
+    monkeypatch.setattr(starting, "check_scenario", lambda *arguments: None)
+    problem = implicit(BODIES[name], output={"probe_every": 1e-3})
+    expected = after(problem, ALONE, None, 9)
+    for before in (3, 6):
+        saved = on_ranks(3, lambda team, steps=before: after(problem, team, None, steps))[0]
+        for ranks in (1, 2):
+            equal(expected, on_ranks(ranks, lambda team, saved=saved: after(problem, team, saved, 9)))
+
+
+def after(problem: HeatProblem, team: Team, saved: dict[str, Any] | None, steps: int) -> dict[str, Any]:
+    """What a checkpoint keeps after some due times; ``saved``: the checkpoint to go on from."""
+    plan, target = Plan.of(problem, team), Path("nowhere")
+    if saved is None:
+        state = initial_state(plan, target)
+    else:
+        state = starting.saved_state(plan, target, Checkpoint(saved["arrays"], saved["values"]))
+    assert state.method is not None
+    while state.method.step < steps:
+        state.method.advance(1)
+    state.step = state.method.step
+    point, host = state.restart_point(), state.field.device.to_host
+    planes = {"deviation": host(point.field.own), **point.planes}
+    whole = {name: np.concatenate(team.gathered(of.copy())) for name, of in planes.items()}
+    begun = {"reference": state.field.reference, "initial_heat": state.initial_heat, "wall_time": 0.0}
+    values = {**point.values, **begun, "step": point.step, "stopped": False, "scenario": "", "inputs": "{}"}
+    return {"arrays": {**point.sums, **whole}, "values": values}
+
+
+@pytest.fixture
+def cuda_on_host(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu.play_gpu(monkeypatch)
     _, queue = sweeps_on_host(np, monkeypatch)
     monkeypatch.setattr(
         steady_state, "CudaSweeps", lambda device, record, team: CudaSweeps(device, None, queue.compile, team)
     )
+
+
+@pytest.mark.usefixtures("cuda_on_host")
+@pytest.mark.parametrize("name", BODIES)
+def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name != "flat":
+        play_nccl(monkeypatch)
     small = BODIES[name].replace("[20, 8, 33]", "[6, 4, 33]").replace("[10, 8, 32]", "[6, 5, 32]")
     same(steady(small, "float32", "cuda"), 2)
+    if name == "everything":
+        same_steps(implicit(small, "float32", "cuda"), 2)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", BODIES)
-def test_steady_states_on_a_real_gpu(name: str) -> None:
+def test_a_real_gpu(name: str) -> None:
     for precision in ("float32", "float64"):
         same(steady(BODIES[name], precision, "cuda"), 2)
+        same_steps(implicit(BODIES[name], precision, "cuda"), 2)
 
 
 def test_missing_exchanges_would_be_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,11 +22,13 @@ from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
+from heatsim.solver.plane_sums import PlaneSums
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
-from heatsim.solver.stabilized.substeps import End, StepInterrupted
+from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
 from heatsim.solver.steady import Search
 from heatsim.solver.steady_state import coarse_cells, make_sweeps
 from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
+from heatsim.storage.checkpoint import Checkpoint
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100
@@ -57,18 +59,18 @@ class FieldStages(FieldEnds):
         problem: materials, boundary, sources.
         field: holds T_n at first; afterwards what :meth:`interpolate` shows.
         ledger: holds the sums at T_n at first; afterwards those at what is shown.
-        cells: the type of each cell, one byte, on the field's device; empty if there is one type.
-        saved: the arrays of the checkpoint from which the run goes on; None for a new run.
+        cells: the type of each cell of the field's buffers, one byte, on their device; empty if there is one type.
+        saved: the checkpoint from which the run goes on; None for a new run.
     """
 
     version, unit, longest, choice = VERSION, "stages", inf, None
 
     def __init__(
-        self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Mapping[str, Any] | None = None
+        self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None
     ) -> None:
-        super().__init__(problem, field, ledger, cells)
-        sweeps = make_sweeps(field)
-        self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True)
+        super().__init__(problem, field, ledger, cells[field.slab.own] if cells.size else cells)
+        sweeps, sums = make_sweeps(field), PlaneSums(field)
+        self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True, sums=sums)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._search = Search(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
@@ -76,7 +78,7 @@ class FieldStages(FieldEnds):
         self._tried = 0.0
         self._end_of_step: Rows | None = None
         self._heats: list[Any] = []
-        if saved is not None and _RATE in saved:
+        if saved is not None and _RATE in saved.arrays:
             self._take_back(self._first, saved)
 
     def choose(self, h: float, tolerance: float) -> Solutions:
@@ -165,8 +167,7 @@ class FieldStages(FieldEnds):
         equations = self._equations
         K = (equations.contents() - begun) * sigma
         self._heats, slopes = equations.exchange()
-        through = sum(float(heat.sum()) for heat in self._heats)
-        return K, slopes, float((equations.capacity * K).sum()) - through - self._balance.source_power
+        return K, slopes, equations.stored(K) - equations.through(self._heats) - self._balance.source_power
 
     def _finish(self, at: FieldEnd, moment: Rows) -> None:
         """Make the rate of the last stage that of the end, whose sources and beams are not averaged."""
@@ -192,19 +193,19 @@ class FieldStages(FieldEnds):
         self._end_of_step = None
         super().reject()
 
-    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
-        """A field, and the ledger's sums, the rate and the flows on the host, at the last end or the first."""
-        field, sums = super().restart(last=last)
-        at, to_host = self._end(End.LAST if last else End.FIRST), field.device.to_host
-        flows = {_FLOW + name: to_host(values) for name, values in at.flows.surfaces.items()}
-        return field, {**sums, **flows, _RATE: to_host(at.F), _POWER: np.array([at.flows.sources])}
+    def restart(self, *, last: bool) -> Restart:
+        """A field, the ledger's sums and the flows, and the rate, at the last end or the first. Collective."""
+        field, sums, _ = super().restart(last=last)
+        at = self._end(End.LAST if last else End.FIRST)
+        flows = {_FLOW + name: values for name, values in self._ledger.whole(at.flows).items()}
+        rate = field.device.to_host(at.F[field.slab.own])
+        return field, {**sums, **flows, _POWER: np.array([at.flows.sources])}, {_RATE: rate}
 
-    def _take_back(self, at: FieldEnd, saved: Mapping[str, Any]) -> None:
-        xp = self._field.device.xp
-        at.F[...] = xp.asarray(saved[_RATE])
-        at.flows = HeatSums.zeros(xp, at.sums.layout, float(saved[_POWER][0]))
-        for name, values in at.flows.surfaces.items():
-            values[...] = xp.asarray(saved[_FLOW + name])
+    def _take_back(self, at: FieldEnd, saved: Checkpoint) -> None:
+        slab = self._field.slab
+        at.F[slab.own] = self._field.device.xp.asarray(saved.part(_RATE, slab.first, slab.last))
+        flows = {name: saved.arrays[_FLOW + name] for name in at.sums.layout.shapes}
+        at.flows = self._ledger.part(flows, float(saved.arrays[_POWER][0]))
 
     def _rows(self, times: StageTimes) -> Rows:
         return self._problem.stage_rows(times, 1.0, self._field.reference)

@@ -6,6 +6,7 @@
 of T from the last guess: its right-hand side is small, and so are roundings of it.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import numpy as np
 from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.rows import Rows
 from heatsim.physics.steady_balance import SteadyBalance
+from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.solver.steady_equations import Equations, LinearSystem
 
 # Slopes of surfaces may be off by this part of the largest one, if Newton's method goes on anyway.
@@ -44,9 +47,10 @@ class StageEquations(Equations):
         self._conduction = self._operator
         self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
-        self._operator = Operator(self._conduction.links, empty, empty.copy())
+        slab = self._conduction.slab
+        self._operator = Operator(self._conduction.links, empty, empty.copy(), slab)
         if self._safe is not None:
-            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity)
+            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity, slab)
         self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
         self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
         self._sigma, self._start = 0.0, self.temperature
@@ -92,13 +96,23 @@ class StageEquations(Equations):
         raise NotConvergedError("sources that grow with the temperature need shorter steps")
 
     def _differs(self, slopes: list[Any]) -> bool:
-        """Whether the operator has to be made again; one that is nearly right is enough where Newton goes on."""
+        """Whether the operator has to be made again; one that is nearly right is enough where Newton goes on.
+
+        Collective. Slopes are compared condition by condition, because ranks have different surfaces.
+        """
         sigma, before = self._solved_for
         if sigma != self._sigma:
             return True
         allowed = 0.0 if self.linear else _NEARLY
-        pairs = zip(slopes, before, strict=True)
-        return any(float(abs(now - then).max()) > allowed * float(abs(then).max()) for now, then in pairs)
+        changes = [now - then for now, then in zip(slopes, before, strict=True)]
+        largest = self._balance.sums.largest_of_cells(
+            ((*surface.label, now), surface.cells, values)
+            for now, of in enumerate((before, changes))
+            for surface, values in self._of_cells(of)
+        )
+        return any(
+            change > allowed * largest[name, number, 0] for (name, number, now), change in largest.items() if now
+        )
 
     def update(self, system: LinearSystem) -> None:
         """Add the change."""
@@ -109,8 +123,11 @@ class StageEquations(Equations):
 
     @property
     def largest_change(self) -> float:
-        """The largest change in K that the last system was solved for; of potentials where materials change."""
-        return float(abs(self._change).max())
+        """The largest change in K that the last system was solved for; of potentials where materials change.
+
+        Collective.
+        """
+        return self._balance.sums.largest_of_array(self._change)
 
     def exchange(self) -> tuple[list[Any], list[Any]]:
         """The heat through each surface into its cells in W, and the slopes in W/K."""
@@ -118,8 +135,17 @@ class StageEquations(Equations):
         found = [self._balance.exchange(surface, T[surface.cells]) for surface in self._balance.surfaces]
         return [heat for heat, _ in found], [self.xp.asarray(slope) for _, slope in found]
 
+    def through(self, heats: list[Any]) -> float:
+        """The sum of what passes all surfaces; ``heats`` as of :meth:`exchange`, or slopes. Collective."""
+        lists = (("all", surface.cells, values) for surface, values in self._of_cells(heats))
+        return self._balance.sums.of_cells(lists).get("all", 0.0)
+
+    def stored(self, K: Any) -> float:
+        """Σ C·K over all cells; collective."""
+        return self._balance.sums.of_arrays([self.capacity * K])[0]
+
     def shift(self, power: float, slopes: list[Any]) -> None:
-        """Change all temperatures alike, so that the equations of all cells together gain a power.
+        """Change all temperatures alike, so that the equations of all cells together gain a power. Collective.
 
         The search leaves an error in each cell. The sum of the equations is the balance of energy: this makes it hold.
 
@@ -127,12 +153,8 @@ class StageEquations(Equations):
             power: in W.
             slopes: those of :meth:`exchange`, in W/K, one number for each surface or one for each of its cells.
         """
-        xp, surfaces = self.xp, self._balance.surfaces
-        passing = sum(
-            float(slope.sum()) * (len(surface.cells) if slope.ndim == 0 else 1)
-            for surface, slope in zip(surfaces, slopes, strict=True)
-        )
-        change = power / (self._sigma * self._stored_per_kelvin() + passing)
+        xp = self.xp
+        change = power / (self._sigma * self._stored_per_kelvin() + self.through(slopes))
         self.temperature += xp.where(xp.asarray(self.capacity) > 0.0, change, 0.0)
 
     def rate(self, stage: Rows, contents: Any) -> Any:
@@ -148,6 +170,11 @@ class StageEquations(Equations):
         """Heat in J that all cells store for each kelvin more."""
         materials = self._balance.materials
         return float(materials.cell_heat_capacity @ materials.counts)
+
+    def _of_cells(self, numbers: list[Any]) -> Iterator[tuple[SteadySurface | CellExchange, Any]]:
+        """Each surface with its numbers, one for each of its cells."""
+        for surface, of in zip(self._balance.surfaces, numbers, strict=True):
+            yield surface, self.xp.broadcast_to(of, surface.cells.shape)
 
     def _make_operator(self, slopes: list[Any]) -> None:
         operator = self._operator
@@ -202,9 +229,10 @@ class VaryingStageEquations(StageEquations):
         self.temperature[...] = self._balance.temperatures(contents)
 
     def _stored_per_kelvin(self) -> float:
-        return float((self.capacity * self._balance.content_slopes(self.temperature)).sum())
+        return self.stored(self._balance.content_slopes(self.temperature))
 
     def _gains(self) -> Any:
+        self._sweeps.fill_halo(self._operator, self.temperature)
         self._linearised = self._balance.linearise(self.temperature)
         return self._linearised.gain / self._scale + self._sources_of_stage()
 

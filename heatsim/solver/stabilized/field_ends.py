@@ -4,7 +4,7 @@ Five buffers of the size of the field: T_n and F_n, T_{n+1} and F_{n+1}, and the
 the field only after :meth:`FieldEnds.interpolate`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -16,7 +16,7 @@ from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
-from heatsim.solver.stabilized.substeps import End, Measure
+from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
 
 @dataclass
@@ -113,10 +113,10 @@ class FieldEnds:
         ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
         self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
 
-    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+    def restart(self, *, last: bool) -> Restart:
         """A field and the ledger's sums on the host, at the last end or the first."""
         at = self._end(End.LAST if last else End.FIRST)
-        return self._field.of(at.T), self._ledger.saved(at.sums)
+        return self._field.of(at.T), self._ledger.saved(at.sums), {}
 
     def _restore(self) -> None:
         """Begin the last end from the first again."""

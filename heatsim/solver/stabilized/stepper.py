@@ -6,7 +6,6 @@ steps        ──┴───┴──────────────┴�
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
@@ -17,10 +16,9 @@ from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.tolerance import Tolerance, least_tolerance
-from heatsim.solver.field import Field
 from heatsim.solver.restart_point import RestartPoint
 from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, Work
-from heatsim.solver.stabilized.substeps import StepInterrupted, Substeps
+from heatsim.solver.stabilized.substeps import Restart, StepInterrupted, Substeps
 
 _METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
 
@@ -44,7 +42,7 @@ class RunSubsteps(Substeps, Protocol):
     def count(self, stages: Any, h: float) -> float:
         """Count a step of ``h`` s that was accepted; returns its roundings, weighted for the bound of the energy."""
 
-    def restart(self, *, last: bool) -> tuple[Field, Mapping[str, Any]]:
+    def restart(self, *, last: bool) -> Restart:
         """The field, and arrays on the host, from which a run goes on at the last end or the first."""
 
     def counts(self) -> dict[str, float]:
@@ -148,8 +146,10 @@ class AdaptiveStepper:
             NotFiniteError, RunError: no step is good enough, however short.
         """
         if not self.at_due:
-            with suppress(StepInterrupted):
+            try:
                 self.accept(self.method.complete(self.begin()))
+            except StepInterrupted:
+                self.substeps.count_from(self._before.counts)  # the step is done again
         if self.at_due:
             self.show()
 
@@ -202,8 +202,8 @@ class AdaptiveStepper:
         """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
-        field, sums = self.substeps.restart(last=served and self.method.last is not None)
-        return RestartPoint(self.step, field, sums, (self._state() if served else self._before).values())
+        field, sums, planes = self.substeps.restart(last=served and self.method.last is not None)
+        return RestartPoint(self.step, field, sums, (self._state() if served else self._before).values(), planes)
 
     def values(self) -> dict[str, Any]:
         """What a checkpoint at the end of the last step keeps besides field and ledger."""

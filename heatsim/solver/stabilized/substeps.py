@@ -1,10 +1,15 @@
 """What methods that choose their own steps ask of a backend: stages, rates, norms and interpolation of one field."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from heatsim.physics.stage_times import Side
+from heatsim.solver.field import Field
 from heatsim.solver.stabilized.interpolation import Weights
+
+# Where a run goes on: a field, sums of the whole grid, and arrays of own planes, these two on the host by name.
+Restart = tuple[Field, Mapping[str, Any], Mapping[str, Any]]
 
 
 class End(Enum):

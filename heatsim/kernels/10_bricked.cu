@@ -117,9 +117,6 @@ __device__ __forceinline__ int neighbour_block(const Grid& grid, int direction)
     return (z * gridDim.y + y) * gridDim.x + x;
 }
 
-// Bits that hold the numbers 0 ... count - 1.
-__device__ __forceinline__ int bits_of(int count) { return 32 - __clz(count - 1); }
-
 // Takes an array from the start of free shared memory.
 template <class Item>
 __device__ __forceinline__ Item* take(unsigned char*& room, int count)
@@ -136,127 +133,6 @@ __device__ __forceinline__ Item* copied(Item* to, const Item* from, int count, i
     for (int i = thread; i < count; i += threads) to[i] = from[i];
     return to;
 }
-
-#if FACES
-// Shared memory holds a byte for each place: the cell's type, INTERIOR, and LISTED. tables_fit() in fitting.py admits bodies with
-// few types.
-#define LISTED 0x40u
-#define TYPE 0x3Fu
-
-// The listed cells of a block: x, y and z in the brick, packed in as few bits as the brick needs.
-struct Listed {
-    const unsigned short* cells;
-    int count;
-    int x_bits, y_bits;
-    const unsigned char* bytes;  // of all places
-};
-
-// Vectors are updated in two ways:
-//     plain     the cells have one type, and so have all their neighbours
-//     linked    the cells have one type, and each vector beside them has one; no cell has weights
-// In all other vectors the cells that are not plain are listed.
-__device__ __forceinline__ VectorBytes bytes_at(const unsigned char* bytes, int place)
-{
-    return *reinterpret_cast<const Bytes*>(bytes + place);
-}
-
-__device__ __forceinline__ bool have_one_type(VectorBytes bytes) { return (bytes & ONES * TYPE) == ONES * (bytes & TYPE); }
-
-// Whether one of the vector's cells has weights.
-__device__ __forceinline__ bool has_weights(const CellTypes& cell_types, size_t cell)
-{
-#if !CONTACTS
-    if (!cell_types.exposed) return false;
-#endif
-    unsigned int bits = 0;
-    for (int i = 0; i < VECTOR; ++i) bits |= cell_types.weighted[(cell + i) / 32] >> (cell + i) % 32;
-    return bits & 1u;
-}
-
-// The cells of a vector to list because of their types: the bit INTERIOR of each one's byte.
-__device__ __forceinline__ unsigned int not_linked(const CellTypes& cell_types, const Brick& brick, const unsigned char* bytes,
-                                                   int place, size_t cell)
-{
-    const VectorBytes own = bytes_at(bytes, place) & ~(ONES * LISTED);
-    const unsigned int others = not_plain(own);
-    const bool linked = others && have_one_type(own) && have_one_type(bytes_at(bytes, place - brick.row)) &&
-                        have_one_type(bytes_at(bytes, place + brick.row)) && have_one_type(bytes_at(bytes, place - brick.plane)) &&
-                        have_one_type(bytes_at(bytes, place + brick.plane)) && !has_weights(cell_types, cell);
-    return linked ? 0 : others;
-}
-
-// Whether a vector is linked: some cell is neither interior nor listed.
-__device__ __forceinline__ bool is_linked(VectorBytes bytes) { return ~bytes & (~bytes & ONES * LISTED) << 1; }
-
-// Heat of a linked vector from neighbours and sources.
-__device__ __forceinline__ Cells sum_linked(const CellTypes& cell_types, const Brick& brick, const unsigned char* bytes, int place,
-                                            const Own& own, const Cells& T, Real west, Real east, const Cells& south,
-                                            const Cells& north, const Cells& below, const Cells& above)
-{
-    const int count = cell_types.count;
-    const Real* const x = cell_types.links + own.cell_type * count;
-    const Real* const y = x + count * count;
-    const Real* const z = y + count * count;
-    const Coefficients all = {Real(0), x[bytes[place - 1] & TYPE], x[bytes[place + VECTOR] & TYPE],
-                              y[bytes[place - brick.row] & TYPE], y[bytes[place + brick.row] & TYPE],
-                              z[bytes[place - brick.plane] & TYPE], z[bytes[place + brick.plane] & TYPE], {}};
-    const Real within = x[own.cell_type];
-    Cells sum;
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i) {
-        const Coefficients among = {Real(0), i == 0 ? all.c1 : within, i == VECTOR - 1 ? all.c2 : within, all.c3, all.c4, all.c5,
-                                    all.c6, {}};
-        sum.at[i] = own.heat + neighbour_sum(among, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
-                                             south.at[i], north.at[i], below.at[i], above.at[i]);
-    }
-    return sum;
-}
-
-// The new value of a listed cell.
-__device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                           const Brick& brick, const Listed& listed, const Real* now, int place, int x, int y, int z)
-{
-    const int to[6] = {-1, 1, -brick.row, brick.row, -brick.plane, brick.plane};
-    Real values[6];
-    int beside[6];
-#pragma unroll
-    for (int n = 0; n < 6; ++n) {
-        values[n] = now[place + to[n]];
-        beside[n] = listed.bytes[place + to[n]] & TYPE;
-    }
-    const unsigned int byte = listed.bytes[place];
-    return update_among(grid, c, sweep, ledger, x, y, z, byte & TYPE, beside, now[place], values, true, byte & INTERIOR);
-}
-
-// Updates the listed cells; in the field, `all` or those at the sides of the brick.
-__device__ __forceinline__ void update_listed(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                              const Brick& brick, const Listed& listed, const Real* now, Real* next, Real* field,
-                                              bool all, int thread, int threads)
-{
-#pragma unroll 1
-    for (int i = thread; i < listed.count; i += threads) {
-        const unsigned int packed = listed.cells[i];
-        const int x = packed & ((1u << listed.x_bits) - 1u), y = packed >> listed.x_bits & ((1u << listed.y_bits) - 1u);
-        const int z = packed >> (listed.x_bits + listed.y_bits), place = brick.place(x, y, z);
-        const Real value = update_one(grid, c, sweep, ledger, brick, listed, now, place, brick.x + x, brick.y + y, brick.z + z);
-        next[place] = value;
-        if (all || x == 0 || x == brick.nx - 1 || y == 0 || y == brick.ny - 1 || z == 0 || z == brick.nz - 1)
-            field[cell_index(grid, brick.x + x, brick.y + y, brick.z + z)] = value;
-    }
-}
-
-// Stores the cells of a vector that are not listed.
-__device__ __forceinline__ void store_others(Real* to, const Cells& cells, VectorBytes bytes)
-{
-    if (!(bytes & ONES * LISTED)) {
-        store(to, cells);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < VECTOR; ++i)
-        if (!(bytes >> 8 * i & LISTED)) to[i] = cells.at[i];
-}
-#endif
 
 // The vectors that a thread steps: a column of a brick, planes z_begin ... z_end - 1.
 struct Column {
@@ -278,6 +154,10 @@ __device__ __forceinline__ Column column_of(const Grid& grid, const Brick& brick
     column.at_face = brick.x + x == 0 || brick.x + x + VECTOR == grid.nx || brick.y + y == 0 || brick.y + y == grid.ny - 1;
     return column;
 }
+
+#if FACES
+#include "composite/bricked_cells.cuh"
+#endif
 
 // Updates the cells of a column; in composite bodies those that are not listed. In the field, `all` or those at the sides of the
 // brick; `field`: where the first goes.
@@ -386,28 +266,11 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     __syncthreads();
 
 #if FACES
-    // 3. List cells.
-    const int x_bits = bits_of(grid.brick_x), y_bits = bits_of(grid.brick_y);
-    cell = first;
-    for (int z = column.z_begin; z < column.z_end; ++z, cell += plane) {
-        const int place = brick.place(column.x, column.y, z);
-        unsigned int cells = 0;
-#if MATERIALS
-        cells = not_linked(c.cell_types, brick, bytes, place, cell);
-#endif
-        for (int i = 0; i < VECTOR; ++i) {
-            const unsigned int faces = touched_faces(grid, brick.x + column.x + i, brick.y + column.y, brick.z + z);
-            if (!(cells >> 8 * i & INTERIOR) && !(faces & c.cell_types.open)) continue;
-            bytes[place + i] |= LISTED;
-            list[atomicAdd(&listed_cells, 1u)] = column.x + i | (column.y | z << y_bits) << x_bits;
-        }
-    }
-    __syncthreads();
-    const Listed listed = {list, (int)listed_cells, x_bits, y_bits, bytes};
+    const Listed listed = list_cells(grid, c.cell_types, brick, column, first, bytes, list, &listed_cells);
 #endif
 
     for (int step = 0; step < grid.steps; ++step) {
-        // 4. Do a step.
+        // 3. Do a step.
         const bool last = step + 1 == grid.steps;
         const Sweep* const at = &sweeps[step & 1];
         step_column(grid, kept, at, ledger, brick, bytes, column, now, next, T_new + first, last);
@@ -422,7 +285,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         next = before;
         __syncthreads();
 
-        // 5. Count it. The first warp waits for the neighbours (more warps would slow each other down); the others copy the data
+        // 4. Count it. The first warp waits for the neighbours (more warps would slow each other down); the others copy the data
         //    of the next step.
         if (thread == 0) store_release(count_of(grid, block), done + step + 1);
         if (last) break;

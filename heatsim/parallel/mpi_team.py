@@ -14,7 +14,7 @@ import numpy as np
 
 from heatsim.errors import RanksError
 from heatsim.parallel.process import Process
-from heatsim.parallel.team import Parcel, Progress, Team
+from heatsim.parallel.team import ExchangeProgress, Parcel, Team
 from heatsim.parallel.watch import Watch, leave_failed
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class MpiTeam(Team):
         if self._watch is not None:
             self._watch.request_stop()
 
-    def follow(self, progress: Callable[[], Progress]) -> None:
+    def follow(self, progress: Callable[[], ExchangeProgress]) -> None:
         """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it."""
         if self._watch is not None:
             self._watch.follow(progress)

@@ -16,7 +16,7 @@ from typing import Any
 
 from heatsim.device import Device
 from heatsim.errors import DeviceError
-from heatsim.parallel.team import Progress
+from heatsim.parallel.team import ExchangeProgress
 
 # A line of the log: Channel 00/0 : 33[1] -> 40[0] [send] via NET/IB/3/GDRDMA
 _CONNECTION = re.compile(r" : (\d+)\[[^]]*\] -> (\d+)\[[^]]*\](?: \[\w+\])? via ([^\s/]+(?:/[^\s/]+)?)")
@@ -52,7 +52,7 @@ class NcclExchange:
         self._nccl.groupEnd()
         self._events.append((before, self._event()))
 
-    def progress(self) -> Progress:
+    def progress(self) -> ExchangeProgress:
         """How far the GPU is; another thread calls this.
 
         Raises:
@@ -64,7 +64,7 @@ class NcclExchange:
                 self._done += 1
             waiting = bool(self._events) and self._events[0][0].done
             self._communicator.check_async_error()
-        return Progress(self._done + waiting, self._done)
+        return ExchangeProgress(self._done + waiting, self._done)
 
     def _event(self) -> Any:
         event = self._device.xp.cuda.Event(disable_timing=True)

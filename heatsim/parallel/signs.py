@@ -16,7 +16,7 @@ from heatsim.errors import (
     ScenarioError,
     StorageError,
 )
-from heatsim.parallel.team import Progress
+from heatsim.parallel.team import ExchangeProgress
 
 # Errors that keep their class on other ranks, because one text is enough to create them. Others become a RanksError.
 _KINDS: dict[str, type[HeatsimError]] = {ScenarioError.__name__: InputError} | {
@@ -47,7 +47,7 @@ class Sign:
     kind: str = ""
     ended: bool = False
     stop: bool = False
-    progress: tuple[Progress, ...] = ()
+    progress: tuple[ExchangeProgress, ...] = ()
 
     @property
     def failing(self) -> bool:

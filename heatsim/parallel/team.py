@@ -32,7 +32,7 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Progress:
+class ExchangeProgress:
     """How far a rank is with exchanges that devices do without this process.
 
     Attributes:
@@ -131,7 +131,7 @@ class Team:
     def request_stop(self) -> None:
         """Tell rank 0 that a signal asks the run to stop."""
 
-    def follow(self, progress: Callable[[], Progress]) -> None:
+    def follow(self, progress: Callable[[], ExchangeProgress]) -> None:
         """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it.
 
         Args:

@@ -26,7 +26,7 @@ from heatsim.errors import DeviceError, HeatsimError, RanksError
 from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
-from heatsim.parallel.team import Progress
+from heatsim.parallel.team import ExchangeProgress
 
 TICK = 0.25  # s
 SILENCE = 10.0  # s until a rank counts as dead or hanging
@@ -56,7 +56,7 @@ class Watch:
         self._communicator = communicator
         self._processes = processes
         self._patience = _seconds_of_silence()
-        self._followed: list[Callable[[], Progress]] = []
+        self._followed: list[Callable[[], ExchangeProgress]] = []
         self._hangs = Hangs()
         self._rank, self._size = communicator.rank, communicator.size
         self._sign, self._notice = Sign(), Notice()
@@ -89,7 +89,7 @@ class Watch:
         if notice.code and not self._sign.ended:
             raise notice.error()
 
-    def follow(self, progress: Callable[[], Progress]) -> None:
+    def follow(self, progress: Callable[[], ExchangeProgress]) -> None:
         """End the job if an exchange between devices hangs, or if ``progress`` raises an error."""
         self._followed.append(progress)
 

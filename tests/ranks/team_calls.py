@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsim.errors import CapacityError, StorageError
 from heatsim.parallel import job, mpi_team
-from heatsim.parallel.team import Parcel, Progress, Team
+from heatsim.parallel.team import ExchangeProgress, Parcel, Team
 from heatsim.parallel.watch import VARIABLE
 
 
@@ -80,7 +80,7 @@ def hang() -> None:
     os.environ[VARIABLE] = "2"
     team = job.join()
     team.advise("do it again")
-    team.follow(lambda: Progress(3, 3 if team.first else 2))
+    team.follow(lambda: ExchangeProgress(3, 3 if team.first else 2))
     time.sleep(60.0)
 
 

@@ -17,7 +17,7 @@ from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, name_of
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import Sign
-from heatsim.parallel.team import Progress
+from heatsim.parallel.team import ExchangeProgress
 from heatsim.parallel.transport import choose_transport
 from heatsim.parallel.watch import SILENCE, VARIABLE, _seconds_of_silence
 
@@ -86,16 +86,16 @@ def test_progress_counts_exchanges_that_the_gpu_has_come_to(monkeypatch: pytest.
 
     monkeypatch.setattr(host_nccl, "groupEnd", lambda: None)
     exchange = NcclExchange(host_nccl, Communicator(), gpu.host_device())
-    assert exchange.progress() == Progress(0, 0)
+    assert exchange.progress() == ExchangeProgress(0, 0)
     exchange.exchange([], [])
     exchange.exchange([], [])
-    assert exchange.progress() == Progress(0, 0)
+    assert exchange.progress() == ExchangeProgress(0, 0)
     events[0].done = True
-    assert exchange.progress() == Progress(1, 0)
+    assert exchange.progress() == ExchangeProgress(1, 0)
     events[1].done = events[2].done = True
-    assert exchange.progress() == Progress(2, 1)
+    assert exchange.progress() == ExchangeProgress(2, 1)
     events[3].done = True
-    assert exchange.progress() == Progress(2, 2)
+    assert exchange.progress() == ExchangeProgress(2, 2)
     monkeypatch.setattr(host_nccl, "FAULTS", ["remote error"])
     with pytest.raises(RuntimeError, match="remote error"):
         exchange.progress()
@@ -103,7 +103,7 @@ def test_progress_counts_exchanges_that_the_gpu_has_come_to(monkeypatch: pytest.
 
 def test_an_exchange_hangs_if_all_ranks_have_come_to_it() -> None:
     def signs(*progress: tuple[int, int]) -> list[Sign]:
-        return [Sign(progress=(Progress(*each),)) for each in progress]
+        return [Sign(progress=(ExchangeProgress(*each),)) for each in progress]
 
     hangs = Hangs()
     assert hangs.look(signs((5, 4), (4, 4))) == (0, 0), "rank 1 still computes"

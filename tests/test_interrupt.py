@@ -23,7 +23,7 @@ from heatsim.storage.field_reader import FieldReader
 LASTING = [
     "domain.cells=[16,16,16]",
     "time.end=2000",
-    "output.every=500",
+    "output.every=100",
     "output.probe_every=50",
     "solver.kernel=numpy",
 ]

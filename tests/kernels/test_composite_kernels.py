@@ -39,11 +39,14 @@ from heatsim.physics.surface_laws import append_tables, make_nodes
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
-# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
+# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it. The rungs between them differ
+# in how they move values, not in their arithmetic: one precision does.
 CHOSEN = [
     (spec, variant)
     for spec, variant in product((*CPU, *CUDA), VARIANTS)
-    if spec in CPU or spec in (CUDA[0], CUDA[5]) or variant[1] == "increments"
+    if spec in CPU
+    or spec in (CUDA[0], CUDA[5])
+    or (variant[1] == "increments" and (spec not in CUDA[1:5] or variant[0] == "float32"))
 ]
 CHOSEN_EXECUTIONS = [
     pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)

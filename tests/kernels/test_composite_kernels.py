@@ -39,8 +39,8 @@ from heatsim.physics.surface_laws import append_tables, make_nodes
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
-# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it. The rungs between them differ
-# in how they move values, not in their arithmetic: one precision does.
+# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it. The rungs between
+# them differ in how they move values, not in their arithmetic: one precision does.
 CHOSEN = [
     (spec, variant)
     for spec, variant in product((*CPU, *CUDA), VARIANTS)

@@ -127,10 +127,12 @@ def test_each_quantity_is_drawn_beside_the_usual_pictures(melting: Path) -> None
 
 def test_times_choose_the_nearest_fields(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", PLANE, times=TIMES)
-    assert [path.name for path in render(folder, PictureChoice(times=(0.9, 1.1, 50.0)))] == [
+    assert [path.name for path in render(folder, PictureChoice(times=(0.9, 1.1, 2.9)))] == [
         "plane_t0001.png",
         "plane_t0003.png",
     ]
+    with pytest.raises(InputError, match=r"--times: 50 s is after the last field, which is at 3 s; choose earlier"):
+        render(folder, PictureChoice(times=(0.0, 50.0)))
 
 
 def test_a_chosen_range_is_the_scale_of_every_time(tmp_path: Path) -> None:

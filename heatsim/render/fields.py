@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render.axes import describe_box
 from heatsim.render.caption import Caption, remarks_of
@@ -23,6 +24,7 @@ from heatsim.render.sections import Section
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
 
+_BEYOND = 0.01  # part of the last time by which a chosen time may be after it
 _MOST_PICTURES = 4
 
 # A field whose range is a smaller fraction of the range of all times gets a separate scale.
@@ -51,6 +53,9 @@ class Fields:
         """The fields to draw: those nearest to the chosen times, or a few evenly spaced ones.
 
         A uniform field at the start is left out if others show more. The materials are those of all times.
+
+        Raises:
+            InputError: a chosen time is after the last field.
         """
         times = self.choice.times
         if self.choice.quantity == MATERIAL:
@@ -59,6 +64,13 @@ class Fields:
             low, high = self.reader.range(0)
             first = int(self.scale_of(low, high).uniform and len(self.reader) > _MOST_PICTURES)
             return [first + index for index in choose_times(len(self.reader) - first, _MOST_PICTURES)]
+        last = float(self.reader.times[-1])
+        if max(times) > last * (1.0 + _BEYOND):
+            unit = choose_unit(TIMES, max(times))
+            raise InputError(
+                f"--times: {format_time(max(times), unit)} is after the last field, which is at "
+                f"{format_time(last, choose_unit(TIMES, last))}; choose earlier times"
+            )
         return sorted({int(np.abs(self.reader.times - time).argmin()) for time in times})
 
     def name(self, name: str, index: int) -> str:

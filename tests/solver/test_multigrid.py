@@ -9,6 +9,7 @@ import scipy.sparse as sparse
 from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
+from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like, merge
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
@@ -321,3 +322,12 @@ def test_coarse_cells_have_the_sum_of_the_capacities_of_their_cells() -> None:
     cycle.coarsen(Operator((links[0], links[1], links[2]), ground + capacity, capacity), coarse, (2, 1, 2))
     np.testing.assert_allclose(coarse.capacity, merged, rtol=1e-14)
     np.testing.assert_allclose(coarse.ground - merged, known.ground, atol=1e-13)
+
+
+def test_an_operator_that_is_singular_in_float64_is_an_error() -> None:
+    """1e20 W/K between two cells, 1 W/K to the surroundings: the sum of both is 1e20."""
+    link = np.zeros((1, 1, 2))
+    link[0, 0, 1] = 1e20
+    operator = Operator((link, np.zeros_like(link), np.zeros_like(link)), np.ones_like(link))
+    with pytest.raises(NotConvergedError, match="more than 15 digits; check conductivities"):
+        VCycle(np, CpuSweeps(), operator)

@@ -100,9 +100,9 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    These are all planes for what no rank can find from its planes alone: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of
-    surfaces, steady states and implicit steps.
+    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, sources in single cells, beams
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of surfaces, steady
+    states and implicit steps.
 
     Args:
         scenario: the scenario.

@@ -131,7 +131,7 @@ class WholeLevels:
 
 
 class CpuSweeps(WholeLevels):
-    """By numba; whose import takes half a second, so it waits until the first of these is made.
+    """Sweeps by numba, which is imported when the first of these is made: the import takes about half a second.
 
     Args:
         team: the ranks that share the levels that have a slab; their sums are collective.

@@ -1,4 +1,4 @@
-"""Values that vary over the cells of a surface, as mixtures of values that do not: levels, and the parts of them."""
+"""Values that vary over the cells of a surface, as mixtures of fixed values, the levels: each cell has parts of two."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -64,7 +64,7 @@ class LevelSweeps(Protocol):
         """Smooth T plus the correction of the coarse cells; T may be written to."""
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
-        """Write matrix·b to ``out``; the matrix is dense, float64, of as many rows as the whole level has cells."""
+        """Write matrix·b to ``out``; the matrix is dense, float64, with one row for each cell of the whole level."""
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """Write links and ground of merged cells to ``out``; see operator.py."""

@@ -118,7 +118,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
         return EVERYTHING
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
-    # Besides halos, marks of cells whose neighbours are all alike need a plane more.
+    # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
 
 

@@ -1,4 +1,4 @@
-"""Each rank paints its own planes only, and finds the body that one rank finds."""
+"""Each rank paints its planes and some beside them, and finds the same body as a run on one rank."""
 
 from pathlib import Path
 from typing import Any

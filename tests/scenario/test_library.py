@@ -131,7 +131,7 @@ def test_the_command_lists_values_ranges_and_sources(capsys: pytest.CaptureFixtu
 
 
 def test_a_mistake_elsewhere_does_not_hide_materials_of_the_library() -> None:
-    """All that could be read is checked, with the materials of the library."""
+    """All that could be read is checked, also with materials of the library."""
     text = """
 [domain]
 size = [1.0, 1.0, 1.0]

@@ -119,7 +119,7 @@ def _coarser(plan: Plan) -> Plan:
 
 
 def _mean(work: Iterator[float], most: float) -> float:
-    """The mean of the seconds that a unit of work takes, over at least ``most`` seconds.
+    """The mean of the seconds that a unit of work takes. Stops once ``most`` seconds have passed.
 
     A few batches evaluate conditions and sources for many steps, so the times of single batches differ.
     """

@@ -135,7 +135,7 @@ def count_gpus() -> int:
 
 
 def visible_gpus() -> int:
-    """The number of GPUs that the driver shows to this process. It is known sooner than from CuPy."""
+    """The number of GPUs that the driver shows to this process. Does not import CuPy, which takes longer."""
     import ctypes
 
     if not _driver_installed():

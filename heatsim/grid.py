@@ -117,7 +117,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class _Planes(Grid):
-    """Some planes of a grid, from plane ``first`` on; beyond an end follow the planes from the other end."""
+    """Some planes of a grid, from plane ``first`` on. The first plane of the grid follows its last one."""
 
     whole: Grid = field(kw_only=True)
     first: int = field(kw_only=True)

@@ -95,7 +95,7 @@ def test_a_bound_that_hides_errors_is_told(tmp_path: Path) -> None:
         assert balance.verdict == "energy residual 0.2 %"
         assert balance.describe_residual() == (
             f"The residual is −200 mJ, 0.2 % of the heat that flowed. It may be rounding, which can reach {shown} "
-            'here. A run with solver.precision = "float64" tells.'
+            'here. To find out, run it again with solver.precision = "float64".'
         )
         assert "no heat flows" not in balance_table(balance).remark
 

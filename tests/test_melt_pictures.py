@@ -94,7 +94,7 @@ def test_the_pool_is_enlarged_although_its_tail_is_long() -> None:
 
 
 def test_a_wide_gradient_is_not_enlarged() -> None:
-    """Half of a cube above the median, as after a quench, is no small part; nor is its cold rim."""
+    """Half of a cube above the median, as after a quench, is not a small part. Its cold rim is not one either."""
     grid = Grid((20, 20, 20), (0.1, 0.1, 0.1))
     x = np.linspace(-1.0, 1.0, 20)
     bowl = 400.0 - 50.0 * (x[:, None] ** 4 + x[None, :] ** 4)

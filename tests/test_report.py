@@ -237,7 +237,7 @@ def test_lengths_and_durations_have_readable_units(tmp_path: Path) -> None:
 
 
 def test_a_large_flow_at_the_start_does_not_flatten_the_others(tmp_path: Path) -> None:
-    """A year of ±10 W after 400 W in the first row: the curves fill the picture, and the cut is told."""
+    """A year of ±10 W after 400 W in the first row: the curves fill the picture, and a remark names the cut."""
     flow = np.where(np.arange(200) < 1, -400.0, 10.0 * np.sin(np.arange(200)))
     low, high = usual_range([flow]) or (nan, nan)
     assert (low, high) == pytest.approx((-11.0, 11.0), abs=0.1)

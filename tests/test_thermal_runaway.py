@@ -83,7 +83,7 @@ def test_a_runaway_is_told(tmp_path: Path, delta: float, start: float) -> None:
 
 
 def test_an_unstable_state_is_no_answer(tmp_path: Path) -> None:
-    """A start within the tolerance of it: no Newton step would move away."""
+    """A start within the tolerance of the unstable state: no Newton step would move away."""
     T = known(0.5, 400, stable=False)
     np.save(tmp_path / "start.npy", T.reshape(1, 1, -1))
     of = scenario(0.5, 0.0, 400, initial={"temperature": {"file": "start.npy"}})

@@ -9,8 +9,8 @@
 // A step loads only the halo from L2, and stores only the sides: a brick of 32 x 24 x 16 cells has 12,288 cells and a halo of
 // 3,328. The launch loads and stores whole bricks once.
 //
-// Threads march along z with vectors of cells. In composite bodies cells at open faces and cells with unusual neighbours take longer. A
-// launch lists them once; in each step all threads of the block share the listed cells.
+// Threads march along z with vectors of cells. In composite bodies, cells at open faces and cells that vectors cannot update take
+// longer. A launch lists them once; in each step all threads of the block share the listed cells.
 
 #include "vector.cuh"
 #include "resident.cuh"
@@ -47,7 +47,7 @@ __device__ __forceinline__ Brick brick_of(const Grid& grid)
 
 // An entry of the halo: the value of a cell of the field or, at a face of the box, of the own cell beside it.
 struct Entry {
-    int from;  // cell of the field; of an own cell, the complement of its place. A grid that fits the chip has few cells.
+    int from;  // cell of the field, or ~place of an own cell. An int is enough: a grid that fits the chip has few cells.
     int to;    // place
 };
 
@@ -88,7 +88,7 @@ __device__ __forceinline__ Entry entry_of(const Grid& grid, const Brick& brick, 
     return {outside ? ~place : (int)cell_index(grid, at[0], at[1], at[2]), place + to};
 }
 
-// Copies the halo of some array of the field's cells.
+// Copies the halo of an array over the cells of the field.
 template <class Number>
 __device__ __forceinline__ void copy_halo(const Brick& brick, const Entry* entries, const Number* field, Number* values, int thread,
                                           int threads)
@@ -159,8 +159,8 @@ __device__ __forceinline__ Column column_of(const Grid& grid, const Brick& brick
 #include "composite/bricked_cells.cuh"
 #endif
 
-// Updates the cells of a column; in composite bodies those that are not listed. In the field, `all` or those at the sides of the
-// brick; `field`: where the first goes.
+// Updates the cells of a column; in composite bodies only those that are not listed. Stores them in shared memory, and in the field
+// those at the sides of the brick, or all of them if `all`. `field`: the first one in the field.
 __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                             const Brick& brick, const unsigned char* bytes, const Column& column, const Real* now,
                                             Real* next, Real* field, bool all)

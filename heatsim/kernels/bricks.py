@@ -51,7 +51,7 @@ def fitting_bricks(
         layers = min(threads // columns, z, _MOST_LAYERS)
         layers = ceil(z / ceil(z / layers))
         inner = max(0, x // vector - 2) * max(0, y - 2) * max(0, z - 2)
-        # All in vectors: computed (threads without a column wait), stored to the field, copied from it.
+        # In vectors: computed (threads without a column wait meanwhile), stored to the field, and copied from it.
         work = threads * ceil(z / layers) + columns * z - inner + _entries(brick, vector)
         if best is None or work < least:
             layers = max(layers, ceil(_FEWEST_THREADS / columns))
@@ -60,7 +60,7 @@ def fitting_bricks(
 
 
 def _cuts(cells: tuple[int, int, int], vector: int, blocks: int) -> Iterator[tuple[int, int, int]]:
-    """Bricks of which at most ``blocks`` cover the grid; along z as many as possible."""
+    """Sizes of bricks of which at most ``blocks`` cover the grid, with as many bricks along z as possible."""
     nx, ny, nz = cells
     for x in _parts(nx // vector, blocks):
         across = ceil(nx / (x * vector))
@@ -76,7 +76,7 @@ def _parts(count: int, most: int) -> Iterator[int]:
 
 
 def _shared_bytes(brick: tuple[int, int, int], vector: int, itemsize: int, composite_bytes: int) -> int:
-    """As 10_bricked.cu places its arrays: buffers, entries of the halo; for composites tables, bytes, the list."""
+    """Bytes of the arrays of 10_bricked.cu: buffers, entries of the halo; for composites tables, bytes, the list."""
     x, y, z = brick
     gap = max(vector, 2)
     places = ceil(((x + gap) * (y + 2) * (z + 2) + gap) / vector) * vector

@@ -184,7 +184,7 @@ class Build:
 
     @property
     def _bounds(self) -> tuple[int, int, int]:
-        """Threads of a block along x, y, z; for bricks, whose blocks have any shape, the most in all."""
+        """Threads of a block along x, y, z; for bricks, whose blocks differ in shape, the largest total."""
         bricked = self.spec.resident and self.spec.boxed
         return (threads_of_bricks(self.precision, self.variant), 1, 1) if bricked else self.spec.block
 

@@ -46,7 +46,7 @@ def _resident(
     At most one block runs on each multiprocessor.
     """
     threads, _, _ = build(spec, precision, scheme, grid, variant).spec.block
-    most = 1 if variant.faces else 2  # with longer vectors a kernel with bricks is faster
+    most = 1 if variant.faces else 2  # with longer vectors 10 is faster (MEASUREMENTS.md)
     for vector in (width for width in (1, 2) if width <= most and grid.cells[0] % width == 0):
         for block in (size for size in _BLOCKS_OF_09 if size <= threads):
             if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
@@ -84,9 +84,9 @@ def builds(
 ) -> tuple[Build, ...]:
     """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
 
-    A kernel of several steps per sweep needs ``shared_bytes`` <= ``room.block_memory``; a pipeline also needs a grid
-    that its patches fill, and a resident kernel one that its blocks cover. Otherwise single steps do all the work, to
-    the same bits.
+    A kernel of several steps per sweep needs ``shared_bytes`` <= ``room.block_memory``. A pipeline also needs a grid
+    that its patches fill; a resident kernel needs a grid that its blocks cover. Otherwise single steps do all the work,
+    with the same bits.
     """
     heats = variant.cell_heat or variant.lit
     if spec.resident:

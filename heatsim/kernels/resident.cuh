@@ -5,7 +5,7 @@
 // By then they have also read the values that this step overwrites, so two buffers are enough. No barrier spans the whole grid.
 // All blocks must run at the same time: there is at most one for each multiprocessor, and the launch is cooperative.
 
-#define COUNT_STRIDE 32  // each count has its line of L2
+#define COUNT_STRIDE 32  // each count has a separate line of L2
 
 // The count of a block.
 __device__ __forceinline__ unsigned int* count_of(const Grid& grid, int block)

@@ -12,7 +12,7 @@ _GRID: list[Any] = [
     *(("first_stage", np.int32), ("steps", np.int32), ("brick", np.int32, 3), ("segments", np.uint64)),
 ]
 GRID = np.dtype(_GRID, align=True)
-COUNT_STRIDE = 32  # from the steps that one block has done to those of the next: resident.cuh
+COUNT_STRIDE = 32  # numbers from the count of steps of one block to that of the next: resident.cuh
 # struct EnsembleGrid of ensemble/members.cuh.
 GRID_OF_MEMBERS = np.dtype([*_GRID, ("layers", np.int32), ("first_member", np.int32)], align=True)
 LEDGER = np.dtype([("face", np.uint64, 6)], align=True)

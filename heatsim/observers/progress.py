@@ -1,4 +1,4 @@
-"""Prints the progress of a run: compiling, then a bar on a terminal, or from time to time a line elsewhere."""
+"""Print the progress of a run: compiling, then a bar on a terminal; elsewhere a line from time to time."""
 
 import sys
 import threading

@@ -163,8 +163,8 @@ class TimeBeyond:
         threshold: in K.
         below: whether the time below the threshold counts.
         seconds: the time so far.
-        before: time in s and excess over the threshold in K of the row before, with the opposite sign for the time
-            below; None at the first.
+        before: time in s of the previous row, and its temperature minus the threshold in K, with the opposite sign if
+            ``below``; None at the first row.
     """
 
     threshold: float

@@ -12,7 +12,7 @@ class Hangs:
         self._seen: dict[int, tuple[int, int]] = {}  # of each followed progress: the exchange, and how often
 
     def look(self, signs: Sequence[Sign]) -> tuple[int, int]:
-        """How often in sequence an exchange was found hanging by now, and a rank on which it hangs.
+        """How many times in sequence an exchange was found unfinished, and a rank on which it hangs.
 
         Args:
             signs: the latest one of each rank.

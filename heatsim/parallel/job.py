@@ -1,4 +1,4 @@
-"""Join the job of several processes that a launcher started this process for."""
+"""Join the other processes of the job that a launcher started."""
 
 import atexit
 import os

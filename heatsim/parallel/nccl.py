@@ -1,8 +1,8 @@
 """Send arrays from GPU to GPU with NCCL, and watch what NCCL does.
 
 NCCL chooses a connection for each pair of GPUs: NVLink or PCIe, shared memory, InfiniBand, or TCP if it finds nothing
-better. TCP can be a hundred times slower, and NCCL takes it without a warning. So the first exchange is logged, and a
-run that would use TCP is refused, unless the user asks for it.
+better. TCP is much slower than the others, and NCCL takes it without a warning. So heatsim reads NCCL's log of the
+first exchange, and refuses a run that would use TCP, unless the user asks for TCP.
 """
 
 import os
@@ -74,7 +74,7 @@ class NcclExchange:
 
 @contextmanager
 def logged() -> Iterator[Path | None]:
-    """Have NCCL write its log to a file from its first call on; None if the user has the log written elsewhere."""
+    """Let NCCL write its log to a file from its first call on; None if the user set NCCL_DEBUG."""
     if "NCCL_DEBUG" in os.environ:
         yield None
         return

@@ -23,8 +23,8 @@ class Process:
 
     Attributes:
         host: the name of its machine.
-        namespace: the processes that its number counts among; each container has others. "" if unknown.
-        number: its number.
+        namespace: the PID namespace, which differs between containers; "" if unknown.
+        number: its PID in this namespace.
     """
 
     host: str

@@ -115,7 +115,7 @@ class Slab:
 
 
 def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1) -> Sequence[Slab]:
-    """The slabs of all ranks. They are as equal as possible with cuts between groups of planes only.
+    """The slabs of all ranks. They are as equal as possible, with cuts only between groups of planes.
 
     Args:
         planes: of the whole grid.

@@ -70,7 +70,7 @@ class CellExchange(ExchangingCells):
     def holding(self) -> NDArray[np.bool_]:
         """Cells whose heat falls with the temperature somewhere, so that it may fix the level of a steady state.
 
-        Shape (n,). Whether it does follows when the state is found: it must be stable.
+        Shape (n,). The search checks later whether it does: the state that it finds must be stable.
         """
         heated, falls = self.heated, np.zeros(len(self.heated.amounts) + 1, dtype=bool)
         for number, amount in enumerate(heated.amounts):
@@ -86,7 +86,7 @@ class CellExchange(ExchangingCells):
         return bool(self.holding.any())
 
     def hotter_than_tables(self, T: Any) -> bool:
-        """Whether any cell, at deviations T in K, is hotter than a table of it that grows up to its end."""
+        """Whether any cell, at deviations T in K, is beyond the end of one of its tables that still grows there."""
         growing = np.full(len(self.heated.amounts) + 1, np.inf)
         for number, amount in enumerate(self.heated.amounts):
             if amount.table >= 0:

@@ -1,7 +1,7 @@
-"""The planes of a body that a rank paints: its own planes, and as many on both sides as their surfaces depend on.
+"""The planes of a body that a rank paints: its own planes, and the planes on both sides that its surfaces depend on.
 
 Arrays over the cells of such a rank have these planes only. Lists of cells and faces count cells of the whole grid.
-Numbers that belong to the whole body come from own planes of all ranks, in an order that does not depend on the cuts.
+Numbers of the whole body come from the own planes of all ranks, in an order that does not depend on the cuts.
 """
 
 from collections.abc import Iterable, Mapping
@@ -35,9 +35,9 @@ class HeldPlanes:
 
     @classmethod
     def around(cls, slab: Slab, margin: int, team: Team) -> "HeldPlanes":
-        """A rank's own planes with ``margin`` planes on both sides, as far as there are other planes.
+        """A rank's own planes with ``margin`` planes on both sides, or fewer where the grid ends.
 
-        If all planes of a grid lie in there, they stand in the order of the grid.
+        If these are all planes of the grid, they have the order of the grid.
         """
         ring = slab.ring
         below = margin if ring else min(margin, slab.first)
@@ -69,7 +69,7 @@ class HeldPlanes:
         return np.arange(nz, dtype=np.int64) if self.slab is None else self.slab.place
 
     def runs(self, nz: int) -> list[tuple[int, int, int]]:
-        """Neighbouring planes of the arrays: the first and the end in the whole grid, and the first in the arrays."""
+        """Each run of neighbouring planes: its first plane and its end in the whole grid, its first in the arrays."""
         places = self.places(nz)
         starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
         ends = [*starts[1:].tolist(), len(places)]
@@ -90,7 +90,7 @@ class HeldPlanes:
         return np.asarray((z - self.slab.start) % self.slab.planes < self.slab.depth)
 
     def near(self, z: NDArray[np.int64], margin: int) -> NDArray[np.bool_]:
-        """Which of some planes that the arrays have are own ones, or lie at most ``margin`` planes from these."""
+        """Which of some planes of the arrays are own planes, or lie at most ``margin`` planes from them."""
         if self.whole:
             return np.ones(np.shape(z), dtype=bool)
         at = self.local(z)
@@ -107,7 +107,7 @@ class HeldPlanes:
         if isinstance(z, slice):
             first = int(self.local(z.start))
             if z.stop > z.start and int(self.local(z.stop - 1)) != first + z.stop - z.start - 1:
-                raise IndexError(f"planes {z.start} to {z.stop - 1} are no neighbours here")
+                raise IndexError(f"planes {z.start} to {z.stop - 1} are not neighbours in the arrays")
             return slice(first, first + z.stop - z.start)
         found = (np.asarray(z) - self.slab.start) % self.slab.planes
         if np.any(found >= self.slab.depth):
@@ -133,8 +133,9 @@ class HeldPlanes:
 
         Args:
             z: the planes of the cells in the whole grid.
-            values: a function from some of the cells, all own ones, by a mask to their values.
-            default: of the values' type.
+            values: a function that takes a mask of the cells, and returns the values of the selected cells. The mask
+                selects cells in own planes only.
+            default: any number of the values' type.
         """
         z = np.asarray(z)
         if self.slab is None:
@@ -164,8 +165,8 @@ class HeldPlanes:
     def sums(self, z: NDArray[np.int64], keys: NDArray[np.integer], values: Array) -> Mapping[int, float]:
         """The sum of values for each key over the own planes of all ranks. Collective.
 
-        The sums of each plane are added exactly. So they do not depend on the cuts if the values of each plane stand in
-        the same order on any number of ranks.
+        The sums of the planes are added exactly. So the results do not depend on the cuts if the values of each plane
+        have the same order on any number of ranks.
 
         Args:
             z: the plane of each value in the whole grid; values of planes that are not own ones are left out.

@@ -86,7 +86,7 @@ class InitialField:
         """The grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx)).
 
         Args:
-            first: the first plane that is needed, one that is held.
+            first: the first plane that is needed; the rank must hold it.
             last: the end of the needed planes; None for all of them.
         """
         grid = self.scenario.grid

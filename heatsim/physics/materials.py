@@ -100,9 +100,9 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    These are all planes for what no rank can find from its planes alone: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of
-    surfaces, steady states and implicit steps.
+    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, sources in single cells, beams
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of surfaces, steady
+    states and implicit steps.
 
     Args:
         scenario: the scenario.
@@ -118,7 +118,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
         return EVERYTHING
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
-    # Besides halos, marks of cells whose neighbours are all alike need a plane more.
+    # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
 
 

@@ -1,4 +1,4 @@
-"""Values that vary over the cells of a surface, as mixtures of values that do not: levels, and the parts of them."""
+"""Values that vary over the cells of a surface, as mixtures of fixed values, the levels: each cell has parts of two."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ from heatsim.scenario.timefunction import GOLDEN, Formula
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
-# Conditions between lowest and highest value, by the number of keys in which a condition's flux is not linear; fewer
-# where each has a table of its own.
+# Conditions from the lowest to the highest value, by the number of keys in which a condition's flux is not linear;
+# fewer where each condition has a table.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)

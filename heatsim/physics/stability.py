@@ -159,7 +159,7 @@ class Stability:
     def _cell_rates(self, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """Cells of own planes, by their index in the flattened grid, and what they lose in 1/s.
 
-        One cell stands for its likes.
+        One cell represents all equal ones.
         """
         materials, grid = self.materials, self.materials.grid
         nx, ny, nz = grid.cells

@@ -60,7 +60,7 @@ def find(
 ) -> FaceAreas:
     """All faces between wanted materials, with their smooth areas.
 
-    Of several ranks each finds the faces of its planes and of HALO + 1 planes on both sides.
+    Each rank finds the faces of its planes and of HALO + 1 planes on both sides.
 
     Args:
         division: the materials of the palette, with their scenario.

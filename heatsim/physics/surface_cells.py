@@ -30,8 +30,8 @@ class _Part:
 
     Attributes:
         surface: the surface; None where it is insulated.
-        some: the cells of the surface that are meant.
-        first: the place of the first of them among all cells.
+        some: which cells of the surface belong to the part.
+        first: the place of the first of them in :attr:`SurfaceCells.cells`.
     """
 
     surface: SteadySurface | None

@@ -1,4 +1,4 @@
-"""Conditions whose values vary over a surface, as mixtures of conditions that do not.
+"""Conditions whose values vary over a surface, as mixtures of conditions with one value each.
 
 Kernels know conditions of six numbers, and cells that several conditions share
 (:mod:`heatsim.physics.mixed_cells`). So a value v(x, y, z, t) = a(t) + b(t)·f(x, y, z) becomes two conditions with its
@@ -128,7 +128,7 @@ class _Conditions:
             self._parts.append((places[some], self._add(number, update), fractions[some] * weights))
 
     def mixed(self) -> MixedCells:
-        """The mixed cells that all parts are of."""
+        """The mixed cells of all parts."""
         places = np.concatenate([np.zeros(0, np.int64), *(places for places, _, _ in self._parts)])
         counts = [len(places) for places, _, _ in self._parts]
         numbers = np.repeat(np.array([number for _, number, _ in self._parts], np.int64), counts)

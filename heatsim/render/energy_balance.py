@@ -18,8 +18,8 @@ _Floats = NDArray[np.float64]
 
 # A part smaller than this fraction of the heat that flowed, and smaller than the bound of the residual, is rounding.
 _NEGLIGIBLE = 1e-6
-# If the bound is a larger fraction of the heat that flowed than the first, the residual shows only errors above it.
-# A residual that is a larger fraction than the second may then be an error.
+# As fractions of the heat that flowed: a bound larger than _LARGE_BOUND is too large to judge the residual. A residual
+# larger than _DOUBTFUL may then be an error.
 _LARGE_BOUND, _DOUBTFUL = 0.01, 1e-4
 SURFACES_TO_VOID = "surfaces to void"
 
@@ -49,7 +49,7 @@ class EnergyBalance:
 
     @property
     def noise(self) -> float:
-        """Heat in J up to which a term cannot be told from rounding.
+        """Heat in J up to which a term may be rounding only.
 
         The bound grows with the number of stages n, as if all rounding errors had one sign. After many stages it is
         larger than the heats themselves. Errors of random sign grow with √n, and the residual shows those of the run.
@@ -112,7 +112,8 @@ class EnergyBalance:
             residual += f", {100.0 * abs(float(self.residual[-1])) / self.turnover:.1g} % of the heat that flowed"
         bound = format_amount(self.bound, ENERGIES, 2)
         if self.doubtful:
-            advice = ' A run with solver.precision = "float64" tells.' if self.precision == "float32" else ""
+            again = ' To find out, run it again with solver.precision = "float64".'
+            advice = again if self.precision == "float32" else ""
             return f"The residual is {residual}. It may be rounding, which can reach ±{bound} here.{advice}"
         verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
         return f"The residual is {residual}; rounding may add up to ±{bound}: {verdict}."

@@ -20,7 +20,7 @@ _MOST_PARTS = 14  # rows of the table beside the curves
 _MOST_FLOWS = 24
 _LEFT, _RIGHT, _TABLE, _EDGE = 150, 950, 1000, 1570  # pixels
 _ROW = 44
-_FEW_ROWS = 12  # that have points; straight lines between two of them are no result
+_FEW_ROWS = 12  # up to this number points mark the rows: lines between them are not results
 # A heat flow smaller than this part of all together is rounding.
 _NEGLIGIBLE = 1e-9
 STORED_STYLE = {"color": "black", "linewidth": 1.8}

@@ -69,7 +69,9 @@ def frames_of(fields: Fields, times: Sequence[int], stack: ExitStack) -> tuple[s
 def _refuse_views(choice: PictureChoice, wide: int) -> None:
     if wrong := [view for view in choice.views if view != SECTIONS]:
         shape = ("point", "line", "plane")[wide]
-        raise InputError(f"--view {wrong[0]}: this run has no 3-D views: its cells lie in a {shape}; leave it out")
+        raise InputError(
+            f"--view {wrong[0]}: this run has no 3-D views, because its cells lie in a {shape}; leave --view out"
+        )
     if wide < 2 and choice.quantity != TEMPERATURE:
         raise InputError(f"--quantity {choice.quantity}: this run has a line of cells; its profile is of temperatures")
 

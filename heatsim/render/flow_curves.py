@@ -1,4 +1,4 @@
-"""Heat flows over time as curves that can be read: means where there are too many rows, without a peak at the start."""
+"""Heat flows over time as readable curves: means if there are many rows, and without a peak in the first rows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from heatsim.render.scales import POWERS, TIMES, Unit, choose_unit, format_time
 
 _Floats = NDArray[np.float64]
 
-# More rows than this are averaged over one of these intervals in s, if it has a whole number of rows.
+# If there are more rows than this, flows are averaged over one of these intervals in s that has a whole number of rows.
 _MOST_ROWS = 400
 _HOUR, _DAY = 3600.0, 86400.0
 _INTERVALS = (
@@ -18,8 +18,8 @@ _INTERVALS = (
     *(60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, _HOUR, 2.0 * _HOUR, 3.0 * _HOUR, 6.0 * _HOUR, 12.0 * _HOUR),
     *(_DAY, 2.0 * _DAY, 7.0 * _DAY, 14.0 * _DAY, 28.0 * _DAY),
 )
-# Rows at the start that may be cut off: one of so many; rows that a curve needs for that, at least; and the part of the
-# whole range that the others then have, at most.
+# The first 1/_FIRST_ROWS of the rows of a curve may be cut off, if it has at least _FEWEST_ROWS rows and the range of
+# the other rows is a smaller part of the whole range than _FLATTENED.
 _FIRST_ROWS, _FEWEST_ROWS, _FLATTENED = 100, 20, 0.5
 _MARGIN = 0.05
 _EQUAL = 1e-6  # relative difference of equal intervals between rows
@@ -33,7 +33,7 @@ class FlowCurves:
         times: in s, shape (n,): the ends of the intervals over which the flows are means.
         flows: in the unit, by name, shape (n,) each.
         unit: of the flows.
-        interval: the length in s of the intervals, where they are longer than those between rows; else 0.
+        interval: the length in s of the intervals if they have several rows each; else 0.
         limits: ends of the axis of flows; None for those that fit the curves.
     """
 
@@ -83,7 +83,7 @@ def flow_curves(times: _Floats, flows: Mapping[str, _Floats]) -> FlowCurves | No
 
 
 def _rows_in_interval(times: _Floats) -> int:
-    """The number of rows over which to average: 1 where there are few, or where they have no equal distances."""
+    """The number of rows over which to average: 1 where there are few, or where their intervals are not equal."""
     steps = np.diff(times)
     if len(steps) <= _MOST_ROWS or float(np.ptp(steps)) > _EQUAL * float(steps[0]):
         return 1
@@ -98,7 +98,7 @@ def _rows_in_interval(times: _Floats) -> int:
 def usual_range(flows: Iterable[_Floats]) -> tuple[float, float] | None:
     """The range of some heat flows without their first ones, if these would flatten all that follow; else None.
 
-    At the start a body may take more heat within a row than ever again.
+    At the start a body may take up more heat in one row than in any later one.
     """
     curves = [np.asarray(flow)[np.isfinite(flow)] for flow in flows]
     if not curves or min(map(len, curves)) < _FEWEST_ROWS:

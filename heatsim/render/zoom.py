@@ -11,9 +11,9 @@ from heatsim.grid import AXES, Grid
 from heatsim.render.choice import read_number
 from heatsim.storage.field_reader import Cells
 
-# A cell belongs to the part if its value differs from the median by more than this fraction of the range. The first
-# fraction is taken whose part is small enough: it covers at most this fraction of the largest section, and of each
-# side of it.
+# A cell belongs to the part if its value differs from the median by more than this fraction of the range. Fractions are
+# tried in this order until the part is small enough: it covers at most these fractions of the largest section and of
+# each of its sides.
 _SMALL_ENOUGH = {0.1: (0.2, 1.0), 0.3: (0.1, 0.4), 0.5: (0.1, 0.4)}
 # Margin around these cells, as a fraction of their extent, and at least in cells.
 _MARGIN, _LEAST_MARGIN = 0.25, 2

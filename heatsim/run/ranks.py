@@ -60,7 +60,7 @@ def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:
         if boundary.periodic[2] and planes % 2:
             message = (
                 f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
-                "an even number of them; or leave out --ranks"
+                "an even number: change domain.cells, or leave out --ranks"
             )
             raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
     try:

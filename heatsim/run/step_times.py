@@ -23,9 +23,9 @@ from heatsim.solver.stepper import Stepper
 _SECONDS = 0.4
 # Steps of "euler" are timed at this number of places of a run: beams and switched sources cost time while they act.
 _PLACES = 8
-# Cells from which a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
+# On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# Cells up to which a step is so short that code compiled in the first ones counts: then more steps are timed.
+# On grids with at most this number of cells steps are short, and compiling in the first ones counts: more are timed.
 _SHORT = 2**19
 _FEWEST = 2  # batches beside the first
 _LONGEST = 1.2  # s for the steps of "euler", apart from the last batch
@@ -74,7 +74,7 @@ def measure_step(plan: Plan) -> float:
 
 
 def _measure_euler(stepper: Stepper) -> float:
-    """The mean of the seconds of the steps of "euler"; those of all steps if they are done in time."""
+    """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
     last, batch = stepper.problem.timeline.last_step, Batch(stepper.steps_a_sweep)
     counts, seconds = [], []
     started = time.perf_counter()
@@ -97,13 +97,13 @@ def _measure_euler(stepper: Stepper) -> float:
 
 
 def _spread(places: int) -> list[int]:
-    """The numbers 0 to below ``places``, a power of 2, in an order in which the first few are spread evenly."""
+    """The numbers 0 to ``places`` − 1, in an order that spreads the first few evenly; ``places``: a power of 2."""
     digits = places.bit_length() - 1
     return [int(f"{number:0{digits}b}"[::-1], 2) for number in range(places)]
 
 
 def _coarser(plan: Plan) -> Plan:
-    """The plan of the same run on a grid on which a CPU does a step soon; the plan itself if it is such a run."""
+    """The plan of the same run on a coarser grid, if a CPU would need seconds for a step; else the plan itself."""
     scenario = plan.problem.scenario
     cells = scenario.domain.cells
     while prod(cells) > _MOST_CELLS:
@@ -119,9 +119,9 @@ def _coarser(plan: Plan) -> Plan:
 
 
 def _mean(work: Iterator[float], most: float) -> float:
-    """The mean of the seconds that a unit of work takes; it is done for ``most`` seconds.
+    """The mean of the seconds that a unit of work takes. Stops once ``most`` seconds have passed.
 
-    A few batches evaluate conditions and sources for many steps, so that single batches say little.
+    A few batches evaluate conditions and sources for many steps, so the times of single batches differ.
     """
     counts, seconds = 0.0, 0.0
     for count, taken in _timed(work):
@@ -132,7 +132,7 @@ def _mean(work: Iterator[float], most: float) -> float:
 
 
 def _median(work: Iterator[float], fewest: int) -> float:
-    """The median of the same; more than ``fewest`` batches are done."""
+    """The median of the seconds that a unit of work takes, over more than ``fewest`` batches."""
     counts, seconds = [], []
     for count, taken in _timed(work):
         counts.append(count)
@@ -143,7 +143,7 @@ def _median(work: Iterator[float], fewest: int) -> float:
 
 
 def _timed(work: Iterator[float]) -> Iterator[tuple[float, float]]:
-    """How much work each batch does, and in which time in s."""
+    """The work of each batch, and its time in s."""
     started = time.perf_counter()
     for count in work:
         yield count, time.perf_counter() - started

@@ -53,8 +53,8 @@ class Batch:
     If several ranks do a run, rank 0 decides.
 
     Args:
-        least: the steps that a batch reaches even if it takes up to 8 times as long: as many as the kernel does at best
-            per read and write of the field.
+        least: the most steps that the kernel can do per read and write of the field. Batches reach this number even if
+            they then take up to 8 times as long.
 
     Attributes:
         steps: the most steps of the next batch.

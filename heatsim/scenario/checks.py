@@ -229,7 +229,7 @@ def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
 
 
 def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
-    """Surfaces that probes name exist: periodic faces are none, and void may have none or insulated ones."""
+    """Probes name surfaces that exist: periodic faces are no surfaces, and void may have none or insulated ones."""
     mistakes = []
     for index, probe in entries(scenario.probes):
         if probe.surface is None or not known(scenario.boundaries):

@@ -104,15 +104,15 @@ class Probe(BaseModel):
     surface: ProbedSurface | None = Field(
         default=None,
         examples=['surface = "z_max"'],
-        description="A face of the box, or `void` for surfaces towards void: the statistic is of surface temperatures, "
-        "with `region` of its cells alone",
+        description="A face of the box, or `void` for surfaces towards void. The statistic is of temperatures of the "
+        "surface; with `region`, only of the surface of that region",
     )
     statistic: Statistic | None = Field(
         default=None,
         examples=['statistic = "mean"'],
         description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
         "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above or "
-        "below it",
+        "below `threshold`",
     )
     threshold: Kelvin | None = Field(
         default=None,

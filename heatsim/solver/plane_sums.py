@@ -36,7 +36,7 @@ class PlaneSums:
         self._orders: dict[int, tuple[Any, _Order]] = {}
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
-        """See :class:`CellSums`. A GPU is waited for once."""
+        """See :class:`CellSums`. Waits for a GPU once."""
         bounds, xp = self._starts * self._plane, self._device.xp
         own = (array[self._slab.own] for array in arrays)
         if self._device.backend == "cpu":
@@ -48,7 +48,7 @@ class PlaneSums:
         return [exact_sum(np.concatenate(each).tolist()) for each in zip(*self._team.gathered(found), strict=True)]
 
     def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
-        """See :class:`CellSums`. A GPU is waited for once."""
+        """See :class:`CellSums`. Waits for a GPU once."""
         keys, sections = list[Key](), list[Sections]()
         for key, cells, values in lists:
             some, bounds = self._order(cells)

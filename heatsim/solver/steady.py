@@ -194,7 +194,7 @@ class Search:
         except np.linalg.LinAlgError:
             self.met_unstable = False  # the reason is another one
             raise NotConvergedError(
-                f"no {self._equations.sought} was found: the search came to temperatures at which the heat of no "
+                f"no {self._equations.sought} was found: the search reached temperatures at which the heat of no "
                 "source depends on the temperature, in a part of the body that exchanges heat with nothing else. "
                 "Sources and given fluxes do not balance there within the ranges of the sources; begin closer to the "
                 "balance with initial.temperature"

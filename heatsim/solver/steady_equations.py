@@ -169,7 +169,7 @@ class Equations:
         return self.xp.empty(self.temperature.shape, dtype="float32")
 
     def hotter_than_sources(self) -> bool:
-        """Whether cells are hotter than the temperatures for which a source is known that grows up to their end.
+        """Whether any cell is hotter than the range of a source whose heat still grows at the end of the range.
 
         Collective.
         """
@@ -224,7 +224,7 @@ class VaryingEquations(Equations):
             T = surface.of(self.temperature)
             heat, slope = balance.exchange(surface, T)
             if isinstance(surface, CellExchange) and float(self.xp.min(slope)) < 0.0:
-                # What the next lines give a wrong sign.
+                # The next lines give these slopes the wrong sign.
                 self._rising.append((surface, self.xp.minimum(slope, 0.0) * surface.of(weights) / scale))
             # Where k(T) bends, the heat may change faster than with k(T) held.
             slope = self.xp.maximum(slope, abs(heat - balance.exchange(surface, T + SMALL)[0]) / SMALL)

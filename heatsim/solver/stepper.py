@@ -88,7 +88,7 @@ class Stepper(ABC):
 
     @property
     def steps_a_sweep(self) -> int:
-        """The most steps that the kernel does per read and write of a large field, if it is asked for that many."""
+        """The most steps that the kernel can do per read and write of a large field."""
         return 1
 
     @property

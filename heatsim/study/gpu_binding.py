@@ -1,6 +1,7 @@
-"""Binding the workers of a cluster to GPUs: each takes one of its machine that no other worker has.
+"""Bind the workers of a cluster to GPUs: each worker takes a GPU of its machine that no other worker has.
 
-A lock on a file in the machine's temporary folder belongs to each GPU. The system releases it when the worker ends.
+A worker that has a GPU locks a file with the GPU's name in the machine's temporary folder. The system removes the lock
+when the worker ends.
 """
 
 import os
@@ -18,7 +19,7 @@ _taken: list[tuple[int, int]] = []
 
 
 def bind_device(requested: str) -> Device:
-    """The device of this worker for "auto", "cuda" or "cpu". It uses its GPU in the thread that calls this.
+    """The device of this worker for "auto", "cuda" or "cpu". Selects its GPU in the calling thread.
 
     Raises:
         DeviceError: the device does not work, or other workers have all GPUs that this one sees.
@@ -43,10 +44,11 @@ def _take(chosen: Device) -> tuple[int, int]:
             return number, lock
     import platform
 
-    visible = "the GPU that it sees" if count == 1 else f"all {count} GPUs that it sees"
+    host = platform.node()
+    taken = f"another worker on {host} has the GPU" if count == 1 else f"other workers on {host} have the {count} GPUs"
     raise DeviceError(
-        f"another worker on {platform.node()} has {visible}; start one worker for each GPU, with different values of "
-        "CUDA_VISIBLE_DEVICES or without this variable"
+        f"{taken} that this worker sees; start one worker for each GPU, with different values of CUDA_VISIBLE_DEVICES "
+        "or without this variable"
     )
 
 

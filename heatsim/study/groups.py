@@ -10,7 +10,7 @@ from heatsim.solver import device_bytes
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
-# A group that is a share of the remaining runs is 1 / (this · workers) of them.
+# The next group has 1 / (_SHARES_A_WORKER · workers) of the remaining runs.
 _SHARES_A_WORKER = 2
 # An ensemble cut from the remaining runs has at least this number of runs, while there are as many.
 _FEWEST_TOGETHER = 8

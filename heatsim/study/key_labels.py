@@ -10,10 +10,10 @@ _VECTORS = frozenset({"size", "cells", "origin", "min", "max", "centre", "from",
 
 
 def key_label(key: str, others: Sequence[str], document: Mapping[str, Any]) -> str:
-    """The fewest last parts of a key with which no other key ends, such as "conductivity".
+    """The shortest end of a key that is not the end of another key, such as "conductivity".
 
-    An entry of a list has its name, and a coordinate the letter of its axis: `regions.1.box.max.1` is
-    "fin.box.max.y" if the second region is the fin. The label begins at the name, or at another word.
+    Names replace the numbers of entries, and letters of axes the numbers of coordinates: `regions.1.box.max.1` becomes
+    "fin.box.max.y" if the second region is the fin. A label does not begin with a number.
 
     Args:
         key: a path of keys.

@@ -1,7 +1,7 @@
 """The worker processes of a study on this machine, and how many there are.
 
-They take half a second to import what they need, with a GPU a second. `heatsim study` starts them before it reads and
-checks the runs.
+They take about half a second to import what they need, with a GPU about one second. So `heatsim study` starts them
+before it reads and checks the runs.
 """
 
 import os
@@ -22,8 +22,9 @@ from typing import Any
 from heatsim.device import count_gpus, usable_cores, visible_gpus
 from heatsim.study.definition import Definition
 
-# Workers that share a GPU at most, and runs for each at least. On an H200 with 16 cores, 200 runs of 48³ cells took
-# 18.6 s with one worker, 10.9 s with four and 14.4 s with twelve; 24 runs took 7.7, 8.5 (four) and 6.8 s (two).
+# The most workers that share a GPU, and the fewest runs for each worker. On an H200 with 16 cores (MEASUREMENTS.md),
+# 200 runs of 48³ cells took 18.6 s with one worker, 10.9 s with four and 14.4 s with twelve; 24 runs took 7.7 s with
+# one worker, 6.8 s with two and 8.5 s with four.
 _WORKERS_A_GPU, _RUNS_A_WORKER = 4, 12
 _SECONDS_TO_END = 30.0
 
@@ -61,8 +62,8 @@ class Shares:
 def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
     """The number of workers on this machine if the user names none.
 
-    Without GPUs it is one a core. A worker of a GPU spends longer in Python, on rows and files, than its GPU computes:
-    several workers share a GPU. Each takes seconds to start, so few runs have few workers.
+    Without GPUs it is one per core. A worker of a GPU spends longer in Python, on rows and files, than its GPU
+    computes, so several workers share a GPU. Each takes time to start, so few runs have few workers.
 
     Args:
         runs: the number of runs.
@@ -77,7 +78,7 @@ def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
 
 
 def likely_backend(requested: str) -> str:
-    """The backend of "auto", "cuda" or "cpu", without the time that importing CuPy takes; rarely wrong."""
+    """The backend of "auto", "cuda" or "cpu", found without importing CuPy; wrong if a GPU does not work."""
     if requested == "cpu" or find_spec("cupy") is None or not visible_gpus():
         return "cpu"
     return "cuda"
@@ -98,7 +99,7 @@ class WorkerProcess:
         process: the process.
         errors: the file with its standard error.
         ready: whether it waits for groups.
-        group: the runs that it has been given and that have not ended.
+        group: the runs that it was sent and that have not ended.
         begun: the first reported step of each of these runs that has begun.
     """
 
@@ -126,7 +127,7 @@ class WorkerProcess:
 
 
 class WorkerProcesses:
-    """Worker processes that are started at once.
+    """Worker processes, which start when this object is created.
 
     Args:
         study: the study's folder, which need not exist yet.
@@ -171,7 +172,7 @@ class WorkerProcesses:
         end(self.take())
 
     def take(self) -> list[WorkerProcess]:
-        """The processes that were started at once; the caller ends them."""
+        """The processes that were started with this object; the caller ends them."""
         taken, self._started = self._started, []
         return taken
 

@@ -218,7 +218,7 @@ def host_device(free: int = 2**30) -> Device:
 
 
 def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have whoever asks for a device get the host in the part of a GPU, which has recorded no graphs."""
+    """Let the host play a GPU that has recorded no graphs: it is the device that heatsim chooses."""
     monkeypatch.setattr(device, "choose", lambda requested: host_device())
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
     monkeypatch.setattr(compiled, "function", function_on_host)
@@ -287,7 +287,7 @@ def function_on_host(source: str, name: str, macros: Mapping[str, str | int], fo
 
 
 def _as_items(argument: Any, is_pointer: bool, size: int) -> Any:
-    """What a pointer to items of so many bytes points to."""
+    """The items of ``size`` bytes that a pointer points to; other arguments as they are."""
     return np.asarray(argument).view(np.dtype((np.void, size))) if is_pointer else argument
 
 

@@ -20,7 +20,7 @@ LINE = r"t = ([\d.]+) of 10 s, step (\d+) of 16, [\d.e-]+ GCells/s, about (\d+) 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each look at the clock finds it three seconds later; every step is a batch of its own."""
+    """Each call of the clock is three seconds later; every batch has one step."""
     seconds = count(0, 3)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: float(next(seconds))))
     runs.step_by_step(monkeypatch)
@@ -46,17 +46,17 @@ def test_away_from_a_terminal_there_is_a_line_every_few_seconds(
     assert all(found), err
     lines = [(float(match[1]), int(match[2]), int(match[3])) for match in found if match]
     steps = [step for _, step, _ in lines]
-    # Fewer lines than steps, for three seconds are not yet a few; and none twice.
+    # Fewer lines than steps, because lines are more than three seconds apart; and none twice.
     assert 2 < len(steps) < runs.LAST_STEP
     assert steps == sorted(set(steps))
     assert [time for time, _, _ in lines] == [0.625 * step for step in steps]
-    # At so many seconds a step: the less is left to do, the sooner it is done.
+    # The estimated time left falls.
     left = [seconds for _, _, seconds in lines]
     assert left[0] > left[-1] >= 0
 
 
 def test_the_lines_of_a_long_run_get_rarer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """A day, looked at each second: lines at least 5 s and a tenth of the time so far apart."""
+    """A day, polled each second: lines are at least 5 s apart, and at least a tenth of the time so far."""
     now = [0.0]
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     timeline = SimpleNamespace(times=[0.0, 86_400.0], last_step=86_400)
@@ -86,7 +86,7 @@ def test_a_run_of_less_than_a_few_seconds_prints_no_line(tmp_path: Path, capsys:
 
 
 def slow_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiling lasts until whoever waits for it has said something."""
+    """Compiling lasts until a message about it is printed."""
     said = threading.Event()
 
     class Timer(threading.Timer):

@@ -16,7 +16,7 @@ from heatsim.scenario import load
 from heatsim.storage import run_tables
 
 SOLVER = 'solver = { device = "cpu", precision = "float64" }\noutput = { figures = false, fields = false }\n'
-# All kinds of conditions on one face, in a body whose conductivity varies: a law, radiation, a held patch, a beam.
+# On one face a film coefficient that depends on T, radiation, a held patch and a beam; the conductivity varies.
 FACE = """
 domain = { size = [0.04, 0.03, 0.02], cells = [4, 3, 4] }
 material = { conductivity = "10 + 0.05*(T - 300)", density = 2000.0, specific_heat = 500.0 }

@@ -1,4 +1,4 @@
-"""Each rank paints its own planes only, and finds the body that one rank finds."""
+"""Each rank paints its planes and some beside them, and finds the same body as a run on one rank."""
 
 from pathlib import Path
 from typing import Any
@@ -218,7 +218,7 @@ def test_a_body_of_one_material_is_not_painted() -> None:
 
 
 def test_mistakes_are_those_of_one_rank() -> None:
-    """A region without a cell, a source in void, and a point in void, whatever rank has their planes."""
+    """Mistakes about a region without a cell, a source in void, and a point in void, on any rank."""
     nowhere = ROD.replace("radius = 0.0047 }", "radius = 1e-5 }")
     idle = ROD.replace("radius = 0.005 }", "radius = 0.0007 }")
     in_void = ROD.replace("from = [0.0101, 0.0021, 0.001]", "from = [0.003, 0.005, 0.149]")

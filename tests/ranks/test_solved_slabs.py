@@ -113,7 +113,7 @@ def test_a_bundled_steady_state() -> None:
 
 
 def test_a_rod_that_one_matrix_solves() -> None:
-    """So few cells that there is no coarse level."""
+    """A grid with too few cells for a coarse level."""
     problem = steady(LINEAR.replace("[20, 8, 33]", "[1, 1, 40]"))
     for ranks in (2, 3):
         same(problem, ranks)

@@ -108,7 +108,7 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
 
 
 def test_a_missing_material_is_one_mistake_without_a_far_proposal(tmp_path: Path) -> None:
-    """Of "library:oak" and "library:air" most letters are equal, but not of the names."""
+    """Most letters of "library:oak" and "library:air" are equal, but those of the names "oak" and "air" are not."""
     table = "[material]\nconductivity = 237.0\ndensity = 2700.0\nspecific_heat = 900.0\n"
     named = write(tmp_path, (table, ""), ("[domain]", '[domain]\nmaterial = "library:oak"'))
     assert mistakes_of(named) == [
@@ -131,7 +131,7 @@ def test_the_command_lists_values_ranges_and_sources(capsys: pytest.CaptureFixtu
 
 
 def test_a_mistake_elsewhere_does_not_hide_materials_of_the_library() -> None:
-    """Mistakes are looked for in what could be read; the library belongs to it."""
+    """All that could be read is checked, also with materials of the library."""
     text = """
 [domain]
 size = [1.0, 1.0, 1.0]

@@ -40,7 +40,7 @@ def test_each_worker_takes_a_free_gpu_and_keeps_it(used: list[int], monkeypatch:
     gpu_binding.bind_device("auto")
     assert used == [0, 0, 1]
     third = another_worker(monkeypatch)
-    with pytest.raises(DeviceError, match=r"another worker on .* has all 2 GPUs that it sees; start one worker for"):
+    with pytest.raises(DeviceError, match=r"other workers on .* have the 2 GPUs that this worker sees; start one"):
         gpu_binding.bind_device("auto")
     # The first worker ends.
     os.close(first[0][1])

@@ -44,7 +44,7 @@ class FakeFuture:
 
 
 class FakeClient:
-    """A Dask client of workers that do nothing by themselves."""
+    """A Dask client whose workers do nothing."""
 
     status = "running"
 

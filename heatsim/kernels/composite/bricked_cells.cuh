@@ -4,9 +4,9 @@
 // few types.
 //
 // Vectors are updated in two ways:
-//     plain     the cells have one type, and so have all their neighbours
-//     linked    the cells have one type, and each vector beside them has one; no cell has weights
-// In all other vectors the cells that are not plain are listed.
+//     plain     the cells and all their neighbours have the same type
+//     linked    the cells have one type, and each vector beside them has one type, maybe another; no cell has weights
+// In all other vectors the cells with a neighbour of another type are listed. Cells at open faces are listed too.
 
 #define LISTED 0x40u
 #define TYPE 0x3Fu
@@ -92,7 +92,7 @@ __device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients&
     return update_among(grid, c, sweep, ledger, x, y, z, byte & TYPE, beside, now[place], values, true, byte & INTERIOR);
 }
 
-// Updates the listed cells; in the field, `all` or those at the sides of the brick.
+// Updates the listed cells in shared memory, and in the field those at the sides of the brick, or all of them if `all`.
 __device__ __forceinline__ void update_listed(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                               const Brick& brick, const Listed& listed, const Real* now, Real* next, Real* field,
                                               bool all, int thread, int threads)
@@ -124,8 +124,8 @@ __device__ __forceinline__ void store_others(Real* to, const Cells& cells, Vecto
 // Bits that hold the numbers 0 ... count - 1.
 __device__ __forceinline__ int bits_of(int count) { return 32 - __clz(count - 1); }
 
-// Lists the cells of the block that need it; all its threads call this. `first`: of the column, in the grid. `list` has room for all
-// cells, `count` is 0.
+// Lists the cells of the block that are not updated as vectors; all its threads call this. `first`: the first cell of the column, in
+// the grid. `list` has room for all cells of the block; `count` is 0 before.
 __device__ __forceinline__ Listed list_cells(const Grid& grid, const CellTypes& cell_types, const Brick& brick, const Column& column,
                                              int first, unsigned char* bytes, unsigned short* list, unsigned int* count)
 {

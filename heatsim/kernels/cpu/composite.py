@@ -81,7 +81,7 @@ def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any,
 
 @compiled
 def _advance_plain_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
-    """The same without surfaces towards void, sources in single cells, and materials that vary with temperature."""
+    """Do a step without surfaces towards void, sources in single cells, and materials that vary with temperature."""
     _sum_runs(plan, step, rows, T)
     _sum_odd_cells(plan, step, rows, T)
     add_faces(plan, tile, step, rows, T)
@@ -255,12 +255,12 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
 
 @compiled
 def _leave_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
-    """There is nothing to look up."""
+    """Do nothing: constant materials need no potentials."""
 
 
 _sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 _sweep_plain_tiles = sweeping(PLAN, _advance_plain_rows, _leave_plane)
-# What a body has for which the plain kernel does not suffice.
+# A body with one of these needs the general kernel.
 _NOT_PLAIN = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x")]
 
 
@@ -298,5 +298,5 @@ def advance_plain(
     worker: int,
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
-    """The same for bodies that are plain (:func:`is_plain`)."""
+    """As :func:`advance`, for plain bodies (:func:`is_plain`)."""
     _sweep_plain_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)

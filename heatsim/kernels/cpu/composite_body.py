@@ -105,7 +105,7 @@ class StepRows:
         beams: what beams bring; see :class:`heatsim.physics.sources.BeamRows`.
         face_shapes: the shapes of the ledger's sums.
         amounts: as in :class:`StepRow`, with an axis for the steps in front.
-        part_of: the rows of which these are a part, and which part.
+        part_of: the longer rows that these are a slice of, and the slice; None for rows that are no slice.
     """
 
     count: int

@@ -44,8 +44,8 @@ def add_cell_heat(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any)
 def _add_alike(plan: Any, step: int, T: Any, cells: Any, here: int, sums: int, enters: bool) -> None:
     """The same for neighbours along x with equal amounts and no beams.
 
-    ``cells``: the first, their number, the first of the row, and the number of the row's. The weights of a row stand
-    entry by entry.
+    ``cells``: the first cell, the number of cells, the first cell of the row, and the number of cells of the row. A row
+    has the weights of the first entries of all its cells, then those of their second entries, and so on.
     """
     first, n, of_row, row_count = cells
     count, cell = np.uint64(n), longs_at(plan.heated_first)[of_row]

@@ -144,7 +144,7 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
 
 
 def _by_entries(heated: HeatTables, rows: NDArray[np.int32], alike: NDArray[np.int32]) -> NDArray[Any]:
-    """The weights of all entries; in rows whose cells are alike those of all cells' first entries come first."""
+    """The weights of all entries; rows of cells that are alike begin with the first entries of all these cells."""
     weights, counts = heated.weights.copy(), np.diff(heated.first)
     for row in np.flatnonzero(alike).tolist():
         begin, end = int(rows[row]), int(rows[row + 1])
@@ -207,7 +207,7 @@ def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
 
 
 def _beams_of(steps: StepRows, axes: RingAxes) -> tuple[NDArray[Any], ...]:
-    """The same as :func:`_beams`; made once for the rows of which these are a part."""
+    """The same as :func:`_beams`; made once for the rows that these are a slice of."""
     whole, some = (steps, slice(None)) if steps.part_of is None else steps.part_of
     made = _made_beams.setdefault(whole, {})
     if axes not in made:

@@ -100,7 +100,7 @@ def _choose(
     whole_lines = -(-(nx + 2) // line) * line
     # Rows that begin at a cache line are faster, but by a quarter at most.
     stride = whole_lines if 4 * whole_lines <= 5 * (nx + 2) else nx + 2
-    # All numbers of steps a sweep, and for each all numbers of tiles along y.
+    # All pairs of a number of steps a sweep and a number of tiles along y.
     depths, tiles_y = (
         numbers.ravel() for numbers in np.mgrid[1 : depth + 1, 1 : min(ny, _MOST_TILES_Y) + 1].astype(np.int64)
     )

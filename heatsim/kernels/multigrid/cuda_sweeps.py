@@ -154,8 +154,8 @@ class CudaSweeps(WholeLevels):
         over = self._sum_over(A) if A.slab is None else self._sum_of(A.shape, A.shape[0])
         self._launch("apply", over.threads, A, T, out, *over.arguments)
         if A.slab is not None:
-            # The kernel has summed over halo planes too. Products of float32 are exact in float64, so `inner` leaves
-            # the sums that it would have left.
+            # The kernel has summed over halo planes too. So `inner` sums again, over own planes. The sums have the same
+            # bits as those of the kernel on one rank, because products of float32 are exact in float64.
             over = self._sum_over(A)
             self.leave_inner(T[A.slab.own], out[A.slab.own], over)
         self._total("total_of_apply", A, over, scalars)
@@ -182,7 +182,7 @@ class CudaSweeps(WholeLevels):
 
     def extremes(self, A: Operator, x: Any) -> tuple[float, float]:
         """See :class:`LevelSweeps`."""
-        # Those of the planes of the arrays: halo planes are own planes of other ranks.
+        # Halo planes count too: they are own planes of other ranks.
         scalars, over = self.scalars(), self._sum_of(A.shape, A.shape[0])
         self._launch("extremes", over.threads, A, x, *over.arguments)
         self._unite("total_of_extremes", over.parts, scalars)

@@ -14,7 +14,7 @@ before it starts on a level, and the solution of the level below after that:
     correct halo planes      b 4 → start 3 → smooth 2 → restrict ┐
                              own 0 ← smooth 1 ← smooth_corrected ┘ with 2 of T, all of b and of the coarse solution
 
-So four planes are enough for two smoothing steps. Numbers that are summed are those of own planes.
+So four planes are enough for two smoothing steps. Sums are taken over own planes only.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ from heatsim.parallel.slab import HALO, Slab
 
 # A level of this many cells or fewer is not divided: messages take longer than sweeps over it.
 FEW = 2**15
-# Cuts lie at multiples of a power of two that is about this part of a slab. So coarse levels can be cut there too, and
+# Cuts lie at multiples of a power of two, about 1/_PART_OF_SLAB of a slab. So coarse levels can be cut there too, and
 # slabs differ little.
 _PART_OF_SLAB = 8
 
@@ -55,7 +55,7 @@ class Descent:
 
     Attributes:
         fine: the slab.
-        coarse: that of the level below; None if each rank has all of it.
+        coarse: the slab of the level below; None if each rank has all of this level.
         factor: how many planes merge.
     """
 
@@ -77,13 +77,13 @@ class Descent:
 
     @property
     def own(self) -> slice:
-        """Those among these planes that come from own planes."""
+        """Which of these planes come from own planes."""
         first = self.fine.below // self.factor
         return slice(first, first + -(-self.fine.count // self.factor))
 
     @property
     def numbers(self) -> NDArray[np.int64]:
-        """Their numbers in the whole coarse level."""
+        """The numbers of these planes in the whole coarse level."""
         return self.fine.place[:: self.factor] // self.factor
 
 
@@ -93,7 +93,7 @@ class RankSweeps:
     Args:
         sweeps: work on the arrays of this rank, and sum over all ranks.
         device: the device of the arrays.
-        halo: the planes of the finest level; not all of them.
+        halo: the halo of the finest level, which is divided among several ranks.
     """
 
     def __init__(self, sweeps: LevelSweeps, device: Device, halo: Halo) -> None:

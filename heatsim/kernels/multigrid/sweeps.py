@@ -64,7 +64,7 @@ class LevelSweeps(Protocol):
         """Smooth T plus the correction of the coarse cells; T may be written to."""
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
-        """Write matrix·b to ``out``; the matrix is dense, float64, of as many rows as the whole level has cells."""
+        """Write matrix·b to ``out``; the matrix is dense, float64, with one row for each cell of the whole level."""
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """Write links and ground of merged cells to ``out``; see operator.py."""
@@ -131,7 +131,7 @@ class WholeLevels:
 
 
 class CpuSweeps(WholeLevels):
-    """By numba; whose import takes half a second, so it waits until the first of these is made.
+    """Sweeps by numba, which is imported when the first of these is made: the import takes about half a second.
 
     Args:
         team: the ranks that share the levels that have a slab; their sums are collective.

@@ -88,7 +88,7 @@ class StageEquations(Equations):
         return LinearSystem(operator, b, self._change, self.temperature, self.linear, changed, self._safe)
 
     def turn_rises(self) -> None:
-        """Give up: the solution of a shorter step is the one that follows from the start.
+        """Give up, so that the step is done again with a shorter length, for which the operator is positive.
 
         Raises:
             NotConvergedError: always.
@@ -96,7 +96,7 @@ class StageEquations(Equations):
         raise NotConvergedError("sources that grow with the temperature need shorter steps")
 
     def _differs(self, slopes: list[Any]) -> bool:
-        """Whether the operator has to be made again; one that is nearly right is enough where Newton goes on.
+        """Whether the operator must be made again. Newton's method also converges with one that is nearly right.
 
         Collective. Slopes are compared condition by condition, because ranks have different surfaces.
         """

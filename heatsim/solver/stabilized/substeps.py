@@ -8,7 +8,7 @@ from heatsim.physics.stage_times import Side
 from heatsim.solver.field import Field
 from heatsim.solver.stabilized.interpolation import Weights
 
-# Where a run goes on: a field, sums of the whole grid, and arrays of own planes, these two on the host by name.
+# The state from which a run continues: a field; by name, on the host, sums of the whole grid and arrays of own planes.
 Restart = tuple[Field, Mapping[str, Any], Mapping[str, Any]]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import compile_kernel, guarded
-from executor import BLOCK_MEMORY, CPU, CUDA, FEW_BLOCKS, GUARD, grid_on_host, of_steps, source_of, steps_a_launch
+from executor import BLOCK_MEMORY, CPU, CUDA, GUARD, grid_on_host, of_steps, room_of, source_of, steps_a_launch
 from numpy.typing import NDArray
 
 from heatsim import device
@@ -150,7 +150,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     base = None if steps.base is None else steps.base.astype(precision)
     sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
     step = 0
-    for build in builds(spec, steps, precision, scheme, FEW_BLOCKS):
+    for build in builds(spec, steps, precision, scheme, room_of(spec)):
         kernel, launches = compile_kernel(*source_of(build)), of_both_depths(build, steps)
         count = steps_a_launch(build, launches[0], steps.steps)
         while steps.steps - step >= count:

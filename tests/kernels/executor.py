@@ -102,9 +102,14 @@ class Result:
 
 BLOCK_MEMORY = 232_448  # bytes of shared memory that a block of an H100 may have
 ROOM = device.Room(BLOCK_MEMORY, 132)
-FEW_BLOCKS = device.Room(BLOCK_MEMORY, 8)  # that the host machine can run at the same time
 MOST_THREADS = 8192  # of blocks that the host machine runs at the same time
 GUARD = 1 << 12  # bytes on either side of every array
+
+
+def room_of(spec: KernelSpec) -> device.Room:
+    """Room for a kernel on the host machine, which cannot run as many bricks at the same time as a GPU."""
+    return device.Room(BLOCK_MEMORY, 8) if spec.resident and spec.boxed else ROOM
+
 
 Executor = Callable[[KernelSpec, Steps, str, Scheme], Result]
 
@@ -142,7 +147,7 @@ def sweeps_on_cuda(
     steps: Steps,
     precision: str,
     scheme: Scheme,
-    room: device.Room = FEW_BLOCKS,
+    room: device.Room | None = None,
     processors: int = 3,
 ) -> Iterator[tuple[int, int, compilation.Build, list[launch.Launch]]]:
     """The sweeps that the kernel makes of some steps: the first step and the number, the build and its launches.
@@ -151,7 +156,9 @@ def sweeps_on_cuda(
     so that each block has several things to do one after the other.
     """
     done = 0
-    for build in fitting.builds(spec, precision, scheme, steps.grid, steps.periodic, room, steps.variant):
+    for build in fitting.builds(
+        spec, precision, scheme, steps.grid, steps.periodic, room or room_of(spec), steps.variant
+    ):
         launches = launch.launches(build, steps.grid, steps.periodic, processors)
         count = steps_a_launch(build, launches, len(steps.f))
         while len(steps.f) - done >= count:

@@ -17,7 +17,7 @@ from composite_executor import (
     on_host,
 )
 from cuda_host.machine import compile_kernels
-from executor import CPU, CUDA, FEW_BLOCKS, source_of
+from executor import CPU, CUDA, room_of, source_of
 from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
 
@@ -382,7 +382,7 @@ def compile_all() -> None:
         for spec, (precision, scheme) in CHOSEN
         if spec in CUDA
         for build in dict.fromkeys(
-            build for case in cases_of(spec) for build in builds(spec, case, precision, scheme, FEW_BLOCKS)
+            build for case in cases_of(spec) for build in builds(spec, case, precision, scheme, room_of(spec))
         )
     )
 
@@ -490,7 +490,7 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     case, streamed = body((4, 70, 5), (False, False, False), 60), CUDA[5]
-    (build,) = builds(streamed, case, "float32", "increments", FEW_BLOCKS)
+    (build,) = builds(streamed, case, "float32", "increments", room_of(streamed))
     first = on_host(CUDA[0], case, "float32", "increments")
     on_host(streamed, case, "float32", "increments").assert_same_bits(first)
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 7)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from composite_executor import EXECUTIONS, ON_CUDA, CompositeResult, CompositeSteps, Executor, builds, on_cpu, on_host
 from cuda_host.machine import compile_kernels
-from executor import CPU, CUDA, FEW_BLOCKS, source_of
+from executor import CPU, CUDA, room_of, source_of
 from test_composite_kernels import body
 
 from heatsim.kernels.catalog import KernelSpec
@@ -77,7 +77,7 @@ def compile_all() -> None:
             if spec in CUDA
             for precision in PRECISIONS
             for case in cases_of(spec, precision)
-            for build in builds(spec, case, precision, "increments", FEW_BLOCKS)
+            for build in builds(spec, case, precision, "increments", room_of(spec))
         )
     )
 

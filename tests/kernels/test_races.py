@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from cuda_host.machine import Guarded, HostKernel, KernelError, Order, compile_kernel, guarded
-from executor import FEW_BLOCKS, grid_on_host, of_steps
+from executor import grid_on_host, of_steps, room_of
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
@@ -37,7 +37,7 @@ def grid_of(spec: KernelSpec) -> Grid:
 
 def build(spec: KernelSpec, members: bool = False) -> compilation.Build:
     if spec.resident:
-        return fitting.builds(spec, "float32", "increments", FEW_CELLS, (False, True, False), FEW_BLOCKS)[0]
+        return fitting.builds(spec, "float32", "increments", FEW_CELLS, (False, True, False), room_of(spec))[0]
     return compilation.build(spec, "float32", "increments", GRID, members=members)
 
 

@@ -164,7 +164,7 @@ def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
 # Increments in float32 are among the bodies of test_composite_kernels.py.
 @pytest.mark.parametrize("variant", [("float32", "stochastic"), ("float64", "increments")], ids="-".join)
 def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
-    for case in cases():
+    for case in cases()[:: 1 if variant[0] == "float32" else 2]:
         assert builds(PIPELINE, case, *variant, ROOM)[0].pipeline is not None
         execute(PIPELINE, case, *variant).assert_same_bits(on_host(NAIVE, case, *variant))
 

@@ -235,9 +235,15 @@ TOWARDS_VOID = [
 ]
 
 
-@pytest.mark.parametrize("condition", TOWARDS_VOID)
-@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
-def test_values_towards_void_are_those_on_a_face(tmp_path: Path, condition: str, method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "condition"),
+    [
+        (method, condition)
+        for method in ("euler", "stabilized", "implicit", "steady")
+        for condition in (TOWARDS_VOID if method != "implicit" else TOWARDS_VOID[-1:])
+    ],
+)
+def test_values_towards_void_are_those_on_a_face(tmp_path: Path, method: str, condition: str) -> None:
     """A plane surface towards void, by either CPU kernel, against the same surface as a face of the box."""
     overrides = ['time={ method = "steady", tolerance = 1e-8 }'] if method == "steady" else [f'time.method="{method}"']
     overrides += ["time.tolerance=1e-5"] * (method in ("stabilized", "implicit"))

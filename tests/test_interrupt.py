@@ -19,12 +19,12 @@ from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
 
-# Seconds of work on any machine, in steps of less than a tenth of a millisecond.
+# Seconds of work on any machine, in steps of a tenth of a millisecond.
 LASTING = [
     "domain.cells=[16,16,16]",
-    "time.end=8000",
-    "output.every=400",
-    "output.probe_every=200",
+    "time.end=2000",
+    "output.every=500",
+    "output.probe_every=50",
     "solver.kernel=numpy",
 ]
 

@@ -193,6 +193,11 @@ class Search:
                 self._gradients.cycle.refresh()
         except np.linalg.LinAlgError:
             self.met_unstable = False  # the reason is another one
+            if system.exact:
+                raise NotConvergedError(
+                    f"no {self._equations.sought} was found: conductances inside the body exceed those to the "
+                    "surroundings by more than 15 digits; check conductivities, film coefficients and their units"
+                ) from None
             raise NotConvergedError(
                 f"no {self._equations.sought} was found: the search reached temperatures at which the heat of no "
                 "source depends on the temperature, in a part of the body that exchanges heat with nothing else. "

@@ -330,4 +330,4 @@ def test_an_operator_that_is_singular_in_float64_is_an_error() -> None:
     link[0, 0, 1] = 1e20
     operator = Operator((link, np.zeros_like(link), np.zeros_like(link)), np.ones_like(link))
     with pytest.raises(NotConvergedError, match="more than 15 digits; check conductivities"):
-        VCycle(np, CpuSweeps(), operator)
+        solve(Linear(operator, np.ones_like(link), np.zeros_like(link)), CpuSweeps(), 1e-3)

@@ -28,7 +28,8 @@ from heatsim.physics.temperature_range import Occurring
 from heatsim.physics.values_in_space import is_in_space, with_values_in_space
 from heatsim.scenario import Scenario
 
-METHODS_WITH_WHOLE_GRIDS = ("steady", "implicit")
+# Methods that solve equations by multigrid; each rank then paints the whole grid.
+SOLVING = ("steady", "implicit")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +116,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     uneven = any(source.beam is None and not source.even for source in scenario.sources)
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
     surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in METHODS_WITH_WHOLE_GRIDS:
+    if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in SOLVING:
         return EVERYTHING
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.

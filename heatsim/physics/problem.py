@@ -27,7 +27,7 @@ from heatsim.physics.coefficients import (
 )
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import METHODS_WITH_WHOLE_GRIDS, Painted
+from heatsim.physics.materials import SOLVING, Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
@@ -120,7 +120,7 @@ class HeatProblem:
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)
         choice = choose_method(problem)
-        if held.slab is not None and choice.method in METHODS_WITH_WHOLE_GRIDS:
+        if held.slab is not None and choice.method in SOLVING:
             return cls.from_scenario(scenario)
         return replace(problem, choice=choice).with_method(choice.method)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
+from heatsim.physics.materials import SOLVING
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
-from heatsim.run.ranks import SOLVING
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,11 @@ from heatsim.parallel.team import Team
 from heatsim.physics import regions
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import planes_to_hold
+from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
-
-# Methods that solve equations by multigrid.
-SOLVING = ("steady", "implicit")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:

@@ -16,6 +16,7 @@ from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.temporal_composite.correction import correct
+from heatsim.parallel.slab import HALO
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.corrected_trial import TrialSteps, is_faster
 from heatsim.solver.field import Field
@@ -132,7 +133,9 @@ class CudaKernels:
         *several, single = self._builds(SINGLE_STEP if wanted.tuned and not worth_trying else wanted.spec)
         one, tried = self._launched(single), False
         for build in several:
-            kernel = correct(build, problem.materials, problem.periodic, problem.open_faces, field.device)
+            kernel = correct(
+                *(build, problem.materials, problem.periodic, problem.open_faces, field.device, self._written(build))
+            )
             if kernel is None:
                 continue
             many, tried = (kernel, self._launches(build)), wanted.tuned
@@ -167,7 +170,16 @@ class CudaKernels:
         self, build: compilation.Build, planes: int | None = None, recorded: bool = False
     ) -> list[launch.Launch]:
         problem, processors = self._problem, self._field.device.multiprocessors()
-        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded)
+        written = self._written(build)
+        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded, written=written)
+
+    def _written(self, build: compilation.Build) -> tuple[int, int] | None:
+        """The first plane that a kernel must write and the end; None for all planes.
+
+        After as many steps as there are halo planes all of these are wrong, so such a sweep need not write them.
+        """
+        own = self._problem.slab.own
+        return (own.start, own.stop) if build.spec.steps >= HALO else None
 
     def _tune(self) -> Choice:
         problem, field = self._problem, self._field

@@ -5,11 +5,19 @@ from typing import Any
 import numpy as np
 
 from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.parallel.parcels import DeviceParcel, Transport
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
-from heatsim.parallel.transport import DeviceParcel, HostTransport, Transport
+from heatsim.parallel.transport import HostTransport
 
 ALWAYS = 1 << 62
+
+
+def halo_bytes(grid: Grid, precision: str) -> int:
+    """The bytes that a rank sends over one cut in an exchange of a field on the whole grid ``grid``."""
+    nx, ny, _ = grid.cells
+    return HALO * nx * ny * np.dtype(precision).itemsize
 
 
 class Halo:

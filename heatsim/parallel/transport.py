@@ -1,47 +1,24 @@
-"""Send arrays on devices between ranks: from GPU to GPU with NCCL, or through the host.
+"""Send arrays on devices between ranks: from GPU to GPU, or through the host.
 
-NCCL uses the fastest connection between two GPUs: NVLink, PCIe or the network. It needs one GPU per rank. Without NCCL,
-and on CPUs, arrays are copied to the host and sent as messages of the team.
+GPUs of one machine copy arrays into each other's memory if they can (:mod:`heatsim.parallel.peer_copies`). NCCL sends
+the others: it uses the fastest connection between two GPUs, such as InfiniBand, and needs one GPU per rank. Without
+NCCL, and on CPUs, arrays are copied to the host and sent as messages of the team.
 """
 
 import os
 import socket
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from heatsim.device import Device
+from heatsim.parallel.exchange_events import ExchangeEvents
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
+from heatsim.parallel.parcels import DeviceParcel, Transport
+from heatsim.parallel.peer_copies import PEER_COPIES, PeerTransport, connect_peers
 from heatsim.parallel.team import Parcel, Team
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceParcel:
-    """An array on a device to send to, or to receive from, another rank.
-
-    Attributes:
-        peer: the other rank.
-        mark: distinguishes the parcels between two ranks; equal at both ends.
-        array: contiguous: the values to send, or the buffer to receive into.
-    """
-
-    peer: int
-    mark: int
-    array: Any
-
-
-class Transport(Protocol):
-    """A method to send arrays on devices between ranks."""
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-
-    def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send some arrays and receive others. On a GPU this may only be queued. Collective."""
 
 
 class HostTransport:
@@ -76,13 +53,14 @@ class NcclTransport:
         self._nccl.exchange(sent, received)
 
 
-def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
-    """NCCL if every rank has NCCL and a separate GPU, else host memory. Collective.
+def choose_transport(team: Team, device: Device, ring: bool = False, room: int = 0) -> Transport:
+    """Copies and NCCL if every rank has NCCL and a separate GPU, else host memory. Collective.
 
     Args:
         team: the ranks.
         device: of this rank.
         ring: whether the first and the last rank exchange arrays too.
+        room: the most bytes of an array that copies send; NCCL sends larger ones.
 
     Raises:
         DeviceError: NCCL would use TCP, and the user did not ask for it.
@@ -106,16 +84,33 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     of_ranks = team.gathered(connections(text))
     found = {pair: way for of_rank in of_ranks for pair, way in of_rank.items()}
     check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
-    return NcclTransport(exchange, name_of(found))
+    # Of a slab with one cut or two: copies to the neighbours on this machine, NCCL to the others.
+    neighbours = _neighbours(team, ring)
+    copies = connect_peers(team, device, neighbours, room) if room else None
+    near = set() if copies is None else set(copies.peers)
+    of_ranks_near = team.gathered((bool(near), near == set(neighbours.values())))
+    names = [PEER_COPIES] * any(some for some, _ in of_ranks_near)
+    names += [name_of(found)] * (not all(whole for _, whole in of_ranks_near))
+    through_nccl = NcclTransport(exchange, ", ".join(names))
+    if copies is None:
+        return through_nccl
+    events = ExchangeEvents(device)
+    team.follow(events.progress)
+    return PeerTransport(copies, through_nccl, events)
+
+
+def _neighbours(team: Team, ring: bool) -> dict[int, int]:
+    """The rank below (0) and above (1), as far as they exist."""
+    of_sides = enumerate((team.rank - 1, team.rank + 1))
+    return {side: rank % team.size for side, rank in of_sides if ring or 0 <= rank < team.size}
 
 
 def _connect(team: Team, device: Device, exchange: NcclExchange, ring: bool) -> None:
     """Exchange one byte with each neighbour, because NCCL connects two ranks at their first exchange."""
-    peers = [rank % team.size for rank in (team.rank - 1, team.rank + 1) if ring or 0 <= rank < team.size]
-    rooms = device.xp.zeros(4, dtype="uint8")
+    rooms, neighbours = device.xp.zeros(4, dtype="uint8"), _neighbours(team, ring)
     # Two ranks in a ring are neighbours on both sides.
-    sent = [DeviceParcel(peer, side, rooms[side : side + 1]) for side, peer in enumerate(peers)]
-    received = [DeviceParcel(peer, 1 - side, rooms[2 + side : 3 + side]) for side, peer in enumerate(peers)]
+    sent = [DeviceParcel(peer, side, rooms[side : side + 1]) for side, peer in neighbours.items()]
+    received = [DeviceParcel(peer, 1 - side, rooms[2 + side : 3 + side]) for side, peer in neighbours.items()]
     exchange.exchange(sent, received)
     device.synchronise()
 

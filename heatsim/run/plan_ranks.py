@@ -10,6 +10,7 @@ exchange.
 
 from dataclasses import dataclass
 
+from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
 from heatsim.physics.materials import SOLVING
@@ -64,12 +65,6 @@ def plan_of_ranks(problem: HeatProblem, ranks: int) -> list[Plan]:
     return [Plan.of(problem, PlannedTeam(rank, ranks)) for rank in range(ranks)]
 
 
-def halo_bytes(problem: HeatProblem) -> int:
-    """The bytes that a rank sends over one cut in an exchange."""
-    nx, ny, _ = problem.grid.cells
-    return HALO * nx * ny * (4 if problem.precision == "float32" else 8)
-
-
 def efficiency(slab: Slab, sweep: float, sent: int, link: Link) -> float:
     """The fraction of a rank's time that it spends on its own planes.
 
@@ -96,7 +91,8 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
     largest = max(plans, key=lambda plan: plan.device_bytes)
     counts = [plan.slab.count for plan in plans]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    sent, method = halo_bytes(largest.problem), largest.problem.scenario.time.method
+    whole = largest.problem
+    sent, method = halo_bytes(whole.grid, whole.precision), whole.scenario.time.method
     solves = method in SOLVING
     often = "for each vector and level of a cycle" if solves else f"every {HALO} steps"
     lines = [

@@ -6,10 +6,11 @@ import pytest
 import runs
 
 from heatsim.cli import main
+from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import slabs
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
-from heatsim.run.plan_ranks import LINKS, Link, efficiency, halo_bytes, plan_of_ranks
+from heatsim.run.plan_ranks import LINKS, Link, efficiency, plan_of_ranks
 from heatsim.scenario import load
 
 PLANES = ("domain.cells=[7,5,24]", "domain.size=[0.07,0.05,0.24]")
@@ -49,7 +50,7 @@ def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
     problem = HeatProblem.from_scenario(load(runs.write(tmp_path), PLANES))
     plans = plan_of_ranks(problem, 3)
     assert [plan.slab.count for plan in plans] == [8, 8, 8]
-    assert halo_bytes(problem) == 4 * 7 * 5 * 4
+    assert halo_bytes(problem.grid, problem.precision) == 4 * 7 * 5 * 4
     # The axis is periodic: each rank has two cuts.
     assert {plan.copy_bytes for plan in plans} == {(8 + 2 * 4) * 7 * 5 * 4}
     assert {plan.disk_bytes for plan in plans} == {Plan.of(problem).disk_bytes}

@@ -165,7 +165,9 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
         of_ranks = plan_of_ranks(planned.problem, ranks)
-        show_lines(describe_ranks(of_ranks, seconds.get(planned.problem.scenario.time.method)))
+        method = planned.problem.scenario.time.method
+        each = planned.estimate_application() if read.steady else seconds.get(method)
+        show_lines(describe_ranks(of_ranks, each))
     else:
         planned.check_capacity(target)
     return 0

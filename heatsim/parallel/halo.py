@@ -1,5 +1,6 @@
 """The halo planes of a slab: count how many are still correct, and exchange them with the neighbours."""
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.parallel.parcels import DeviceParcel, Transport
+from heatsim.parallel.peer_copies import Push
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
 from heatsim.parallel.transport import HostTransport
@@ -34,6 +36,9 @@ class Halo:
         self.slab, self.team, self._transport = slab, team, transport
         self.most = ALWAYS if slab.alone else most
         self._good = ALWAYS if slab.alone else 0
+        # Of each array the copies that exchange its halo planes, by its address; the array whose exchange was begun.
+        self._pushes: dict[int, list[Push]] = {}
+        self._begun: tuple[int, Any] | None = None
 
     @classmethod
     def none(cls, planes: int, device: Device) -> "Halo":
@@ -52,7 +57,8 @@ class Halo:
     def reach(self, values: Any, steps: int) -> None:
         """Exchange the halo planes if they are too old for ``steps`` more steps. Collective."""
         if steps > self._good:
-            self.exchange(values)
+            if not self._complete(values):
+                self.exchange(values)
             self._good = self.most
 
     def stepped(self, steps: int) -> None:
@@ -67,13 +73,80 @@ class Halo:
 
     def exchange(self, values: Any) -> None:
         """Copy the neighbours' own planes into the halo planes of an array. Collective."""
-        if self.slab.alone:
-            return
+        if not self.slab.alone:
+            self._exchange(values, (0, 1))
+
+    def prepare(self, values: Any, spare: Any, sweeps: Hashable) -> bool:
+        """Prepare exchanges that go on while kernels run. Collective.
+
+        Args:
+            values: the array with which the next steps begin.
+            spare: the other array.
+            sweeps: the sweeps that steps consist of. They decide when the two arrays change places.
+
+        Returns:
+            Whether :meth:`begin` may be called: some ranks share memory, and all have equal sweeps.
+        """
+        self._pushes = {}
+        if not self._transport.copying or self.most < HALO:
+            return False
+        copies, own, arrays = self._transport.copies, self.slab.own, (values, spare)
+        offers = [] if copies is None else [copies.offer(array) for array in arrays]
+        of_ranks = self.team.gathered((sweeps, own.start, own.stop, offers))
+        if any(of_rank[0] != sweeps for of_rank in of_ranks):
+            return False
+        if copies is None:
+            return True
+        plane = int(values[0].nbytes)
+        for number, array in enumerate(arrays):
+            self._pushes[array.data.ptr] = pushes = list[Push]()
+            for side in copies.sides:
+                _, first, last, of_peer = of_ranks[self._peer(side)]
+                edge, halo = (own.start, last) if side == 0 else (own.stop - HALO, first - HALO)
+                target = copies.open(of_peer[number]) + halo * plane
+                pushes.append(Push(side, array.data.ptr + edge * plane, target, HALO * plane))
+        return True
+
+    def begin(self, values: Any) -> None:
+        """Begin to exchange the halo planes of one of the arrays of :meth:`prepare`, after all work queued so far.
+
+        Kernels may go on, but they may not change these planes and the own planes beside the cuts.
+        """
+        copies = self._transport.copies
+        self._begun = values.data.ptr, None if copies is None else copies.begin(self._pushes[values.data.ptr])
+
+    def end(self, values: Any) -> None:
+        """End an exchange that was begun. Collective."""
+        if self._complete(values):
+            self._good = self.most
+
+    def _complete(self, values: Any) -> bool:
+        """Wait for an exchange that was begun, and exchange the planes that copies do not reach.
+
+        Returns:
+            Whether it was that of this array.
+        """
+        if self._begun is None:
+            return False
+        (address, event), self._begun = self._begun, None
+        copies = self._transport.copies
+        if copies is not None:
+            copies.wait(event)
+        if address != values.data.ptr:
+            return False
+        near = () if copies is None else copies.sides
+        far = [side for side, is_cut in enumerate(self.slab.cut) if is_cut and side not in near]
+        if far:
+            self._exchange(values, far)
+        return True
+
+    def _exchange(self, values: Any, sides: Sequence[int]) -> None:
+        """Copy the own planes of the neighbours on some sides into the halo planes."""
         own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
         edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
         halos = slice(0, own.start), slice(own.stop, None)
-        for side, is_cut in enumerate(self.slab.cut):
-            if is_cut:
+        for side in sides:
+            if self.slab.cut[side]:
                 sent.append(DeviceParcel(self._peer(side), side, values[edges[side]]))
                 received.append(DeviceParcel(self._peer(side), 1 - side, values[halos[side]]))
         self._transport.exchange(sent, received)

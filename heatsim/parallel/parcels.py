@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from heatsim.parallel.peer_copies import PeerCopies
+
 
 @dataclass(frozen=True, eq=False)
 class DeviceParcel:
@@ -21,7 +23,15 @@ class DeviceParcel:
 
 
 class Transport(Protocol):
-    """A method to send arrays on devices between ranks."""
+    """A method to send arrays on devices between ranks.
+
+    Attributes:
+        copies: to neighbours, beside kernels; None if this rank reaches no neighbour so.
+        copying: whether any rank has such copies.
+    """
+
+    copies: PeerCopies | None
+    copying: bool
 
     @property
     def name(self) -> str:

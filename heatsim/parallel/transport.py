@@ -1,8 +1,8 @@
 """Send arrays on devices between ranks: from GPU to GPU, or through the host.
 
-GPUs of one machine copy arrays into each other's memory if they can (:mod:`heatsim.parallel.peer_copies`). NCCL sends
-the others: it uses the fastest connection between two GPUs, such as InfiniBand, and needs one GPU per rank. Without
-NCCL, and on CPUs, arrays are copied to the host and sent as messages of the team.
+NCCL uses the fastest connection between two GPUs: NVLink, PCIe or the network. It needs one GPU per rank. Without NCCL,
+and on CPUs, arrays are copied to the host and sent as messages of the team. GPUs of one machine can also copy into each
+other's memory while kernels run (:mod:`heatsim.parallel.peer_copies`).
 """
 
 import os
@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from heatsim.device import Device
-from heatsim.parallel.exchange_events import ExchangeEvents
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
 from heatsim.parallel.parcels import DeviceParcel, Transport
-from heatsim.parallel.peer_copies import PEER_COPIES, PeerTransport, connect_peers
+from heatsim.parallel.peer_copies import PEER_COPIES, PeerCopies, connect_peers
 from heatsim.parallel.team import Parcel, Team
 
 
@@ -25,6 +24,8 @@ class HostTransport:
     """Sends arrays through host memory, as messages of the team."""
 
     name = "host buffers"
+    copies = None
+    copying = False
 
     def __init__(self, team: Team, device: Device) -> None:
         self._team, self._device = team, device
@@ -43,24 +44,24 @@ class NcclTransport:
 
     Attributes:
         name: NCCL, with the connections that it took.
+        copies, copying: as of a :class:`Transport`.
     """
 
-    def __init__(self, nccl: NcclExchange, name: str) -> None:
-        self._nccl, self.name = nccl, name
+    def __init__(self, nccl: NcclExchange, name: str, copies: PeerCopies | None, copying: bool) -> None:
+        self._nccl, self.name, self.copies, self.copying = nccl, name, copies, copying
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
         """Queue all parcels."""
         self._nccl.exchange(sent, received)
 
 
-def choose_transport(team: Team, device: Device, ring: bool = False, room: int = 0) -> Transport:
-    """Copies and NCCL if every rank has NCCL and a separate GPU, else host memory. Collective.
+def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
+    """NCCL, with copies where they work, if every rank has NCCL and a separate GPU, else host memory. Collective.
 
     Args:
         team: the ranks.
         device: of this rank.
         ring: whether the first and the last rank exchange arrays too.
-        room: the most bytes of an array that copies send; NCCL sends larger ones.
 
     Raises:
         DeviceError: NCCL would use TCP, and the user did not ask for it.
@@ -84,19 +85,11 @@ def choose_transport(team: Team, device: Device, ring: bool = False, room: int =
     of_ranks = team.gathered(connections(text))
     found = {pair: way for of_rank in of_ranks for pair, way in of_rank.items()}
     check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
-    # Of a slab with one cut or two: copies to the neighbours on this machine, NCCL to the others.
-    neighbours = _neighbours(team, ring)
-    copies = connect_peers(team, device, neighbours, room) if room else None
-    near = set() if copies is None else set(copies.peers)
-    of_ranks_near = team.gathered((bool(near), near == set(neighbours.values())))
-    names = [PEER_COPIES] * any(some for some, _ in of_ranks_near)
-    names += [name_of(found)] * (not all(whole for _, whole in of_ranks_near))
-    through_nccl = NcclTransport(exchange, ", ".join(names))
-    if copies is None:
-        return through_nccl
-    events = ExchangeEvents(device)
-    team.follow(events.progress)
-    return PeerTransport(copies, through_nccl, events)
+    copies = connect_peers(team, device, _neighbours(team, ring))
+    if copies is not None:
+        team.follow(copies.events.progress)
+    copying = any(team.gathered(copies is not None))
+    return NcclTransport(exchange, f"{PEER_COPIES} and " * copying + name_of(found), copies, copying)
 
 
 def _neighbours(team: Team, ring: bool) -> dict[int, int]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
-from heatsim.parallel.halo import Halo, halo_bytes
+from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
@@ -155,8 +155,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     part, team = plan.part, plan.team
     # Halo planes beyond a periodic face would otherwise get the random numbers of other planes.
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
-    room = halo_bytes(problem.grid, problem.precision)
-    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring, room), most)
+    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring), most)
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
     arrays = composite_arrays(part, field)

@@ -11,8 +11,6 @@ from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
-from heatsim.parallel.halo import halo_bytes
-from heatsim.parallel.peer_copies import mailbox_bytes
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
@@ -84,9 +82,6 @@ class Plan:
         whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         # A rank that has painted a part of the planes knows the ledger of these only.
         ledger = whole.ledger if problem.held.slab is None else sum(problem.held.gathered(needed.ledger))
-        received_bytes = 0
-        if team.size > 1 and device.backend == "cuda":
-            received_bytes = mailbox_bytes(halo_bytes(grid, problem.precision))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -100,7 +95,7 @@ class Plan:
             device=device,
             kernel=kernel,
             # A checkpoint may still hold the last compared field when the next one is stored.
-            device_bytes=needed.total + 2 * compared_bytes + solver_bytes + received_bytes,
+            device_bytes=needed.total + 2 * compared_bytes + solver_bytes,
             copy_bytes=field_bytes,
             # The NumPy oracle needs temporary arrays of the size of the field.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
@@ -184,6 +179,10 @@ class Plan:
     def estimate_seconds(self) -> float:
         """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""
         return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
+
+    def estimate_application(self) -> float:
+        """The same for one application of the operator."""
+        return self.estimate_seconds() / steady_state.applications(self.problem)
 
 
 def _copy_bandwidth(device: devices.Device) -> float:

@@ -19,8 +19,9 @@ class HostPeerMemory:
         self.kept.append(np.zeros(count, np.uint8))
         return int(self.kept[-1].ctypes.data)
 
-    def handle(self, address: int) -> bytes:
-        return address.to_bytes(8, "little")
+    def offer(self, address: int) -> tuple[bytes, int]:
+        """As if the memory began 40 bytes before."""
+        return (address - 40).to_bytes(8, "little"), 40
 
     def open(self, handle: bytes) -> int:
         return int.from_bytes(handle, "little")

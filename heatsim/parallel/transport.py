@@ -24,7 +24,7 @@ class HostTransport:
     """Sends arrays through host memory, as messages of the team."""
 
     name = "host buffers"
-    copies = None
+    copies: PeerCopies | None = None
     copying = False
 
     def __init__(self, team: Team, device: Device) -> None:

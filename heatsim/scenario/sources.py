@@ -178,8 +178,12 @@ class Source(Shaped):
 
     @field_validator("power", mode="before")
     @classmethod
-    def _refuse_expressions(cls, value: object) -> object:
-        """Say what to write instead of an expression."""
+    def _refuse_functions(cls, value: object) -> object:
+        """Say what to write instead of an expression or a table."""
+        if isinstance(value, Mapping):
+            of_time = "write power = 1.0, and this table as scale, a factor in time"
+            remedy = "write a function of the temperature as power_density" if "temperatures" in value else of_time
+            raise ValueError(f"got {show(value)}; power is a number: {remedy}")
         if isinstance(value, str) and units.split(value) is None:
             try:
                 Expression(value, ("x", "y", "z", "t", "T"))

@@ -324,8 +324,10 @@ def test_layers_beside_materials_that_vary_are_refused() -> None:
     scenario = text(CUBE, (6, 6, 4), layer("z", 0.002)).replace(
         "conductivity = 120.0", 'conductivity = "120 - 0.1*(T - 300)"'
     )
-    with pytest.raises(ScenarioError, match="constant properties"):
-        parse(tomllib.loads(scenario), "case.toml")
+    parse(tomllib.loads(scenario), "case.toml")  # no region is of this material
+    for material, advice in (("chip", "give constant values"), ("library:copper(T)", 'use "library:copper"')):
+        with pytest.raises(ScenarioError, match=f"constant properties.*{advice}"):
+            parse(tomllib.loads(scenario.replace('material = "board"', f'material = "{material}"')), "case.toml")
 
 
 def test_four_planes_of_copper_need_four_cells() -> None:

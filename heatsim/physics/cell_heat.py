@@ -135,7 +135,7 @@ class HeatedCells:
 
     def cells_of(self, amount: int) -> NDArray[np.int64]:
         """The cells that an amount heats, ascending."""
-        return self.cells[self.owners[self.numbers == amount]]
+        return np.asarray(self.cells[self.owners[self.numbers == amount]])
 
     def per_kelvin(self) -> Array:
         """Temperature change in K of each entry's cell for one unit of amount · time; shape (entries,)."""

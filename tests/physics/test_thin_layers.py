@@ -330,6 +330,13 @@ def test_layers_beside_materials_that_vary_are_refused() -> None:
             parse(tomllib.loads(scenario.replace('material = "board"', f'material = "{material}"')), "case.toml")
 
 
+@pytest.mark.parametrize(("weight", "thickness"), [("1 oz", "35 um"), ("0.5 oz/ft^2", "17.5 um")])
+def test_the_weight_of_copper_is_refused_with_its_thickness(weight: str, thickness: str) -> None:
+    scenario = text(CUBE, (6, 6, 4), layer("z", 0.002)).replace("thickness = 3.5e-05", f'thickness = "{weight}"')
+    with pytest.raises(ScenarioError, match=f'a weight; write the thickness, of copper "{thickness}"'):
+        parse(tomllib.loads(scenario), "case.toml")
+
+
 def test_four_planes_of_copper_need_four_cells() -> None:
     """Each layer finds different cells, from the underside up."""
     planes = "".join(layer("z", at) for at in (0.0, 0.001, 0.002, 0.003, 0.004))

@@ -8,9 +8,10 @@ from pydantic import BaseModel, Field, PlainValidator, field_validator
 
 from heatsim.grid import AXES, Grid
 from heatsim.scenario import units
-from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice, default_names
+from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice
 from heatsim.scenario.materials import NamesMaterial, read_material_name
 from heatsim.scenario.messages import show
+from heatsim.scenario.named import default_names
 from heatsim.scenario.patches import Rectangle, face_axes
 
 # How far a plane may lie from the faces of cells, as a fraction of a cell: rounding of decimals is less.

@@ -32,12 +32,12 @@ from heatsim.scenario.fields import (
     Speed,
     TemperatureRange,
     Text,
-    default_names,
     read_entries,
     read_pair,
 )
 from heatsim.scenario.materialfunction import MaterialFormula
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.named import default_names
 from heatsim.scenario.quantities import COORDINATE, MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
 from heatsim.scenario.timefunction import Constant, SpaceFormula, TimeFunction

@@ -192,7 +192,9 @@ def run_sweeps(
 
 def _of_each(c: Field, steps: int) -> Field:
     """c0…c6 of each step, shape (steps, 7)."""
-    return np.ascontiguousarray(np.broadcast_to(c, (steps, 7)))
+    of_each = np.empty((steps, 7), c.dtype)
+    of_each[...] = c
+    return of_each
 
 
 def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:

@@ -58,10 +58,12 @@ class Tiling:
 
     def plan(self, shape: tuple[int, ...], periodic: tuple[bool, bool, bool], steps: int) -> dict[str, int]:
         """The fields that march.py needs of a plan for a number of steps."""
-        names = ("nz", "ny", "nx", "periodic_x", "periodic_y", "periodic_z", "steps", "sweeps", "workers")
-        numbers = (*shape, *periodic, steps, self.sweeps(steps), self.workers)
-        own = {name: getattr(self, name) for name in ("tile_y", "tile_z", "rows", "stride", "margin")}
-        return dict(zip(names, map(int, numbers), strict=True)) | own
+        nz, ny, nx = shape
+        x, y, z = periodic
+        of_grid = {"nz": nz, "ny": ny, "nx": nx, "periodic_x": int(x), "periodic_y": int(y), "periodic_z": int(z)}
+        of_call = {"steps": steps, "sweeps": self.sweeps(steps), "workers": self.workers}
+        of_tiles = {"tile_y": self.tile_y, "tile_z": self.tile_z, "rows": self.rows}
+        return {**of_grid, **of_call, **of_tiles, "stride": self.stride, "margin": self.margin}
 
 
 def choose(

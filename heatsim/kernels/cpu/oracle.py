@@ -243,13 +243,10 @@ def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
     New memory costs a page fault for every 4 KiB, which takes as long as some steps.
     """
-    line = tiling.LINE // dtype.itemsize
-    kept = vars(_kept).get("memory")
-    if kept is None or kept.dtype != dtype or kept.size < shape[0] * shape[1]:
-        memory = np.zeros(shape[0] * shape[1] + line, dtype)
-        first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
-        kept = _kept.memory = memory[first : first + shape[0] * shape[1]]
-    return kept[: shape[0] * shape[1]].reshape(shape)
+    kept, size = vars(_kept).get("memory"), shape[0] * shape[1]
+    if kept is None or kept.dtype != dtype or kept.size < size:
+        kept = _kept.memory = tiling.zeros_on_lines((size,), dtype)
+    return kept[:size].reshape(shape)
 
 
 _kept = threading.local()

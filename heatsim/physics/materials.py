@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics import cell_sources, cell_type_map, cell_types, surface_areas, temperature_range
+from heatsim.physics import cell_sources, cell_type_map, cell_types, kernel_costs, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.cell_type_map import Contacts, resistances
@@ -63,7 +63,7 @@ class Painted:
                 types, or a material has an impossible property at a temperature that can occur.
         """
         parts = paint(scenario, held) if are_painted(scenario) else None
-        varies = any(material is not None and material.varies for _, material in scenario.palette)
+        varies = kernel_costs.varies(scenario)
         start = InitialField.from_scenario(scenario, parts, held=held) if varies else None
         division = Division.of(scenario)
         palette = _palette(division, start)
@@ -117,7 +117,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
     surfaces = any(probe.surface is not None for probe in scenario.probes)
     if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in SOLVING:
-        return EVERYTHING
+        return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)

@@ -120,8 +120,8 @@ class HeatProblem:
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)
         choice = choose_method(problem)
-        if held.slab is not None and choice.method in SOLVING:
-            return cls.from_scenario(scenario)
+        if choice.method in SOLVING and not held.whole:
+            return cls.from_scenario(scenario, held.everything)
         return replace(problem, choice=choice).with_method(choice.method)
 
     def with_method(self, method: str) -> "HeatProblem":

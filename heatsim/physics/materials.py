@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics import cell_sources, cell_type_map, cell_types, kernel_costs, surface_areas, temperature_range
+from heatsim.physics import cell_sources, cell_type_map, kernel_costs, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.cell_type_map import Contacts, resistances
-from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
+from heatsim.physics.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
@@ -23,6 +23,7 @@ from heatsim.physics.layer_planes import sheets_of
 from heatsim.physics.layer_types import half
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
+from heatsim.physics.substance import VOID, Substance
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
 from heatsim.physics.values_in_space import is_in_space, with_values_in_space
@@ -154,7 +155,7 @@ def _palette(division: Division, start: InitialField | None) -> tuple[Substance,
         temperature_range.check(scenario, Occurring(start.lowest, start.highest))
         reference = start.reference
     return tuple(
-        cell_types.VOID
+        VOID
         if (material := materials[name]) is None
         else Substance(
             name,

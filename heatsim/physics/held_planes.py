@@ -5,7 +5,7 @@ Numbers of the whole body come from the own planes of all ranks, in an order tha
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
 from typing import Any, TypeVar
 
@@ -47,14 +47,6 @@ class HeldPlanes:
         if below + slab.count + above >= slab.planes:
             below, above, ring = slab.first, slab.planes - slab.last, False
         return cls(Slab(slab.planes, slab.first, slab.last, below, above, ring), team, slab.ring)
-
-    @property
-    def everything(self) -> "HeldPlanes":
-        """The same own planes, with all other planes of the grid."""
-        if self.slab is None:
-            return self
-        planes, first, last = self.slab.planes, self.slab.first, self.slab.last
-        return replace(self, slab=Slab(planes, first, last, first, planes - last))
 
     @property
     def stepped(self) -> Slab | None:

@@ -29,7 +29,7 @@ from heatsim.physics.temperature_range import Occurring
 from heatsim.physics.values_in_space import is_in_space, with_values_in_space
 from heatsim.scenario import Scenario
 
-# Methods that solve equations by multigrid; each rank then paints the whole grid.
+# Methods that solve equations by multigrid.
 SOLVING = ("steady", "implicit")
 
 
@@ -103,8 +103,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     """The planes that a rank has to paint.
 
     A rank paints all planes if a part of the scenario needs the whole grid: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of surfaces, steady
-    states and implicit steps.
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, and probes of surfaces.
 
     Args:
         scenario: the scenario.
@@ -117,7 +116,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     uneven = any(source.beam is None and not source.even for source in scenario.sources)
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
     surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in SOLVING:
+    if scenario.layers or uneven or passing or in_space or surfaces:
         return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.

@@ -13,11 +13,13 @@ from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics import regions
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.plane_costs import survey
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
+from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
 
@@ -31,7 +33,7 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     """The problem that a rank of ``team`` steps: that of its planes. Collective.
 
     Raises:
-        ScenarioError: the grid has too few planes for the method.
+        ScenarioError: the grid has too few planes for the method, or a part of the body has no steady temperature.
     """
     if team.size == 1:
         return problem
@@ -39,7 +41,10 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     slab = problem.held.stepped
     if slab is None:
         slab = cut(problem.scenario, problem.boundary, team.size, plane_costs(problem.scenario, team))[team.rank]
-    return on_slab(problem, slab)
+    part = on_slab(problem, slab)
+    if problem.scenario.steady and not problem.materials.held.whole:
+        refuse_floating(problem.scenario, SteadyBalance(part, 0.0), team)
+    return part
 
 
 def held_planes(scenario: Scenario, team: Team, even: bool = False) -> HeldPlanes:

@@ -1,13 +1,17 @@
 """The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import Team
-from heatsim.physics.materials import SOLVING
+from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
+from heatsim.run.ranks import Array, cut
 from heatsim.solver.steady_state import level_shapes
 
 # NVLink: two H200 with NCCL, 512³ to 1024³ cells per GPU in both precisions, within 1.1 % (kernels/MEASUREMENTS.md).
@@ -33,21 +37,33 @@ class PlannedTeam(Team):
         self.rank, self.size = rank, size
 
 
-def plan_of_ranks(problem: HeatProblem, ranks: int) -> list[Plan]:
+def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     """The plans of all ranks.
+
+    Args:
+        problem: of the whole grid.
+        ranks: the number of ranks.
+        costs: of each plane, in any unit.
 
     Raises:
         ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
         DeviceError: the device or the kernel of the scenario is not available.
     """
-    return [Plan.of(problem, PlannedTeam(rank, ranks)) for rank in range(ranks)]
+    found = cut(problem.scenario, problem.boundary, ranks, costs)
+    plans = []
+    for rank, slab in enumerate(found):
+        team = PlannedTeam(rank, ranks)
+        held = planes_to_hold(problem.scenario, problem.boundary, slab, team)
+        plans.append(Plan.of(replace(problem, held=held), team))
+    return plans
 
 
-def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
+def describe_ranks(plans: list[Plan], costs: Array, seconds: float | None) -> str:
     """The plans of all ranks as lines of text.
 
     Args:
         plans: from :func:`plan_of_ranks`.
+        costs: of each plane, in any unit.
         seconds: time of a step, a stage or an application of the operator on one processor such as this one, for the
             whole grid; None if not measured.
     """
@@ -64,25 +80,23 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
         f"halo         {sent} over each cut in each direction, {often}",
     ]
     if seconds:
-        slowest = max(plans, key=lambda plan: plan.slab.depth)
         links = LINKS[largest.device.backend]
-        found = [f"{efficiency(slowest, seconds, link):.1%} over {link.name}" for link in links]
+        found = [f"{efficiency(plans, costs, seconds, link):.1%} over {link.name}" for link in links]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)
 
 
-def efficiency(plan: Plan, seconds: float, link: Link) -> float:
-    """The expected efficiency of a rank.
+def efficiency(plans: Sequence[Plan], costs: Array, seconds: float, link: Link) -> float:
+    """The speed of all ranks, divided by the number of ranks and by the speed of one rank.
 
     Args:
-        plan: its plan.
-        seconds: as for :func:`describe_ranks`.
-        link: the connection to its neighbours.
+        plans, costs, seconds: as for :func:`describe_ranks`.
+        link: the connection between neighbours.
     """
-    problem, slab, on_gpu = plan.problem, plan.slab, plan.device.backend == "cuda"
+    plan, of_ranks = plans[0], [plan.slab for plan in plans]
+    problem = plan.problem
     if problem.scenario.time.method in SOLVING:
-        shapes = level_shapes(problem.grid)
-        return efficiency_of_cycles(slab, shapes, seconds, link, queued=_QUEUED * on_gpu)
+        queued = _QUEUED if plan.device.backend == "cuda" else 0.0
+        return min(efficiency_of_cycles(slab, level_shapes(problem.grid), seconds, link, queued) for slab in of_ranks)
     sent = halo_bytes(problem.grid, problem.precision)
-    writes_halo = plan.kernel.steps < HALO
-    return efficiency_of_steps(slab, HALO * seconds, sent, link, writes_halo=writes_halo)
+    return efficiency_of_steps(of_ranks, costs, HALO * seconds, sent, link, writes_halo=plan.kernel.steps < HALO)

@@ -3,10 +3,11 @@
 Steps. A sweep of s steps is followed by an exchange of halo planes. A rank with n own planes, and h halo planes at each
 of m cuts, takes
 
-    t = T · (n + w·h·m) + latency + m · bytes / bandwidth,        efficiency = T · n / t
+    t = T · (n + w·h·m) + latency + m · bytes / bandwidth
 
-for a sweep, where T is the measured time per plane. Kernels that do one step a sweep calculate the halo planes twice
-(w = 1); those that do as many as there are halo planes do not write them (w = 0).
+for a sweep, where T is the measured time per plane. The slowest rank decides: efficiency = T · planes / ranks / t. If
+planes cost different times, T · n becomes the sum of these times. Kernels that do one step a sweep calculate the halo
+planes twice (w = 1); those that do as many as there are halo planes do not write them (w = 0).
 
 Equations. A cycle of conjugate gradients with multigrid takes one application of the operator and 2·2 smoothing steps
 of each level. Every divided level needs two exchanges, the finest three, and a cycle combines two sums. Levels that are
@@ -20,6 +21,7 @@ from math import prod
 from heatsim.kernels.multigrid.cycle import STEPS
 from heatsim.kernels.multigrid.rank_sweeps import FEW
 from heatsim.parallel.slab import HALO, Slab
+from heatsim.run.ranks import Array
 
 _ITEM = 4  # bytes of a number in the vectors of a cycle
 
@@ -43,21 +45,25 @@ class Link:
         return self.latency + cuts * sent / self.bandwidth
 
 
-def efficiency_of_steps(slab: Slab, sweep: float, sent: int, link: Link, *, writes_halo: bool) -> float:
-    """The efficiency of time steps.
+def efficiency_of_steps(
+    of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, link: Link, *, writes_halo: bool
+) -> float:
+    """The speed of a sweep on all ranks, divided by the number of ranks and by the speed on one rank.
 
     Args:
-        slab: the planes of the rank.
+        of_ranks: the slabs of all ranks.
+        costs: of each plane, in any unit.
         sweep: seconds of a sweep over the whole grid on one processor.
         sent: bytes sent over a cut in an exchange.
-        link: the connection to its neighbours.
+        link: the connection between neighbours.
         writes_halo: whether a sweep calculates the halo planes too.
     """
-    cuts = sum(slab.cut)
-    if not cuts:
-        return 1.0
-    plane, planes = sweep / slab.planes, slab.depth if writes_halo else slab.count
-    return plane * slab.count / (plane * planes + link.seconds(cuts, sent))
+    seconds, slowest = sweep * costs / costs.sum(), 0.0
+    for slab in of_ranks:
+        cuts = sum(slab.cut)
+        planes = slab.place if writes_halo else slab.place[slab.own]
+        slowest = max(slowest, float(seconds[planes].sum()) + (link.seconds(cuts, sent) if cuts else 0.0))
+    return sweep / len(of_ranks) / slowest
 
 
 def efficiency_of_cycles(

@@ -90,7 +90,9 @@ def efficiency(plans: Sequence[Plan], costs: Array, seconds: float, link: Link) 
     """The speed of all ranks, divided by the number of ranks and by the speed of one rank.
 
     Args:
-        plans, costs, seconds: as for :func:`describe_ranks`.
+        plans: of all ranks.
+        costs: of each plane, in any unit.
+        seconds: of a step, a stage or an application of the operator on one processor.
         link: the connection between neighbours.
     """
     plan, of_ranks = plans[0], [plan.slab for plan in plans]

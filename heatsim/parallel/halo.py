@@ -1,6 +1,7 @@
 """The halo planes of a slab: count how many are still correct, and exchange them with the neighbours."""
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,8 @@ import numpy as np
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.parallel.parcels import DeviceParcel, Transport
-from heatsim.parallel.peer_copies import Push
+from heatsim.parallel.peer_copies import PeerCopies, Push
+from heatsim.parallel.peer_memory import Offer
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
 from heatsim.parallel.transport import HostTransport
@@ -39,6 +41,8 @@ class Halo:
         # Of each array the copies that exchange its halo planes, by its address; the array whose exchange was begun.
         self._pushes: dict[int, list[Push]] = {}
         self._begun: tuple[int, Any] | None = None
+        self._asked: Hashable = None
+        self._can_begin = False
 
     @classmethod
     def none(cls, planes: int, device: Device) -> "Halo":
@@ -87,25 +91,42 @@ class Halo:
         Returns:
             Whether :meth:`begin` may be called: some ranks share memory, and all have equal sweeps.
         """
-        self._pushes = {}
         if not self._transport.copying or self.most < HALO:
             return False
-        copies, own, arrays = self._transport.copies, self.slab.own, (values, spare)
-        offers = [] if copies is None else [copies.offer(array) for array in arrays]
-        of_ranks = self.team.gathered((sweeps, own.start, own.stop, offers))
-        if any(of_rank[0] != sweeps for of_rank in of_ranks):
-            return False
-        if copies is None:
-            return True
-        plane = int(values[0].nbytes)
-        for number, array in enumerate(arrays):
-            self._pushes[array.data.ptr] = pushes = list[Push]()
-            for side in copies.sides:
-                _, first, last, of_peer = of_ranks[self._peer(side)]
-                edge, halo = (own.start, last) if side == 0 else (own.stop - HALO, first - HALO)
-                target = copies.open(of_peer[number]) + halo * plane
-                pushes.append(Push(side, array.data.ptr + edge * plane, target, HALO * plane))
-        return True
+        # Equal sweeps change the places of both arrays on all ranks, so they remain counterparts.
+        asked = sweeps, frozenset((values.data.ptr, spare.data.ptr))
+        if asked != self._asked:
+            self._asked, self._can_begin = asked, self._find_pushes((values, spare), sweeps)
+        return self._can_begin
+
+    def _find_pushes(self, arrays: Sequence[Any], sweeps: Hashable) -> bool:
+        """Find the copies to the counterparts of two arrays. Returns whether all ranks can make them. Collective."""
+        copies, own, offers = self._transport.copies, self.slab.own, list[Offer]()
+        # A driver may refuse to share memory that is larger than what was tried when the ranks connected.
+        with suppress(Exception):
+            if copies is not None:
+                offers = [copies.offer(array) for array in arrays]
+        of_ranks = self.team.gathered((sweeps, own, offers))
+        possible = all(of_rank[0] == sweeps for of_rank in of_ranks)
+        try:
+            if copies is not None and possible:
+                self._pushes = {
+                    array.data.ptr: [self._push(copies, side, number, array, of_ranks) for side in copies.sides]
+                    for number, array in enumerate(arrays)
+                }
+        except Exception:
+            possible = False
+        return all(self.team.gathered(possible))
+
+    def _push(
+        self, copies: PeerCopies, side: int, number: int, array: Any, of_ranks: Sequence[tuple[Any, slice, list[Offer]]]
+    ) -> Push:
+        """The copy of own planes beside a cut to the halo of a neighbour."""
+        plane, own = int(array[0].nbytes), self.slab.own
+        _, own_of_peer, offers = of_ranks[self._peer(side)]
+        edge, halo = (own.start, own_of_peer.stop) if side == 0 else (own.stop - HALO, own_of_peer.start - HALO)
+        target = copies.open(offers[number]) + halo * plane
+        return Push(side, array.data.ptr + edge * plane, target, HALO * plane)
 
     def begin(self, values: Any) -> None:
         """Begin to exchange the halo planes of one of the arrays of :meth:`prepare`, after all work queued so far.

@@ -96,6 +96,22 @@ def test_nccl_sends_if_memory_cannot_be_shared(fault: str, monkeypatch: pytest.M
     assert not any(BYTES in memory.copied for memory in memories)
 
 
+def test_nccl_sends_if_a_large_array_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signals could be shared. On one rank the arrays cannot."""
+    for name in ("offer", "open"):
+        with monkeypatch.context() as patch:
+            memories, call = play_peers(patch), getattr(peer_copies.PeerCopies, name)
+
+            def refused(copies: Any, what: Any, call: Any = call) -> Any:
+                if current_team().first:
+                    raise RuntimeError("cudaErrorMapBufferObjectFailed")
+                return call(copies, what)
+
+            patch.setattr(peer_copies.PeerCopies, name, refused)
+            assert not any(on_ranks(2, exchanged))
+            assert not any(BYTES in memory.copied for memory in memories)
+
+
 def test_ranks_with_other_sweeps_do_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their arrays would not change places together."""
     play_peers(monkeypatch)
@@ -108,11 +124,10 @@ def test_ranks_with_other_sweeps_do_not_copy(monkeypatch: pytest.MonkeyPatch) ->
     assert on_ranks(2, prepared) == [False, False]
 
 
-@pytest.mark.parametrize("faces", [{}, {"boundaries": RING}], ids=["chain", "ring"])
-def test_steps_beside_copies_give_the_bits_of_one_rank(faces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("ranks", "faces"), [(2, {}), (3, {"boundaries": RING})], ids=["chain", "ring"])
+def test_steps_beside_copies_give_the_bits_of_one_rank(ranks: int, faces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     memories = play_peers(monkeypatch)
     solver = {"device": "cuda", "kernel": "temporal", "precision": "float32"}
     text = LINEAR.replace("[20, 8, 13]", "[20, 8, 37]")
-    for ranks in (2, 3):
-        same(problem_of(text, solver=solver, **faces), ranks)
+    same(problem_of(text, solver=solver, **faces), ranks)
     assert all(HALO * 20 * 8 * 4 in memory.copied for memory in memories)

@@ -1,5 +1,6 @@
 """NumPy dtypes of the kernels' structs, field by field as in stencil.cuh and composite/materials.cuh."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def coefficients_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("c", precision, 7)], align=True)
 
 
+@cache
 def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
     """The layout of struct Sweep; ``stages`` adds (c0, cx, cy, cz) of each step."""
     terms, step = [("f", precision, 6), ("g", precision, 6)], ("step", np.uint32)

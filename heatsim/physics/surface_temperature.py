@@ -61,6 +61,7 @@ class SurfaceTemperatures:
         self._places = np.array([[at.cell[axis] for axis in face_axes(FACES[at.face])] for at in points])
         mixtures = [_mixture_at(problem.boundary, at) for at in points]
         self._owners = np.repeat(np.arange(len(points)), [len(numbers) for numbers, _ in mixtures])
+        self._whole = len(self._owners) == len(points)  # each point has one condition
         self._numbers = np.concatenate([numbers for numbers, _ in mixtures])
         self._parts = np.concatenate([parts for _, parts in mixtures])
         x, y, z = np.array([at.cell for at in points]).T
@@ -85,11 +86,13 @@ class SurfaceTemperatures:
             conductance = conductance * self._materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, self._cell_types, deviation
             )
-        owners = self._owners
-        beams = self._fluxes(acting.beams)[owners]
-        conditions = self._conditions(acting.conditions)
-        of_parts = conditions.rises(conductance[owners], 0.0, temperatures[owners], beams)
-        rise = np.bincount(owners, self._parts * of_parts, len(temperatures))
+        beams, conditions = self._fluxes(acting.beams), self._conditions(acting.conditions)
+        if self._whole:
+            rise = conditions.rises(conductance, 0.0, temperatures, beams)
+        else:
+            owners = self._owners
+            of_parts = conditions.rises(conductance[owners], 0.0, temperatures[owners], beams[owners])
+            rise = np.bincount(owners, self._parts * of_parts, len(temperatures))
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _conditions(self, rows: Array) -> SurfaceConditions:

@@ -184,12 +184,15 @@ class EnergyBound:
     def _within(self, row: Row) -> float:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
-        materials, ends = self._problem.materials, np.array([low, high])
-        if materials.varies:
-            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
-        else:
-            largest = np.full(len(materials.enthalpies), np.abs(ends).max())
-        return float((materials.counts * materials.cell_heat_capacity) @ largest)
+        if not self._problem.materials.varies:
+            return float(self._heat_capacities @ np.full(len(self._heat_capacities), max(abs(low), abs(high))))
+        ends, enthalpies = np.array([low, high]), self._problem.materials.enthalpies
+        return float(self._heat_capacities @ np.array([np.abs(each.content_at(ends)).max() for each in enthalpies]))
+
+    @cached_property
+    def _heat_capacities(self) -> Array:
+        """The heat capacity of all cells of each type in J/K."""
+        return np.asarray(self._problem.materials.counts * self._problem.materials.cell_heat_capacity)
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:

@@ -18,6 +18,8 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from heatsim.parallel.activity import unforeseen
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _told: set[str] = set()
@@ -47,7 +49,8 @@ def _without_collecting(compile_code: Function) -> Function:
         collecting = gc.isenabled()
         gc.disable()
         try:
-            return compile_code(*arguments)
+            with unforeseen():
+                return compile_code(*arguments)
         finally:
             if collecting:
                 gc.enable()

@@ -5,8 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -210,19 +211,37 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))}
 
 
+@contextmanager
+def default_signals() -> Iterator[None]:
+    """Processes that are started here take signals as usual, even if this process ignores some, as under nohup."""
+    ignored = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is signal.SIG_IGN
+    ]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
+
+
 def start(
     *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
 ) -> "subprocess.Popen[str]":
     """``heatsim ARGUMENTS`` in a new process; with ``safe_path`` it does not import from the current folder."""
-    return subprocess.Popen(
-        [sys.executable, *["-P"] * safe_path, "-m", "heatsim", *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=cwd,
-        encoding=encoding,
-        env={**environment(), "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
-    )
+    with default_signals():
+        return subprocess.Popen(
+            [sys.executable, *["-P"] * safe_path, "-m", "heatsim", *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            encoding=encoding,
+            env={**environment(), "PYTHONIOENCODING": encoding, "COLUMNS": "200"},
+        )
 
 
 def command(

@@ -12,8 +12,9 @@ from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import cell_type_map, cell_types, materials
-from heatsim.physics.cell_types import INTERIOR, Substance
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.substance import Substance
 from heatsim.scenario import load
 
 PARTS = """

@@ -142,11 +142,13 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 
 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
+    from heatsim.parallel.team import ALONE
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
     from heatsim.run.plan_ranks import describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
+    from heatsim.run.ranks import plane_costs
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
 
@@ -164,8 +166,9 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     seconds = {} if read.steady else measure_steps(planned.problem)
     show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
-        of_ranks = plan_of_ranks(planned.problem, ranks)
-        show_lines(describe_ranks(of_ranks, seconds.get(planned.problem.scenario.time.method)))
+        costs = plane_costs(planned.problem.scenario, ALONE)
+        of_ranks = plan_of_ranks(planned.problem, ranks, costs)
+        show_lines(describe_ranks(of_ranks, costs, seconds.get(planned.problem.scenario.time.method)))
     else:
         planned.check_capacity(target)
     return 0

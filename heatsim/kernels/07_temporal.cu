@@ -52,6 +52,8 @@
 #define THREADS (WARP * WARPS)
 // Whether a stage starts before the previous one has ended. For composite bodies this pays only in float64.
 #define EARLY (!(FACES && VECTOR == 4))
+// Whether tiles at one face in x have iterations of their own, shorter than those for two faces. This pays only in float64.
+#define ONE_SIDED (VECTOR == 2)
 #define AHEAD 2          // planes being copied from memory
 #define ROOMS (AHEAD + 2)  // buffers for those, the plane that arrives, and the centre of stage 0
 #define LANES_LEAST 8
@@ -134,8 +136,8 @@ struct Place {
 
 enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
 
-// Boundaries that an iteration handles: faces in x and y, the ends of the box in z.
-enum Boundaries { NONE = 0, X = 1, Y_MIN = 2, Y_MAX = 4, Y = Y_MIN | Y_MAX, Z = 8 };
+// Boundaries that an iteration handles: faces in x and y, with the bits of a segment's `sides`, and the ends of the box in z.
+enum Boundaries { NONE = 0, X_MIN = 1, X_MAX = 2, Y_MIN = 4, Y_MAX = 8, Z = 16, X = X_MIN | X_MAX, Y = Y_MIN | Y_MAX };
 
 // Index of the thread's patch in the tile. In ensembles it is opaque to the compiler, so that values derived from it are
 // recomputed in every iteration: the coefficients need the registers.
@@ -277,8 +279,8 @@ __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const P
         const Cells north = r == ROWS - 1 ? north_edge : T.row[r == ROWS - 1 ? r : r + 1];
         Real beside_west = __shfl_up_sync(ALL_LANES, here.at[VECTOR - 1], 1);
         Real beside_east = __shfl_down_sync(ALL_LANES, here.at[0], 1);
-        if (boundaries & X && place.flags & FIRST_COLUMN) beside_west = here.at[0];
-        if (boundaries & X && place.flags & LAST_COLUMN) beside_east = here.at[VECTOR - 1];
+        if (boundaries & X_MIN && place.flags & FIRST_COLUMN) beside_west = here.at[0];
+        if (boundaries & X_MAX && place.flags & LAST_COLUMN) beside_east = here.at[VECTOR - 1];
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i) {
             const Real west = i == 0 ? beside_west : here.at[i - 1];
@@ -513,7 +515,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         // Most iterations need no boundary, or those of one axis. If the centre of some stage is the first or last plane of
         // the box, the iteration handles all boundaries.
         const int inner_begin = periodic_z ? p : STEPS + 1, inner_end = periodic_z ? z_end + STEPS : min(z_end + STEPS, grid.nz);
-        const bool edge = (sides & 3 && sides & 12) || (sides & 12) == 12;
+        const bool edge = (sides & X && sides & Y) || (sides & Y) == Y;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
                 advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
@@ -522,15 +524,23 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
-            } else if (sides & 3) {
+            } else if (ONE_SIDED && (sides & X) == X_MIN) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<X_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+            } else if (ONE_SIDED && (sides & X) == X_MAX) {
+#pragma unroll 1
+                for (; p < inner_end; ++p)
+                    advance_pipeline<X_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+            } else if (sides & X) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
-            } else if (sides & 4) {
+            } else if (sides & Y_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
-            } else if (sides & 8) {
+            } else if (sides & Y_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);

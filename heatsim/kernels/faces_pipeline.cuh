@@ -11,7 +11,7 @@ __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, in
 {
     const bool recorded = flags & RECORDED;
     Real* const heats = shared.side_heat[half][s];
-    if (boundaries & X) {
+    if ((boundaries & X) == X) {
         const bool first = flags & FIRST_COLUMN, last = flags & LAST_COLUMN;
         const FaceTerm term = shared.terms[s][last ? 1 : 0];
         Column heat;
@@ -22,6 +22,20 @@ __device__ __forceinline__ void add_sides(Shared& shared, unsigned int flags, in
             if (last) sum.row[r].at[VECTOR - 1] += heat.at[r];
         }
         if ((first || last) && recorded) reinterpret_cast<Column*>(heats)[flags >> 8 & 255] = heat;
+    }
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+        if ((boundaries & X) != (side ? X_MAX : X_MIN)) continue;
+        const bool here = flags & (side ? LAST_COLUMN : FIRST_COLUMN);
+        const FaceTerm term = shared.terms[s][side];
+        const int i = side ? VECTOR - 1 : 0;
+        Column heat;
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            heat.at[r] = multiply_add(-term.g, T.row[r].at[i], term.f);
+            if (here) sum.row[r].at[i] += heat.at[r];
+        }
+        if (here && recorded) reinterpret_cast<Column*>(heats)[flags >> 8 & 255] = heat;
     }
 #pragma unroll
     for (int side = 0; side < 2; ++side) {

@@ -30,12 +30,13 @@ LANES = (32, 16, 8)  # widths of tiles in patches
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
 # Costs of faces by (bytes of a value, who adds heat to the ledger). The first three are the times of an iteration of a
 # tile at a face in x, in y and in both, relative to a tile at none. The last is the extra cost of an end of the box in
-# z, in iterations. These values were fastest on an H100 over six grids.
+# z, in iterations. Fitted to the times of the blocks on an H200, then searched over nine grids there; for the correction,
+# fastest on an H100 over six grids.
 _FACE_COSTS = {
-    (4, "none"): (1.1, 1.2, 1.4, 0),
-    (4, "itself"): (1.2, 1.25, 1.7, 6),
-    (8, "none"): (1.3, 1.15, 1.55, 0),
-    (8, "itself"): (1.35, 1.2, 1.7, 6),
+    (4, "none"): (1.12, 1.27, 1.45, 3),
+    (4, "itself"): (1.29, 1.32, 1.83, 7),
+    (8, "none"): (1.19, 1.22, 1.7, 5),
+    (8, "itself"): (1.3, 1.24, 1.82, 7),
     (4, "correction"): (1.1, 1.2, 1.4, 0),
     (8, "correction"): (1.1, 1.1, 1.2, 0),
 }

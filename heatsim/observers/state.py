@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,6 +50,20 @@ class Record:
         return cls(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)
 
 
+class LeftRange(NamedTuple):
+    """What left the range of its tables, and on which side.
+
+    Attributes:
+        kind: "material" or "source".
+        name: its name.
+        side: "low" or "high".
+    """
+
+    kind: str
+    name: str
+    side: str
+
+
 @dataclass
 class RunState:
     """A run as its observers see it.
@@ -69,8 +83,7 @@ class RunState:
         stopped: whether the run is to end here, before its last step.
         lowest: the lowest temperature at the due times so far.
         highest: the highest temperature at the due times so far; None in a run that an older heatsim began.
-        beyond: the lowest and highest temperature of materials that went beyond their tables, by (material, "low" or
-            "high").
+        beyond: the lowest and highest temperature of materials and sources that left the range of their tables.
         of_probes: the records of probes whose statistic is "max" or "min", by their names.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         steady: how the steady state was found that the field holds; None of a run in which time passes.
@@ -93,7 +106,7 @@ class RunState:
     stopped: bool = False
     lowest: Record | None = None
     highest: Record | None = None
-    beyond: dict[tuple[str, str], Record] = dataclasses.field(default_factory=dict)
+    beyond: dict[LeftRange, Record] = dataclasses.field(default_factory=dict)
     of_probes: dict[str, Record] = dataclasses.field(default_factory=dict)
     compared: tuple[int, Any] | None = None
     steady: SteadyState | None = None

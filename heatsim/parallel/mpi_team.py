@@ -8,6 +8,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -117,6 +118,10 @@ class MpiTeam(Team):
         if self._watch is not None:
             self._watch.follow(progress)
 
+    def paced(self) -> AbstractContextManager[None]:
+        """Run a block that takes about the same time again and again; a rank that takes far longer ends the job."""
+        return nullcontext() if self._watch is None else self._watch.meter.paced()
+
     def advise(self, advice: str) -> None:
         """Set what a user should do after a rank is lost."""
         if self._watch is not None:
@@ -155,23 +160,29 @@ class MpiTeam(Team):
         Raises:
             RanksError: another rank failed, or is alive but did not reach its part of this call in time.
         """
-        began = time.monotonic()
+        began, requests = time.monotonic(), list(requests)
         self._longest = max(self._longest, began - self._called)
-        looks, pause, requests = 0, 1e-5, list(requests)
-        while not self._mpi.Request.Testall(requests):
-            looks += 1
-            if looks > _AT_ONCE:
-                if self._watch is not None:
-                    self._watch.check()
-                time.sleep(pause)
-                pause = min(1.2 * pause, _LONGEST_PAUSE)
-                patience = max(PATIENCE, TIMES_LONGEST * self._longest)
-                if time.monotonic() - began > patience:
-                    raise RanksError(
-                        f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
-                        "which are alive but make no progress"
-                    )
+        if not any(self._mpi.Request.Testall(requests) for _ in range(_AT_ONCE)):
+            with nullcontext() if self._watch is None else self._watch.meter.waiting():
+                self._wait_long(requests, began)
+        elif self._watch is not None:
+            self._watch.meter.calls += 1
         self._called = time.monotonic()
+
+    def _wait_long(self, requests: list[Any], began: float) -> None:
+        """Wait until all requests are done; ``began``: the time at which the wait began."""
+        pause = 1e-5
+        while not self._mpi.Request.Testall(requests):
+            if self._watch is not None:
+                self._watch.check()
+            time.sleep(pause)
+            pause = min(1.2 * pause, _LONGEST_PAUSE)
+            patience = max(PATIENCE, TIMES_LONGEST * self._longest)
+            if time.monotonic() - began > patience:
+                raise RanksError(
+                    f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
+                    "which are alive but make no progress"
+                )
 
 
 def _length(head: Any) -> int:

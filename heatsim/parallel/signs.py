@@ -1,6 +1,6 @@
 """What the ranks of a run tell each other about themselves: see :mod:`heatsim.parallel.watch`."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from heatsim.errors import (
     CapacityError,
@@ -16,6 +16,7 @@ from heatsim.errors import (
     ScenarioError,
     StorageError,
 )
+from heatsim.parallel.activity import Activity
 from heatsim.parallel.team import ExchangeProgress
 
 # Errors that keep their class on other ranks, because one text is enough to create them. Others become a RanksError.
@@ -40,6 +41,7 @@ class Sign:
         ended: whether the rank has nothing left to do.
         stop: whether a signal asked this rank to stop.
         progress: how far devices are with exchanges that the watch follows.
+        activity: what the rank did since its last message to another rank.
     """
 
     code: int | None = None
@@ -48,6 +50,7 @@ class Sign:
     ended: bool = False
     stop: bool = False
     progress: tuple[ExchangeProgress, ...] = ()
+    activity: Activity = field(default_factory=Activity)
 
     @property
     def failing(self) -> bool:

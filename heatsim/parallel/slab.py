@@ -14,9 +14,12 @@ wrong, from the outside inwards. Before the error reaches its own planes, the ra
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
+
+from heatsim.parallel.cuts import Array, cheapest_cuts
 
 HALO = 4  # planes: as many as the steps that a kernel can do in one sweep
 
@@ -114,38 +117,30 @@ class Slab:
         return found.astype(np.intp), numbers[found] + (plane - self.place[plane]) * row
 
 
-def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1) -> Sequence[Slab]:
-    """The slabs of all ranks. They are as equal as possible, with cuts only between groups of planes.
+def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Array | None = None) -> Sequence[Slab]:
+    """The slabs of all ranks, cut between groups of planes so that the slowest rank is as fast as possible.
 
     Args:
         planes: of the whole grid.
         ranks: number of ranks.
         periodic: whether the z axis wraps.
         group: cuts lie at multiples of this number of planes.
+        costs: of a step of each plane, in any unit, shape (planes,); None if all planes cost the same.
 
     Raises:
         TooManyRanksError: a rank would have fewer than HALO planes.
     """
-    cuts = _cuts(planes, ranks, group)
-    if not _fit(cuts):
-        most = max(n for n in range(1, ranks) if _fit(_cuts(planes, n, group)))
+    if ranks == 1:
+        return [Slab.whole(planes)]
+    least = group * ceil(HALO / group)
+    most = 1 + max(0, planes - HALO) // least
+    if ranks > most:
         raise TooManyRanksError(
             f"a grid with {planes} planes along z can be divided among at most {most} ranks, each with at least "
             f"{max(HALO, group)} planes; got {ranks} ranks"
         )
-    if ranks == 1:
-        return [Slab.whole(planes)]
+    cuts = cheapest_cuts(np.ones(planes) if costs is None else costs, ranks, least, group, HALO, periodic)
     return [
         Slab(planes, first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1), periodic)
         for rank, (first, last) in enumerate(pairwise(cuts))
     ]
-
-
-def _cuts(planes: int, ranks: int, group: int) -> list[int]:
-    """The first plane of each rank, and the number of planes."""
-    return [min(round(planes * rank / ranks / group) * group, planes) for rank in range(ranks)] + [planes]
-
-
-def _fit(cuts: list[int]) -> bool:
-    """Whether each of several ranks can give its neighbours HALO planes."""
-    return len(cuts) == 2 or min(last - first for first, last in pairwise(cuts)) >= HALO

@@ -5,7 +5,7 @@ team of one: its calls return at once, and MPI is not imported.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -137,6 +137,10 @@ class Team:
         Args:
             progress: called from another thread. An error that it raises ends the job.
         """
+
+    def paced(self) -> AbstractContextManager[None]:
+        """Run a block that takes about the same time again and again; a rank that takes far longer ends the job."""
+        return nullcontext()
 
     def advise(self, advice: str) -> None:
         """Set the advice to the user that follows the message about a lost rank."""

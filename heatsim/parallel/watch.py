@@ -23,17 +23,21 @@ from math import inf
 from typing import Any, NoReturn
 
 from heatsim.errors import DeviceError, HeatsimError, RanksError
+from heatsim.parallel.activity import Meter
 from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
+from heatsim.parallel.stalls import find_stalled
 from heatsim.parallel.team import ExchangeProgress
 
 TICK = 0.25  # s
 SILENCE = 10.0  # s until a rank counts as dead or hanging
 LEAST_SILENCE = 2.0  # s, the smallest number that the user can set
 VARIABLE = "HEATSIM_RANK_TIMEOUT"  # the environment variable with another number of seconds
+TIMES_SILENCE = 2.0  # this times the seconds of silence: the time that a rank may always take for some steps
 SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
 SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
+_TO_DEBUG = f"; to debug a rank, set {VARIABLE} to more seconds"
 _SECONDS_TO_TELL = 0.5
 _SECONDS_TO_BE_ENDED = 5.0
 
@@ -47,6 +51,7 @@ class Watch:
 
     Attributes:
         advice: what to do after the run failed; it follows the message about a lost rank.
+        meter: measures what this process does between messages.
 
     Raises:
         DeviceError: the environment variable with the number of seconds cannot be used.
@@ -67,6 +72,7 @@ class Watch:
         self._requests: dict[int, Any] = {}
         self._left = threading.Event()
         self.advice = ""
+        self.meter = Meter(TICK)
         self._thread = threading.Thread(target=self._run, name="heatsim-watch", daemon=True)
         self._thread.start()
 
@@ -140,7 +146,8 @@ class Watch:
         if self._sign.ended or self._sign.failing:
             return self._sign
         try:
-            return replace(self._sign, progress=tuple(progress() for progress in self._followed))
+            progress = tuple(progress() for progress in self._followed)
+            return replace(self._sign, progress=progress, activity=self.meter.look())
         except Exception as error:
             self.failing(RanksError(f"planes cannot be exchanged between GPUs: {error}"))
             return self._sign
@@ -176,6 +183,12 @@ class Watch:
                 f"for {self._patience:g} s, although all ranks have come to it: a connection between GPUs failed"
             )
             self._notice = Notice(1, text + self._advice, RanksError.__name__, at_once=True)
+            return
+        stalled = find_stalled([sign.activity for sign in signs], TIMES_SILENCE * self._patience)
+        if stalled is not None and not failing:
+            rank, does = stalled
+            text = f"rank {rank} on {self._processes[rank].host} makes no progress: it {does}{self._advice}{_TO_DEBUG}"
+            self._notice = Notice(1, text, RanksError.__name__, at_once=True)
             return
         if not failing:
             self._failed_first = None
@@ -233,7 +246,7 @@ class Watch:
             lost = self._processes[rank]
             _print(
                 f"rank {rank} on {lost.host}: no sign of life for {self._patience:g} s: {lost.why_silent()}{failed}"
-                f"{self._advice}; to debug a rank, set {VARIABLE} to more seconds"
+                f"{self._advice}{_TO_DEBUG}"
             )
         leave_failed(self._rank, 1, printing)
 

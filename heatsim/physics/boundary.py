@@ -1,15 +1,6 @@
 """Boundary conditions: on faces of the box, on patches and on surfaces towards void.
 
-A condition is six numbers, which may vary in time:
-
-                              film  ambient  flux  emission  surroundings  free
-    held temperature            1   its value   0      0          0          0      free = 0 removes the right-hand side
-    convection                  h      T∞       0     εσ        T_sur        1
-    radiation                   0      0        0     εσ        T_sur        1
-    given flux                  0      0        q      0          0          1
-    insulated, periodic         0      0        0      0          0          1      the kernel wraps the index
-
-They enter the balance of heat at the surface: :mod:`heatsim.physics.surface_balance`.
+A condition is six numbers, which may vary in time: :mod:`heatsim.physics.condition_numbers`.
 """
 
 from collections.abc import Iterator
@@ -21,21 +12,14 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.condition_terms import NOTHING, Condition, Functions, ambient_of_law, time_functions
+from heatsim.physics.condition_numbers import largest_film, numbers_of
+from heatsim.physics.condition_terms import Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
-from heatsim.physics.surface_balance import (
-    AMBIENT,
-    EMISSION,
-    FILM,
-    FLUX,
-    FREE,
-    STEFAN_BOLTZMANN,
-    SURROUNDINGS,
-)
+from heatsim.physics.surface_balance import AMBIENT, SURROUNDINGS
 from heatsim.physics.surface_laws import LawTables, SurfaceLaw
-from heatsim.scenario import Constant, Scenario
-from heatsim.scenario.boundaries import Insulated, Periodic, Temperature, depends_on_surface, is_linear
+from heatsim.scenario import Scenario
+from heatsim.scenario.boundaries import Insulated, Periodic, depends_on_surface, is_linear
 
 Array = NDArray[np.float64]
 
@@ -219,8 +203,9 @@ class Boundary:
 
     def not_physical(self, number: int, time: float) -> ScenarioError:
         """The error to raise where condition ``number`` has no usable value at a time in s."""
-        message = f"is not a finite, physical value at t = {time!r} s"
-        return ScenarioError(self.scenario.path, [Mistake(self.keys[number], message)])
+        law = next((law for law in self.laws if law.number == number), None)
+        key, message = (law and law.fault(time)) or ("", f"is not a finite, physical value at t = {time!r} s")
+        return ScenarioError(self.scenario.path, [Mistake(f"{self.keys[number]}{key}", message)])
 
     def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
         """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
@@ -278,26 +263,7 @@ class Boundary:
         return rows, physical
 
     def _numbers_of(self, number: int, times: Array, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
-        """The six numbers of a condition, temperatures in K, shape (times, 6), and when they are physical."""
-        condition, row = self.conditions[number], np.zeros((len(times), 6))
-        functions = self._functions[number]
-        if depends_on_surface(condition):
-            functions = Functions(film=Constant(1.0), ambient=ambient_of_law(functions))
-        film, ambient, flux, emissivity, surroundings = (
-            function.value if isinstance(function, Constant) else function.at(times) for function in functions
-        )
-        row[:, FREE] = not isinstance(condition, Temperature)
-        row[:, FILM] = film
-        row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings)
-        row[:, FLUX] = flux
-        if means is not None and functions.flux != NOTHING:
-            row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
-        row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
-        row[:, SURROUNDINGS] = surroundings
-        physical: NDArray[np.bool_] = np.asarray(np.isfinite(row).all(axis=1))
-        for value in (film, ambient, emissivity, surroundings):
-            physical &= np.greater_equal(value, 0.0)
-        return row, physical
+        return numbers_of(self.conditions[number], self._functions[number], times, means)
 
     def largest_films(self, end: float) -> Array:
         """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
@@ -305,13 +271,4 @@ class Boundary:
         The h of radiation grows with the temperature, and an h that depends on the temperature may too; the half cell
         in series with it bounds what a surface takes.
         """
-        films = np.zeros(len(self.conditions))
-        for number, condition in enumerate(self.conditions):
-            film, _, _, emissivity, _ = time_functions(condition)
-            if depends_on_surface(condition):
-                films[number] = np.inf
-                continue
-            films[number] = float(film.at(film.samples(end)).max())
-            if isinstance(condition, Temperature) or emissivity.at(emissivity.samples(end)).max() > 0.0:
-                films[number] = np.inf
-        return films
+        return np.array([largest_film(*each, end) for each in zip(self.conditions, self._functions, strict=True)])

@@ -92,7 +92,7 @@ class CellExchange(ExchangingCells):
             if amount.table >= 0:
                 table = self.heated.tables[amount.table]
                 if self.amounts[number] * (table.values[-1] - table.values[-2]) > 0.0:
-                    growing[number] = table.low + table.steps / table.per_kelvin
+                    growing[number] = table.high
         ends = self.xp.asarray(growing[np.minimum(self.heated.numbers, len(self.heated.amounts))])
         return bool((T[self.xp.asarray(self.heated.owners)] + self.reference > ends).any())
 

@@ -46,6 +46,11 @@ class DensityTable:
         """Number of steps."""
         return len(self.values) - 1
 
+    @property
+    def high(self) -> float:
+        """Temperature in K of the last node."""
+        return self.low + self.steps / self.per_kelvin
+
     @cached_property
     def slopes(self) -> tuple[float, float]:
         """The smallest and the largest dq/dT in W/(m³ K), 0 among them."""
@@ -127,6 +132,10 @@ class HeatedCells:
     def has_beams(self) -> bool:
         """Whether any entry is light of a beam."""
         return bool((self.numbers >= len(self.amounts)).any())
+
+    def cells_of(self, amount: int) -> NDArray[np.int64]:
+        """The cells that an amount heats, ascending."""
+        return np.asarray(self.cells[self.owners[self.numbers == amount]])
 
     def per_kelvin(self) -> Array:
         """Temperature change in K of each entry's cell for one unit of amount · time; shape (entries,)."""

@@ -15,13 +15,13 @@ from heatsim.physics.cell_types import (
     Array,
     CellType,
     CellTypes,
-    Substance,
     TooManyCellTypesError,
     planes_at_once,
 )
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
-from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, find_weighted
+from heatsim.physics.substance import Substance
+from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, find_weighted
 
 Contacts = Mapping[frozenset[int], float]
 
@@ -43,7 +43,7 @@ def build(
 
     Args:
         grid: the whole grid.
-        palette: the materials; for void :data:`heatsim.physics.cell_types.VOID`.
+        palette: the materials; for void :data:`heatsim.physics.substance.VOID`.
         material: index of each cell's material in the palette, in the shape of the planes that are held; None if all
             cells have the first.
         contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
@@ -66,21 +66,15 @@ def build(
     cells, types, counts = _in_order(held, grid, mapped, kinds, void, keep_map=len(layering.cells) > 0)
     surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
-        if material is not None:
-            if surfaces is None:
-                faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
-                surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
-            areas = cell_faces.total_areas(grid, surfaces, material, held)
-            surfaces_of_cells = find_weighted(grid, surfaces, material, void, layering, held)
-        elif len(layering.cells):
-            surfaces_of_cells = find_weighted(grid, cell_faces.NO_AREAS, cells[:0], void, layering)
+        if material is not None and surfaces is None:
+            faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
+            surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
+        surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
         _mark_interior(cells, held.periodic(periodic))
         if len(layering.cells):
             cells.reshape(-1)[surfaces_of_cells.cells] &= CELL_TYPE
-
-    halves = [cell_type.half or layer_types.half(grid, palette[cell_type.material]) for cell_type in types]
-    half = np.ascontiguousarray(np.array(halves).T)
-    resistance = resistances([cell_type.material for cell_type in types], contacts)
+    half, resistance = _resistances(grid, palette, types, contacts)
+    conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
     return CellTypes(
         grid=grid,
         palette=tuple(palette),
@@ -94,13 +88,36 @@ def build(
         void=next((number for number, cell_type in enumerate(types) if cell_type.material == void), None),
         weighted_surfaces=surfaces_of_cells,
         surface_areas=areas,
-        void_conditions=np.array([void_conditions[cell_type.material] for cell_type in types], dtype=np.int32)
-        if void_conditions is not None
-        else np.zeros(0, dtype=np.int32),
+        void_conditions=np.array(conditions, dtype=np.int32),
         layering=layering,
         held=held if cells.size else EVERYTHING,
         face_types=_face_types(held, grid, cells) if cells.size and held.slab is not None else (),
     )
+
+
+def _resistances(
+    grid: Grid, palette: Sequence[Substance], types: Sequence[CellType], contacts: Contacts
+) -> tuple[Array, Array]:
+    """d/2k of each type, shape (3, types), and contact resistances between types, shape (types, types); in m² K/W."""
+    halves = [one.half or layer_types.half(grid, palette[one.material]) for one in types]
+    return np.ascontiguousarray(np.array(halves).T), resistances([one.material for one in types], contacts)
+
+
+def _weighted_surfaces(
+    held: HeldPlanes,
+    grid: Grid,
+    material: NDArray[np.uint8] | None,
+    surfaces: FaceAreas | None,
+    void: int | None,
+    layering: Layering,
+) -> tuple[WeightedSurfaces, dict[frozenset[int], float]]:
+    """The cells with weighted surfaces or links, and the areas of these surfaces by pairs of materials. Collective."""
+    if material is not None and surfaces is not None:
+        areas = cell_faces.total_areas(grid, surfaces, material, held)
+        return find_weighted(grid, surfaces, material, void, layering, held), areas
+    if len(layering.cells):
+        return find_weighted(grid, cell_faces.NO_AREAS, np.zeros((0, 0, 0), dtype=np.uint8), void, layering), {}
+    return NO_WEIGHTED_SURFACES, {}
 
 
 def _face_types(held: HeldPlanes, grid: Grid, cells: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:

@@ -25,6 +25,7 @@ from heatsim.physics.cell_heat import NO_HEATED_CELLS, HeatedCells
 from heatsim.physics.enthalpy import EnthalpyTable, constant
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
+from heatsim.physics.substance import Substance
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces
 
 Array = NDArray[np.float64]
@@ -37,28 +38,6 @@ _CELLS_AT_ONCE = 2**18
 
 class TooManyCellTypesError(ValueError):
     """More cell types than a byte per cell can number."""
-
-
-@dataclass(frozen=True)
-class Substance:
-    """A material as numbers.
-
-    Attributes:
-        name: its name in the scenario.
-        conductivity: (kx, ky, kz) in W/(m K); None for void.
-        heat_capacity: ρ·cp in J/(m³ K); 0 for void.
-        enthalpy: their change with temperature; None if the material is constant.
-        region: the region whose cells it stands for, if contacts or surfaces name the region; else "".
-    """
-
-    name: str
-    conductivity: tuple[float, float, float] | None
-    heat_capacity: float
-    enthalpy: EnthalpyTable | None = None
-    region: str = ""
-
-
-VOID = Substance("void", None, 0.0)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.parallel.slab import Slab
+from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Team
 
 Indices = NDArray[np.int64]
@@ -28,10 +28,12 @@ class HeldPlanes:
     Attributes:
         slab: own planes, and the others as halos; None if the arrays have all planes.
         team: the ranks, each of which has painted its planes.
+        ring: whether the first and the last planes of the grid are neighbours.
     """
 
     slab: Slab | None = None
     team: Team = ALONE
+    ring: bool = False
 
     @classmethod
     def around(cls, slab: Slab, margin: int, team: Team) -> "HeldPlanes":
@@ -44,7 +46,16 @@ class HeldPlanes:
         above = margin if ring else min(margin, slab.planes - slab.last)
         if below + slab.count + above >= slab.planes:
             below, above, ring = slab.first, slab.planes - slab.last, False
-        return cls(Slab(slab.planes, slab.first, slab.last, below, above, ring), team)
+        return cls(Slab(slab.planes, slab.first, slab.last, below, above, ring), team, slab.ring)
+
+    @property
+    def stepped(self) -> Slab | None:
+        """The own planes with the halo that a rank needs to step them; None if the arrays have all planes."""
+        if self.slab is None:
+            return None
+        slab, ring = self.slab, self.ring
+        below, above = (HALO * (ring or end) for end in (slab.first > 0, slab.last < slab.planes))
+        return Slab(slab.planes, slab.first, slab.last, below, above, ring)
 
     @property
     def whole(self) -> bool:

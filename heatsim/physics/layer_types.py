@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.cell_types import MAXIMUM_CELL_TYPES, CellType, Substance, TooManyCellTypesError
+from heatsim.physics.cell_types import MAXIMUM_CELL_TYPES, CellType, TooManyCellTypesError
 from heatsim.physics.layering import Layering
+from heatsim.physics.substance import Substance
 
 Array = NDArray[np.float64]
 

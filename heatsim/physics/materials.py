@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics import cell_sources, cell_type_map, cell_types, surface_areas, temperature_range
+from heatsim.physics import cell_sources, cell_type_map, kernel_costs, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.cell_type_map import Contacts, resistances
-from heatsim.physics.cell_types import CellTypes, Substance, TooManyCellTypesError
+from heatsim.physics.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
@@ -23,12 +23,13 @@ from heatsim.physics.layer_planes import sheets_of
 from heatsim.physics.layer_types import half
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
+from heatsim.physics.substance import VOID, Substance
 from heatsim.physics.surface_powers import with_areas
 from heatsim.physics.temperature_range import Occurring
 from heatsim.physics.values_in_space import is_in_space, with_values_in_space
 from heatsim.scenario import Scenario
 
-# Methods that solve equations by multigrid; each rank then paints the whole grid.
+# Methods that solve equations by multigrid.
 SOLVING = ("steady", "implicit")
 
 
@@ -63,7 +64,7 @@ class Painted:
                 types, or a material has an impossible property at a temperature that can occur.
         """
         parts = paint(scenario, held) if are_painted(scenario) else None
-        varies = any(material is not None and material.varies for _, material in scenario.palette)
+        varies = kernel_costs.varies(scenario)
         start = InitialField.from_scenario(scenario, parts, held=held) if varies else None
         division = Division.of(scenario)
         palette = _palette(division, start)
@@ -102,8 +103,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     """The planes that a rank has to paint.
 
     A rank paints all planes if a part of the scenario needs the whole grid: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, probes of surfaces, steady
-    states and implicit steps.
+    that pass void or are absorbed in the body, values that vary over surfaces towards void, and probes of surfaces.
 
     Args:
         scenario: the scenario.
@@ -116,8 +116,8 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     uneven = any(source.beam is None and not source.even for source in scenario.sources)
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
     surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or uneven or passing or in_space or surfaces or scenario.time.method in SOLVING:
-        return EVERYTHING
+    if scenario.layers or uneven or passing or in_space or surfaces:
+        return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
@@ -154,7 +154,7 @@ def _palette(division: Division, start: InitialField | None) -> tuple[Substance,
         temperature_range.check(scenario, Occurring(start.lowest, start.highest))
         reference = start.reference
     return tuple(
-        cell_types.VOID
+        VOID
         if (material := materials[name]) is None
         else Substance(
             name,

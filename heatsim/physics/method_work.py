@@ -27,7 +27,7 @@ track, wax that melts. Stages were 0.9 to 2.1 times the estimate, applications 0
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, e, inf, sqrt
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps, passing_times, some_points
+from heatsim.physics.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
 from heatsim.physics.pace import Pace
 from heatsim.physics.regions import Parts
 from heatsim.physics.stability import StabilityLimit
@@ -63,35 +64,7 @@ _RESOLUTION = 2**11  # of the times of changes, in parts of the end
 _LARGEST_PART = 1e-2  # of the range: for larger tolerances the estimates do not hold
 
 
-class _Cost(NamedTuple):
-    """The cost of one sweep over the grid.
-
-    Attributes:
-        call: of the call.
-        plain: of a cell of a body of one constant material whose faces are linear.
-        varying: of a cell of a body in which a material varies with temperature.
-        other: of a cell of any other body.
-    """
-
-    call: float
-    plain: float
-    other: float
-    varying: float
-
-    def of(self, problem: "Choosable") -> float:
-        """The cost of a sweep over the grid of a problem."""
-        varies = any(material is not None and material.varies for _, material in problem.scenario.palette)
-        cell = self.varying if varies else self.plain if problem.linear else self.other
-        return self.call + problem.grid.cell_count * cell
-
-
-# Fixed weights, in ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 in plain
-# bodies, 1.8 to 6 where materials vary, 0.9 to 2.3 in others; a stage 1.4, 3.6 to 9, 1.9 to 4; an application 10, 45 to
-# 60, 10 to 13. On a GPU a stage costs little more than a step, but an application as much as 3 to 60 stages: its weight
-# lies in between. What counted as a gain of three was 2 to 5 in time on the CPU.
-_EULER = _Cost(1e3, 0.6, 1.2, 2.5)
-_STAGE = _Cost(1e4, 1.5, 2.2, 4.2)
-_APPLICATION = _Cost(1e5, 20.0, 20.0, 50.0)
+# In ns, as the weights of kernel_costs.py.
 _STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
 _ROW = 1e5  # between its steps: interpolation of the sums of the ledger
 
@@ -231,7 +204,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     euler = euler_steps(scenario.time.end, limit, 0.9)
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
     # A row between steps is interpolated from four fields: about as much as a stage.
-    shared = steps * _STEP + rows * (_ROW + _STAGE.of(problem))
+    shared = steps * _STEP + rows * (_ROW + _sweep(STAGE, problem))
     return WorkEstimate(
         euler=euler,
         stages=stages,
@@ -239,11 +212,17 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         jumps=jumps,
         tolerance=tolerance.kelvin,
         costs={
-            "euler": euler * _EULER.of(problem),
-            "stabilized": _middle(stages) * _STAGE.of(problem) + shared,
-            "implicit": _middle(applications) * _APPLICATION.of(problem) + shared,
+            "euler": euler * _sweep(EULER, problem),
+            "stabilized": _middle(stages) * _sweep(STAGE, problem) + shared,
+            "implicit": _middle(applications) * _sweep(APPLICATION, problem) + shared,
         },
     )
+
+
+def _sweep(cost: SweepCost, problem: Choosable) -> float:
+    """The cost of a sweep over the grid of a problem."""
+    cell = cost.varying if varies(problem.scenario) else cost.plain if problem.linear else cost.other
+    return cost.call + problem.grid.cell_count * cell
 
 
 def _range(expected: float, parts: tuple[float, float]) -> tuple[int, int]:

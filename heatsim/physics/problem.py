@@ -27,7 +27,7 @@ from heatsim.physics.coefficients import (
 )
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import SOLVING, Painted
+from heatsim.physics.materials import Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
@@ -120,8 +120,6 @@ class HeatProblem:
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)
         choice = choose_method(problem)
-        if held.slab is not None and choice.method in SOLVING:
-            return cls.from_scenario(scenario)
         return replace(problem, choice=choice).with_method(choice.method)
 
     def with_method(self, method: str) -> "HeatProblem":
@@ -133,7 +131,8 @@ class HeatProblem:
         scenario = self.scenario.with_method(method)
         problem = replace(self, scenario=scenario, boundary=replace(self.boundary, scenario=scenario))
         if scenario.steady:
-            refuse_floating(scenario, SteadyBalance(problem, 0.0))
+            if self.materials.held.whole:  # otherwise the ranks do it together: heatsim.run.ranks
+                refuse_floating(scenario, SteadyBalance(problem, 0.0))
             return problem
         return problem._with_steps() if method == "euler" else problem._with_stages()
 

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.painting import Bytes, blocks, key_of_place, paint_planes
 from heatsim.physics.shapes import Block, Mask, Solid
-from heatsim.scenario import Region, Scenario, Source, load_labels
+from heatsim.scenario import Scenario, Source
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import show
-from heatsim.scenario.regions import SHAPES, Shaped
-
-Bytes = NDArray[np.uint8]
+from heatsim.scenario.regions import Shaped
 
 _CELLS_PER_SLAB = 2**22
 BETWEEN = 1e-6  # cells: a point this near to a border lies in both cells
@@ -74,37 +73,18 @@ def paint(scenario: Scenario, held: HeldPlanes = EVERYTHING) -> Parts:
             all cells are void; a source, or the region of a probe, has no cell that conducts; a point of a probe lies
             in void.
     """
-    grid = scenario.grid
-    names = [name for name, _ in scenario.palette]
-    shape = held.grid(grid).shape
-    material = np.full(shape, names.index(scenario.domain.material or names[0]), dtype=np.uint8)
-    owner = np.zeros(shape, dtype=np.uint8)
-    problems: list[Mistake] = []
-    painted = np.zeros(len(scenario.regions), dtype=bool)
-    for index, region in enumerate(scenario.regions):
-        key = f"regions.{index}"
-        if region.labels is not None:
-            problems += _paint_labels(region, index, names, material, owner, held)
-            painted[index] = True
-            continue
-        try:
-            for block, mask in _blocks(region, grid, held):
-                material[block][mask] = names.index(region.materials[0])
-                owner[block][mask] = index + 1
-                painted[index] |= bool(mask.any())
-        except ValueError as error:
-            problems.append(Mistake(f"{key}.{_place(region)}", str(error)))
-            painted[index] = True
-    for index in np.flatnonzero(~held.any(painted)).tolist():
+    grid, painted = scenario.grid, paint_planes(scenario, held)
+    material, owner, problems = painted.material, painted.owner, painted.mistakes
+    for index in np.flatnonzero(~held.any(painted.found)).tolist():
         region = scenario.regions[index]
-        problems.append(Mistake(f"regions.{index}.{_place(region)}", _no_cell(region, grid)))
+        problems.append(Mistake(f"regions.{index}.{key_of_place(region)}", _no_cell(region, grid)))
     problems.sort(key=lambda mistake: int(mistake.key.split(".")[1]))
     own_owner, own_material = owner[held.own], material[held.own]
     parts = Parts(
         material,
         owner,
         region_cells=tuple(held.total(_counts(own_owner, len(scenario.regions) + 1)).tolist()[1:]),
-        material_cells=tuple(held.total(_counts(own_material, len(names))).tolist()),
+        material_cells=tuple(held.total(_counts(own_material, len(scenario.palette))).tolist()),
         held=held,
     )
     if not problems:
@@ -143,14 +123,6 @@ def region_number(name: str, scenario: Scenario) -> int:
     return 1 + [region.name for region in scenario.regions].index(name)
 
 
-def _blocks(shaped: Shaped, grid: Grid, held: HeldPlanes) -> Iterator[tuple[Block, Mask]]:
-    """The blocks of a shape in the planes that are held, or of all of these planes if there is no shape."""
-    solid = None if shaped.shape is None else Solid.of(shaped.shape)
-    for first, last, at in held.runs(grid.shape[0]):
-        for (z, y, x), mask in _whole(grid, first, last) if solid is None else solid.blocks(grid, first, last):
-            yield (slice(z.start - first + at, z.stop - first + at), y, x), mask
-
-
 def _no_cell(shaped: Shaped, grid: Grid) -> str:
     """Text that says why no cell lies in a shape."""
     assert shaped.shape is not None, "the whole grid has cells"
@@ -170,38 +142,10 @@ def _no_cell(shaped: Shaped, grid: Grid) -> str:
     )
 
 
-def _whole(grid: Grid, begin: int, end: int) -> Iterator[tuple[Block, Mask]]:
-    _, ny, nx = grid.shape
-    planes = max(1, _CELLS_PER_SLAB // (nx * ny))
-    for first in range(begin, end, planes):
-        last = min(first + planes, end)
-        yield (slice(first, last), slice(0, ny), slice(0, nx)), np.ones((last - first, ny, nx), dtype=bool)
-
-
-def _paint_labels(
-    region: Region, index: int, names: list[str], material: Bytes, owner: Bytes, held: HeldPlanes
-) -> list[Mistake]:
-    assert region.labels is not None
-    try:
-        found = load_labels(region.labels.file.path)
-    except ValueError as error:  # Changed since the scenario was read.
-        return [Mistake(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
-    planes = max(1, _CELLS_PER_SLAB // found[0].size)
-    for begin, end, at in held.runs(len(found)):
-        for first in range(begin, end, planes):
-            block = found[first : min(first + planes, end)]
-            here = slice(first - begin + at, first - begin + at + len(block))
-            for label, name in region.labels.materials.items():
-                mask = block == int(label)
-                material[here][mask] = names.index(name)
-                owner[here][mask] = index + 1
-    return []
-
-
 def _source_blocks(source: Source, scenario: Scenario, parts: Parts) -> Iterator[tuple[Block, Mask, Mask]]:
     """Blocks of the arrays with the cells in a source's shape, and with those of them that it heats."""
     number = region_number(source.region, scenario) if source.region is not None else None
-    for block, mask in _blocks(source, scenario.grid, parts.held):
+    for block, mask in blocks(source, scenario.grid, parts.held):
         heated = mask & _conducts(parts.material[block], scenario)
         yield block, mask, heated if number is None else heated & (parts.owner[block] == number)
 
@@ -224,9 +168,9 @@ def _idle_sources(scenario: Scenario, parts: Parts) -> Iterator[Mistake]:
         if source.beam is not None or (heats and index not in wrong):
             continue
         if index in wrong or not has_cells:
-            yield Mistake(f"{key}.{_place(source)}", wrong.get(index) or _no_cell(source, scenario.grid))
+            yield Mistake(f"{key}.{key_of_place(source)}", wrong.get(index) or _no_cell(source, scenario.grid))
             continue
-        key += ".region" if source.region is not None else "" if source.shape is None else f".{_place(source)}"
+        key += ".region" if source.region is not None else "" if source.shape is None else f".{key_of_place(source)}"
         yield Mistake(key, f"{show(source.name)} has no cell that conducts: {_reason(source.region)}")
 
 
@@ -278,11 +222,6 @@ def _counts(array: Bytes, numbers: int) -> NDArray[np.int64]:
     for first in range(0, len(array), planes):
         counts += np.bincount(array[first : first + planes].ravel(), minlength=numbers)
     return counts
-
-
-def _place(shaped: Shaped) -> str:
-    """The key of the scenario that locates a region or source."""
-    return next((key for key in SHAPES if getattr(shaped, key) is not None), "everywhere")
 
 
 def _point(coordinates: Sequence[float]) -> str:

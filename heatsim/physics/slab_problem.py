@@ -225,27 +225,25 @@ def lists_of(first: NDArray[np.int64], which: NDArray[np.intp]) -> tuple[NDArray
 
 
 def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[WeightedSurfaces, NDArray[np.intp]]:
-    """The weighted surfaces of a slab, and the indices of their cells among those of the whole grid."""
+    """The weighted surfaces of a slab, and the indices of their cells among those of the whole grid.
+
+    All cells that kernels take for weighted ones must be listed, also in the outermost halo planes: kernels look up
+    their place in the list, and enter heat there.
+    """
     if surfaces is NO_WEIGHTED_SURFACES:
         return surfaces, np.zeros(0, dtype=np.intp)
     plane = grid.cells[0] * grid.cells[1]
     found, cells = slab.rows_of(surfaces.cells, plane)
-    kept = _inner(cells, plane, slab)
-    found, cells = found[kept], cells[kept]
     bits, before = listed(cells, grid.cell_count)
     links = surfaces.links[found] if len(surfaces.links) else surfaces.links
     area = surfaces.area[found]
+    for end, outermost in enumerate((0, slab.depth - 1)):
+        if slab.cut[end]:  # there the neighbour is missing
+            at = slice(*np.searchsorted(cells, (outermost * plane, (outermost + 1) * plane)))
+            area[at, 4 + end] = 1.0
+            links[at, 4 + end] = 0.0
     cut = replace(surfaces, bits=bits, before=before, cells=cells, area=area, links=links, held=EVERYTHING)
     return cut, found
-
-
-def _inner(cells: NDArray[np.int64], plane: int, slab: Slab) -> slice:
-    """Which of some cells of a slab, ascending, are not in its outermost planes next to cuts.
-
-    These planes are wrong after one step anyway, and a neighbour of their cells is missing.
-    """
-    low, high = (int(is_cut) for is_cut in slab.cut)
-    return slice(*np.searchsorted(cells, (low * plane, (slab.depth - high) * plane)))
 
 
 def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary, NDArray[np.intp]]:
@@ -257,8 +255,6 @@ def _cut_boundary(boundary: Boundary, grid: Grid, slab: Slab) -> tuple[Boundary,
         if face >= TOWARDS_VOID:
             plane = grid.cells[0] * grid.cells[1]
             found, numbers = slab.rows_of(mixed.places[first:last] - place_of(face, 0), plane)
-            kept = _inner(numbers, plane, slab)
-            found, numbers = found[kept], numbers[kept]
         elif face < 4:
             if maps[face].size:
                 maps[face] = maps[face][slab.place]

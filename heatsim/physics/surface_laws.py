@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 
 from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, LAW, STEFAN_BOLTZMANN, surface_rise
 from heatsim.scenario import TimeFunction
+from heatsim.scenario.messages import show
+from heatsim.scenario.quantities import COEFFICIENT, EMISSIVITY
 from heatsim.scenario.surfacefunction import SurfaceFormula
 
 Array = NDArray[np.float64]
@@ -72,6 +74,24 @@ class SurfaceLaw:
         flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
         flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
+
+    def fault(self, time: float) -> tuple[str, str] | None:
+        """The key, and the message, of an expression whose value at T = Tamb is not possible at a time in s, or None.
+
+        The key begins with a point: it stands below that of the condition.
+        """
+        ambient = float(self.ambient.at(np.array([time]))[0])
+        for key, function, quantity in (
+            (".coefficient", self.film, COEFFICIENT),
+            (".emissivity", self.emissivity, EMISSIVITY),
+        ):
+            if isinstance(function, SurfaceFormula):
+                value = float(function.of(ambient, ambient))
+                outside = quantity.range_fault(value)
+                if outside is not None:
+                    got = f"got {show(function.expression.text)}, which is {value:.6g} at T = Tamb = {ambient:.6g} K"
+                    return key, f"{got}; {outside}"
+        return None
 
 
 def _values(

@@ -70,6 +70,7 @@ class SurfaceTemperatures:
         self._places = np.array([[at.cell[axis] for axis in face_axes(FACES[at.face])] for at in points])
         mixtures = [_mixture_at(problem.boundary, at) for at in points]
         self._owners = np.repeat(np.arange(len(points)), [len(numbers) for numbers, _ in mixtures])
+        self._whole = len(self._owners) == len(points)  # each point has one condition
         self._numbers = np.concatenate([numbers for numbers, _ in mixtures])
         self._parts = np.concatenate([parts for _, parts in mixtures])
         x, y, z = np.array([at.cell for at in points]).T
@@ -94,14 +95,14 @@ class SurfaceTemperatures:
             conductance = conductance * self._materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, np.broadcast_to(self._cell_types, deviation.shape), deviation
             )
-        owners = self._owners
-        beams = self._fluxes(acting.beams)[owners]
-        conditions = self._conditions(acting.conditions)
-        of_parts = self._parts * conditions.rises(conductance[..., owners], 0.0, temperatures[..., owners], beams)
-        rise = of_parts
-        if len(owners) > temperatures.shape[-1]:
-            rise = np.zeros(temperatures.shape)
-            np.add.at(rise, (..., owners), of_parts)
+        beams, conditions = self._fluxes(acting.beams), self._conditions(acting.conditions)
+        if self._whole:
+            rise = conditions.rises(conductance, 0.0, temperatures, beams)
+        else:
+            owners, rise = self._owners, np.zeros(temperatures.shape)
+            of_parts = conditions.rises(conductance[..., owners], 0.0, temperatures[..., owners], beams[owners])
+            for number, owner in enumerate(owners.tolist()):
+                rise[..., owner] += self._parts[number] * of_parts[..., number]
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _conditions(self, rows: Array) -> SurfaceConditions:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from heatsim.physics.cell_types import Substance
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.substance import Substance
 from heatsim.scenario import MaterialFunction, Scenario
 
 # Properties that vary are evaluated at this temperature in K if the initial temperature is not a number.

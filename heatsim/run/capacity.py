@@ -31,7 +31,7 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) 
         DeviceError: the device of the scenario is not available.
     """
     per_cell, cells = regions.ARRAYS * regions.are_painted(scenario), scenario.grid.cell_count
-    painted = per_cell * held_planes(scenario, team).grid(scenario.grid).cell_count
+    painted = per_cell * held_planes(scenario, team, even=True).grid(scenario.grid).cell_count
 
     def free(most: int, ask: Callable[[], int]) -> int:
         return ask() if most * team.size > _ALWAYS_FREE else _ALWAYS_FREE

@@ -14,6 +14,7 @@ from heatsim.physics.method_choice import notes_on_choice
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
+from heatsim.physics.without_effect import notes_without_effect
 from heatsim.run.interrupt import Stop, stop_of_ranks
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
@@ -117,6 +118,8 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         saved: the checkpoint, if the run resumes.
     """
     notes = warnings_on_resume(plan, saved) if saved is not None else [*scenario.hints, *thickness_hints(scenario)]
+    if saved is None:
+        notes.extend(notes_without_effect(plan.problem))
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))
     notes.extend(notes_on_choice(scenario, plan.problem.choice))

@@ -81,7 +81,7 @@ class Plan:
         field_bytes = needed.field
         whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         # A rank that has painted a part of the planes knows the ledger of these only.
-        ledger = whole.ledger if problem.held.slab is None else sum(problem.held.gathered(needed.ledger))
+        ledger = whole.ledger if problem.materials.held.whole else sum(problem.held.gathered(needed.ledger))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -100,7 +100,7 @@ class Plan:
             # The NumPy oracle needs temporary arrays of the size of the field.
             host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
             + field_bytes * (varies and kernel.name == "numba")
-            + painted_bytes(problem, team, device.backend),
+            + painted_bytes(problem, device.backend),
             disk_bytes=_BYTES_PER_FILE
             + fields * (whole.field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
             + grid.cell_count * (not problem.materials.uniform) * scenario.output.fields

@@ -12,6 +12,7 @@ from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.physics.time_steps import INSTANT
+from heatsim.physics.without_effect import contact_areas, notes_without_effect
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
 from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
 
@@ -29,6 +30,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_contacts(problem),
         *_layers(problem),
         *_conditions(problem),
+        *(f"hint         {note}" for note in notes_without_effect(problem)),
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]
@@ -113,7 +115,6 @@ def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:
 def _contacts(problem: HeatProblem) -> Iterator[str]:
     """Each contact with its smooth area; the smooth areas towards void."""
     materials, division = problem.materials, Division.of(problem.scenario)
-    of_contacts = dict.fromkeys(range(len(problem.scenario.contacts)), 0.0)
     for pair, touching in materials.surface_areas.items():
         void = [place for place in pair if division.kinds[place][0] == VOID]
         if void:
@@ -121,11 +122,8 @@ def _contacts(problem: HeatProblem) -> Iterator[str]:
             material, region = division.kinds[place]
             name = f'{material}, region "{region}",' if region else material
             yield f"surface      {name} towards void: {area(touching)}"
-        elif pair in division.contacts:
-            of_contacts[division.contacts[pair]] += touching
-    for number, contact in enumerate(problem.scenario.contacts):
-        between = " and ".join(contact.between)
-        yield f"contact      {between}: {area(of_contacts[number])}, {contact.resistance:.6g} m² K/W"
+    for contact, touching in zip(problem.scenario.contacts, contact_areas(problem), strict=True):
+        yield f"contact      {' and '.join(contact.between)}: {area(touching)}, {contact.resistance:.6g} m² K/W"
     if problem.scenario.contacts and problem.scenario.output.energy and not problem.scenario.output.region_heat:
         yield "hint         output.region_heat = true adds the flow through each contact and the heat of each region"
 

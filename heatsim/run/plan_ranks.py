@@ -2,20 +2,23 @@
 
 A sweep of s steps is followed by an exchange of halo planes. A rank with n own planes and two cuts of h planes takes
 
-    t = T · (n + 2·h) + latency + 2 · bytes / bandwidth,       efficiency = T · n / t
+    t = T · (n + 2·h) + latency + 2 · bytes / bandwidth
 
 for a sweep, where T is the measured time per plane. The halo planes are calculated twice, and ranks wait during the
-exchange.
+exchange. The slowest rank decides: efficiency = T · planes / ranks / t. If planes cost different times, T · n becomes
+the sum of these times.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics.materials import SOLVING
+from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
+from heatsim.run.ranks import Array, cut
 
 
 @dataclass(frozen=True)
@@ -54,14 +57,25 @@ class PlannedTeam(Team):
         self.rank, self.size = rank, size
 
 
-def plan_of_ranks(problem: HeatProblem, ranks: int) -> list[Plan]:
+def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     """The plans of all ranks.
+
+    Args:
+        problem: of the whole grid.
+        ranks: the number of ranks.
+        costs: of each plane, in any unit.
 
     Raises:
         ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
         DeviceError: the device or the kernel of the scenario is not available.
     """
-    return [Plan.of(problem, PlannedTeam(rank, ranks)) for rank in range(ranks)]
+    found = cut(problem.scenario, problem.boundary, ranks, costs)
+    plans = []
+    for rank, slab in enumerate(found):
+        team = PlannedTeam(rank, ranks)
+        held = planes_to_hold(problem.scenario, problem.boundary, slab, team)
+        plans.append(Plan.of(replace(problem, held=held), team))
+    return plans
 
 
 def halo_bytes(problem: HeatProblem) -> int:
@@ -70,26 +84,31 @@ def halo_bytes(problem: HeatProblem) -> int:
     return HALO * nx * ny * (4 if problem.precision == "float32" else 8)
 
 
-def efficiency(slab: Slab, sweep: float, sent: int, link: Link) -> float:
-    """The fraction of a rank's time that it spends on its own planes.
+def efficiency(of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, link: Link) -> float:
+    """The speed of a sweep on all ranks, divided by the number of ranks and by the speed on one rank.
 
     Args:
-        slab: its planes.
+        of_ranks: the slabs of all ranks.
+        costs: of each plane, in any unit.
         sweep: seconds of a sweep over the whole grid on one processor.
         sent: bytes sent over a cut in an exchange.
-        link: the connection to its neighbours.
+        link: the connection between neighbours.
     """
-    plane, cuts = sweep / slab.planes, sum(slab.cut)
-    if not cuts:
-        return 1.0
-    return plane * slab.count / (plane * slab.depth + link.latency + cuts * sent / link.bandwidth)
+    seconds = sweep * costs / costs.sum()
+    slowest = 0.0
+    for slab in of_ranks:
+        cuts = sum(slab.cut)
+        waiting = link.latency + cuts * sent / link.bandwidth if cuts else 0.0
+        slowest = max(slowest, float(seconds[slab.place].sum()) + waiting)
+    return sweep / len(of_ranks) / slowest
 
 
-def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
+def describe_ranks(plans: list[Plan], costs: Array, seconds: float | None) -> str:
     """The plans of all ranks as lines of text.
 
     Args:
         plans: from :func:`plan_of_ranks`.
+        costs: of each plane, in any unit.
         seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured. The
             efficiency of solving equations is not estimated.
     """
@@ -105,9 +124,9 @@ def describe_ranks(plans: list[Plan], seconds: float | None) -> str:
         f"halo         {size(sent)} over each cut in each direction, {often}",
     ]
     if seconds and not solves:
-        slowest = max(plans, key=lambda plan: plan.slab.depth).slab
+        of_ranks = [plan.slab for plan in plans]
         found = [
-            f"{efficiency(slowest, HALO * seconds, sent, link):.1%} over {link.name}"
+            f"{efficiency(of_ranks, costs, HALO * seconds, sent, link):.1%} over {link.name}"
             for link in LINKS[largest.device.backend]
         ]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")

@@ -1,34 +1,59 @@
 """Divide a run among ranks, and refuse numbers of ranks that do not work."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim import device as devices
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
 from heatsim.physics import regions
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import SOLVING, planes_to_hold
+from heatsim.physics.plane_costs import survey
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
+from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
 from heatsim.storage.disk import resume_command
 
+Array = NDArray[np.float64]
+
+# Methods that solve equations, or may turn out to.
+MAY_SOLVE = (*SOLVING, "auto")
+
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:
-    """The problem that a rank of ``team`` steps: that of its planes.
+    """The problem that a rank of ``team`` steps: that of its planes. Collective.
 
     Raises:
-        ScenarioError: the grid has too few planes for the method.
+        ScenarioError: the grid has too few planes for the method, or a part of the body has no steady temperature.
     """
     if team.size == 1:
         return problem
-    return on_slab(problem, _slab(problem.scenario, problem.boundary, team))
+    _check_planes(problem.scenario, problem.boundary)
+    slab = problem.held.stepped
+    if slab is None:
+        slab = cut(problem.scenario, problem.boundary, team.size, plane_costs(problem.scenario, team))[team.rank]
+    part = on_slab(problem, slab)
+    if problem.scenario.steady and not problem.materials.held.whole:
+        refuse_floating(problem.scenario, SteadyBalance(part, 0.0), team)
+    return part
 
 
-def held_planes(scenario: Scenario, team: Team) -> HeldPlanes:
-    """The planes that a rank of ``team`` has to paint.
+def held_planes(scenario: Scenario, team: Team, even: bool = False) -> HeldPlanes:
+    """The planes that a rank of ``team`` has to paint. Collective, unless ``even``.
+
+    Args:
+        scenario: the scenario.
+        team: the ranks.
+        even: whether to divide the grid evenly, without a look at what the planes contain.
 
     Raises:
         ScenarioError: the grid has too few planes.
@@ -36,35 +61,69 @@ def held_planes(scenario: Scenario, team: Team) -> HeldPlanes:
     if team.size == 1:
         return EVERYTHING
     boundary = Boundary.from_scenario(scenario)
-    return planes_to_hold(scenario, boundary, _slab(scenario, boundary, team), team)
+    found = cut(scenario, boundary, team.size, None if even else plane_costs(scenario, team))
+    return planes_to_hold(scenario, boundary, found[team.rank], team)
 
 
-def painted_bytes(problem: HeatProblem, team: Team, backend: str) -> int:
+def painted_bytes(problem: HeatProblem, backend: str) -> int:
     """The bytes that a rank needs on its host for the painted cells."""
-    scenario, grid = problem.scenario, problem.grid
-    held = held_planes(scenario, team)
-    per_cell = regions.ARRAYS * regions.are_painted(scenario)
+    held = problem.held
+    per_cell = regions.ARRAYS * regions.are_painted(problem.scenario)
     # On the CPU the map of cell types of a run on one rank is the one that kernels read.
-    per_cell += (not problem.materials.uniform) * (team.size > 1 or backend == "cuda")
-    return per_cell * held.grid(grid).cell_count
+    per_cell += (not problem.materials.uniform) * (held.slab is not None or backend == "cuda")
+    return per_cell * held.grid(problem.grid).cell_count
 
 
-def _slab(scenario: Scenario, boundary: Boundary, team: Team) -> Slab:
-    """The planes of a rank."""
-    planes, group, method = scenario.grid.cells[2], scenario.grid.groups.size, scenario.time.method
-    if method in SOLVING:
-        group = max(group, cut_multiple(planes, team.size))
-        if boundary.periodic[2] and planes % 2:
-            message = (
-                f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
-                "an even number: change domain.cells, or leave out --ranks"
-            )
-            raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
+def plane_costs(scenario: Scenario, team: Team) -> Array:
+    """The cost of a sweep over each plane, shape (planes,). Collective.
+
+    It follows from the scenario and the kind of device. Each rank looks at a part of the planes.
+
+    Raises:
+        ScenarioError: the grid has too few planes.
+        DeviceError: the device of the scenario is not available.
+    """
+    contents = None
+    if scenario.time.method not in SOLVING:  # whose kernels do the same work in all cells
+        boundary = Boundary.from_scenario(scenario)
+        contents = survey(scenario, boundary, cut(scenario, boundary, team.size)[team.rank], team)
+    if contents is None:
+        return np.ones(scenario.grid.cells[2])
+    return contents.costs(scenario, team.broadcast(devices.choose(scenario.solver.device).backend))
+
+
+def cut(scenario: Scenario, boundary: Boundary, ranks: int, costs: Array | None = None) -> Sequence[Slab]:
+    """The slabs of all ranks, so that the slowest rank is as fast as possible.
+
+    Args:
+        scenario: the scenario.
+        boundary: its conditions.
+        ranks: the number of slabs.
+        costs: of each plane; None if all cost the same.
+
+    Raises:
+        ScenarioError: the grid has too few planes.
+    """
+    if ranks > 1:
+        _check_planes(scenario, boundary)
+    planes, group = scenario.grid.cells[2], scenario.grid.groups.size
+    if scenario.time.method in MAY_SOLVE:
+        group = max(group, cut_multiple(planes, ranks))
     try:
-        found = slabs(planes, team.size, periodic=boundary.periodic[2], group=group)
+        return slabs(planes, ranks, periodic=boundary.periodic[2], group=group, costs=costs)
     except TooManyRanksError as error:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", str(error))]) from None
-    return found[team.rank]
+
+
+def _check_planes(scenario: Scenario, boundary: Boundary) -> None:
+    """Check that the method can divide the planes of a periodic z axis."""
+    planes, method = scenario.grid.cells[2], scenario.time.method
+    if method in SOLVING and boundary.periodic[2] and planes % 2:
+        message = (
+            f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
+            "an even number: change domain.cells, or leave out --ranks"
+        )
+        raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
 
 
 def resume_advice(folder: Path, ranks: int) -> str:

@@ -51,6 +51,11 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         summary |= _of_steady_state(plan, state, state.steady)
     else:
         summary |= _of_steps(plan, state, choice)
+    if state.beyond:
+        summary["beyond_tables"] = [
+            {which.kind: which.name, "temperature": record.temperature, "time": record.time}
+            for which, record in state.beyond.items()
+        ]
     return summary
 
 
@@ -113,11 +118,6 @@ def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, A
         "stepping_time": state.wall_time,
     }
     summary |= _chosen_steps(state, state.method) if state.method is not None else _equal_steps(state)
-    if state.beyond:
-        summary["beyond_tables"] = [
-            {"material": name, "temperature": record.temperature, "time": record.time}
-            for (name, _), record in state.beyond.items()
-        ]
     if problem.scenario.time.stop_below is not None:
         summary["end_state"] = f"steady at t = {state.time:.10g} s" if state.stopped else "not steady"
     if plan.device.backend == "cuda" and choice:

@@ -125,14 +125,15 @@ class TimeLoop:
             ScenarioError: a condition or source cannot be used at one of the steps.
             NotFiniteError, StorageError: the run failed.
         """
-        steps = min(batch.steps, self.steps_to_due)
-        started = time.perf_counter()
-        stepper.advance(steps)
-        self.state.field.device.synchronise()
-        seconds = time.perf_counter() - started
-        batch.took(steps, seconds)
-        self.stepped(stepper.step, seconds)
-        self.look()
+        with self.state.team.paced():
+            steps = min(batch.steps, self.steps_to_due)
+            started = time.perf_counter()
+            stepper.advance(steps)
+            self.state.field.device.synchronise()
+            seconds = time.perf_counter() - started
+            batch.took(steps, seconds)
+            self.stepped(stepper.step, seconds)
+            self.look()
 
     def stepped(self, step: int, seconds: float) -> None:
         """Record that ``step`` steps are done; the last batch took ``seconds``."""

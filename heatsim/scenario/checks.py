@@ -5,7 +5,7 @@ after the tables are validated, even if tables have mistakes. Values that could 
 that needs them does not apply.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from heatsim.errors import Mistake
 from heatsim.scenario.boundaries import Insulated, Periodic
@@ -18,10 +18,15 @@ from heatsim.scenario.interfaces import (
     regions_by_name,
     surfaces_name_known_regions,
 )
-from heatsim.scenario.library import is_of_library, properties_of
+from heatsim.scenario.material_names import (
+    domain_names_its_material,
+    layers_have_constant_materials,
+    materials_exist,
+    one_form_of_materials,
+)
 from heatsim.scenario.materials import VOID
-from heatsim.scenario.messages import did_you_mean, missing_key, show, show_key
-from heatsim.scenario.model import MATERIAL_EXAMPLE, Scenario
+from heatsim.scenario.messages import did_you_mean, show, show_key
+from heatsim.scenario.model import Scenario
 from heatsim.scenario.placement import (
     held_patches_are_as_wide_as_half_a_cell,
     initial_field_fits_the_domain,
@@ -37,97 +42,6 @@ from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWA
 from heatsim.scenario.time import ADAPTIVE
 from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
-
-
-def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
-    """A scenario has either one table [material] or several tables [materials.NAME]."""
-    if not known(scenario.materials):
-        return []
-    names = list(scenario.materials)
-    if scenario.material is None and not names and not _misses_library(scenario):
-        return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
-    if scenario.material is not None and names:
-        message = (
-            f"got [material] beside [{show_key(['materials', names[0]])}]; write [material] for one material, "
-            "[materials.NAME] for each of several"
-        )
-        return [Mistake("material", message)]
-    return []
-
-
-def _misses_library(scenario: Scenario) -> bool:
-    """Whether the domain names a material that the library does not have, which is another mistake."""
-    return known(scenario.domain) and is_of_library(scenario.domain.material)
-
-
-def domain_names_its_material(scenario: Scenario) -> list[Mistake]:
-    """With several materials, ``domain.material`` names the material before regions are painted."""
-    if not known(scenario.domain, scenario.materials) or scenario.domain.material is not None:
-        return []
-    names = list(scenario.materials)
-    if len(names) < 2:
-        return []
-    message = f"missing; write the material outside all regions: one of {', '.join(map(show, names))}, or void"
-    return [Mistake("domain.material", message)]
-
-
-def materials_exist(scenario: Scenario) -> list[Mistake]:
-    """The materials of the domain, regions and label images exist in the scenario, or are void."""
-    named: list[tuple[str, str | None]] = []
-    if known(scenario.domain):
-        named.append(("domain.material", scenario.domain.material))
-    for index, region in entries(scenario.regions):
-        named.append((f"regions.{index}.material", region.material))
-        if region.labels is not None and known(region.labels.materials):
-            labels = region.labels.materials.items()
-            named += [(show_key(["regions", index, "labels", "materials", label]), name) for label, name in labels]
-    return _unknown_materials(scenario, named, void=True)
-
-
-def layers_have_constant_materials(scenario: Scenario) -> list[Mistake]:
-    """The material of a layer exists and conducts; no material of a scenario with layers changes with temperature."""
-    layers = [(index, layer) for index, layer in entries(scenario.layers) if known(layer.material)]
-    named: list[tuple[str, str | None]] = [(f"layers.{index}.material", layer.material) for index, layer in layers]
-    mistakes = _unknown_materials(scenario, named, void=False)
-    if mistakes or not layers or not known(scenario.materials) or not known(*scenario.materials.values()):
-        return mistakes
-    varying = next((name for name, material in scenario.palette if material is not None and material.varies), None)
-    if varying is None:
-        return []
-    message = (
-        f"layers need materials with constant properties, in the whole scenario; those of {show(varying)} change with "
-        "temperature: give constant values, or make the layer a region with cells"
-    )
-    return [Mistake(f"layers.{layers[0][0]}.material", message)]
-
-
-def _unknown_materials(scenario: Scenario, named: Iterable[tuple[str, str | None]], void: bool) -> list[Mistake]:
-    mistakes = []
-    for key, name in named:
-        message = None if name is None else _unknown_material(scenario, name, void)
-        if message is not None:
-            mistakes.append(Mistake(key, message))
-    return mistakes
-
-
-def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
-    if name == VOID:
-        return None if void else f'got "{VOID}", which does not conduct; the name of a material is expected'
-    if not known(scenario.materials) or name in scenario.materials:
-        return None
-    if is_of_library(name):
-        try:
-            properties_of(name)
-        except ValueError as error:
-            return str(error)
-    if not scenario.materials:
-        example = name if name.isidentifier() and name.isascii() else "NAME"
-        return (
-            f"got {show(name)}; there are no materials with names: write [materials.{example}] for each material, in "
-            "place of [material]"
-        )
-    names = [*scenario.materials, VOID] if void else list(scenario.materials)
-    return f"got {show(name)}; one of {', '.join(map(show, names))} is expected{did_you_mean(name, names)}"
 
 
 def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:

@@ -79,7 +79,8 @@ def read_columns(path: Path, delimiter: str, wanted: Mapping[str, str]) -> CsvCo
         for key, place in places.items():
             entries[key].append(row[place])
     if len(lines) < 2:
-        _refuse_file(path, f"has {len(lines)} rows below the names of the columns; at least two are expected")
+        have = "no row" if not lines else "only one row"
+        _refuse_file(path, f"has {have} below the names of the columns; at least two are expected")
     return CsvColumns(path.name, wanted, entries, lines)
 
 

@@ -1,11 +1,11 @@
 """The field types of the models: each reads one kind of value and reports its mistakes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, ConfigDict, PlainValidator, ValidationInfo
+from pydantic import ConfigDict, PlainValidator, ValidationInfo
 
 from heatsim.grid import FACES
 from heatsim.scenario import units
@@ -47,7 +47,6 @@ STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 Vector = tuple[float, float, float]
 Pair = tuple[float, float]
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -57,44 +56,6 @@ class Form:
     allowed: str
     # For the schema, the least and the largest of whole numbers.
     whole: tuple[int | None, int | None] = (None, None)
-
-
-@dataclass(frozen=True)
-class Named(Mapping[str, Value]):
-    """A frozen mapping from names, in the order of the file."""
-
-    items_in_order: tuple[tuple[str, Value], ...]
-
-    @classmethod
-    def of(cls, mapping: Mapping[str, Value]) -> "Named[Value]":
-        """A frozen copy of a mapping."""
-        return cls(tuple(mapping.items()))
-
-    def __getitem__(self, name: str) -> Value:
-        for other, value in self.items_in_order:
-            if other == name:
-                return value
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, _ in self.items_in_order)
-
-    def __len__(self) -> int:
-        return len(self.items_in_order)
-
-
-def default_names(noun: str) -> BeforeValidator:
-    """Names tables without a name "patch 1", "patch 2", … by their numbers in the list."""
-
-    def name(tables: object) -> object:
-        if not isinstance(tables, list | tuple):
-            return tables
-        return [
-            {"name": f"{noun} {number}", **table} if isinstance(table, Mapping) else table
-            for number, table in enumerate(tables, 1)
-        ]
-
-    return BeforeValidator(name)
 
 
 def _number(quantity: Quantity) -> PlainValidator:

@@ -1,13 +1,14 @@
 """Hints about values of a scenario that are allowed, but are probably not what was meant."""
 
 from collections.abc import Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from heatsim.scenario import units
-from heatsim.scenario.document_quantities import quantities, single_values
+from heatsim.scenario.document_quantities import Found, quantities, single_values
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.quantities import TEMPERATURE, Quantity
@@ -33,7 +34,7 @@ def hints(document: Mapping[str, Any], folder: Path = Path(), end: float | None 
         folder: where its relative paths start.
         end: of the run in s; None without one, or in a steady state.
     """
-    return cold_numbers_beside_degrees(document) + (data_that_end_early(document, folder, end) if end else [])
+    return cold_numbers_beside_degrees(document, folder) + (data_that_end_early(document, folder, end) if end else [])
 
 
 def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
@@ -80,11 +81,12 @@ def _in_unit(value: float, unit: str, quantity: Quantity) -> str:
     return f"{(value - float(offset)) / float(factor):.6g} {unit}"
 
 
-def cold_numbers_beside_degrees(document: Mapping[str, Any]) -> list[str]:
+def cold_numbers_beside_degrees(document: Mapping[str, Any], folder: Path = Path()) -> list[str]:
     """Plain numbers of a few kelvins in a scenario whose other temperatures have a unit with degrees.
 
     Plain numbers are kelvins: `ambient = 20` is −253 °C. A scenario whose temperatures are all plain numbers is taken
-    at its word, and so is a number with its unit, such as "20 K".
+    at its word, and so is a number with its unit, such as "20 K". The same holds for columns of CSV files, relative to
+    ``folder``, and the key ``unit`` beside them.
     """
     found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
     temperatures = [single for each in found for single in single_values(each)]
@@ -96,6 +98,11 @@ def cold_numbers_beside_degrees(document: Mapping[str, Any]) -> list[str]:
         f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit)}"
         for key, value in temperatures
         if (kelvins := _kelvins_of_plain(value)) is not None and 0.0 <= kelvins < _COLD
+    ] + [
+        f"{show_key(each.key)}: column {show(each.value['column'])} of {show(each.value['file'])} goes down to "
+        f"{_cold_column(coldest, unit)}"
+        for each in found
+        if isinstance(each.value, Mapping) and (coldest := _coldest_of_plain(each, folder)) < _COLD
     ]
 
 
@@ -106,6 +113,21 @@ def _cold(value: object, kelvins: float, unit: TemperatureUnit) -> str:
         return text + f'write "{kelvins:g} {unit.name}", or "{kelvins:g} K" if that is meant'
     conversion = f"T + {unit.zero}" if unit is CELSIUS else f"(T + {unit.zero * unit.degrees:.6g})/{unit.degrees}"
     return text + f"the numbers of an expression are in K, so write {conversion} for T in {unit.symbol}"
+
+
+def _cold_column(coldest: float, unit: TemperatureUnit) -> str:
+    return (
+        f"{coldest:g} K, because it has no unit; other temperatures of this scenario are in {unit.symbol}: write "
+        f'unit = "{unit.name}", or unit = "K" if that is meant'
+    )
+
+
+def _coldest_of_plain(found: Found, folder: Path) -> float:
+    """The lowest temperature in K of a column without a unit; infinite for anything else."""
+    if not isinstance(found.value, Mapping) or "column" not in found.value or "unit" in found.value:
+        return inf
+    table = read_time_function(found.value, found.quantity, folder)
+    return min(table.values) if isinstance(table, Table) else inf
 
 
 def _unit_of_others(

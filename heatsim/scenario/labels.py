@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, PlainValidator, ValidationInfo, field_validator
 
 from heatsim.scenario.context import folder_of
-from heatsim.scenario.fields import STRICT, Form, Named
+from heatsim.scenario.fields import STRICT, Form
 from heatsim.scenario.files import InputFile, existing, one_line, slice_files
 from heatsim.scenario.materials import read_material_name
 from heatsim.scenario.messages import fault, refuse, show
+from heatsim.scenario.named import Named
 
 SUFFIXES = (".npy", ".tif", ".tiff")
 SLAB = 1 << 24

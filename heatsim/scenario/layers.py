@@ -4,11 +4,14 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, PlainValidator
+from pydantic import BaseModel, Field, PlainValidator, field_validator
 
 from heatsim.grid import AXES, Grid
-from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice, default_names
+from heatsim.scenario import units
+from heatsim.scenario.fields import STRICT, Coordinate, Form, Length, Pair, Text, choice
 from heatsim.scenario.materials import NamesMaterial, read_material_name
+from heatsim.scenario.messages import show
+from heatsim.scenario.named import default_names
 from heatsim.scenario.patches import Rectangle, face_axes
 
 # How far a plane may lie from the faces of cells, as a fraction of a cell: rounding of decimals is less.
@@ -78,6 +81,16 @@ class Layer(BaseModel):
         examples=['plane = { axis = "z", at = 0.0016, rectangle = { min = [0.01, 0.01], max = [0.02, 0.03] } }'],
         description="Where it lies",
     )
+
+    @field_validator("thickness", mode="before")
+    @classmethod
+    def _refuse_ounces(cls, value: object) -> object:
+        """Boards are ordered by the weight of their copper: 1 oz/ft² stands for 35 µm."""
+        parts = units.split(value) if isinstance(value, str) else None
+        if parts is not None and parts[1].replace(" ", "") in ("oz", "oz/ft^2"):
+            copper = f"{35.0 * float(parts[0]):.4g} um"
+            raise ValueError(f"got {show(value)}, which is a weight; write the thickness, of copper {show(copper)}")
+        return value
 
 
 Layers = Annotated[tuple[Layer, ...], default_names("layer")]

@@ -23,7 +23,6 @@ from heatsim.scenario.fields import (
     Form,
     Kelvin,
     LatentHeat,
-    Named,
     TemperatureRange,
     Vector,
     read_vector,
@@ -38,6 +37,7 @@ from heatsim.scenario.materialfunction import (
     read_material_function,
 )
 from heatsim.scenario.messages import fault, has_control_characters, refuse, show
+from heatsim.scenario.named import Named
 from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, Quantity
 
 VOID = "void"

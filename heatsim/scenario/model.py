@@ -21,7 +21,6 @@ from heatsim.scenario.domain import Domain
 from heatsim.scenario.fields import (
     STRICT,
     InitialTemperature,
-    Named,
     Text,
 )
 from heatsim.scenario.functions import all_functions_in_time
@@ -30,6 +29,7 @@ from heatsim.scenario.layers import Layers
 from heatsim.scenario.library import with_library
 from heatsim.scenario.materials import VOID, Material, Materials, MaterialTableOrName
 from heatsim.scenario.messages import missing_key
+from heatsim.scenario.named import Named
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patches
 from heatsim.scenario.probes import Probe

@@ -31,8 +31,7 @@ class Override:
             last = depth == len(self.parts) - 1
             if isinstance(place, list):
                 if not INDEX.fullmatch(part) or int(part) > len(place):
-                    at = show_key(self.parts[:depth])
-                    reason = f"{at} is a list of {len(place)}: give a number from 0 to {len(place)}"
+                    reason = _which_entry(place, self.parts[:depth], part)
                     return Mistake("--set", f"got {show_key(self.parts)}; {reason}")
                 index = int(part)
                 if index == len(place):
@@ -84,3 +83,14 @@ def _read_value(text: str) -> object:
     except (ValueError, RecursionError):
         return text
     return document["value"] if document.keys() == {"value"} else text
+
+
+def _which_entry(entries: Sequence[Any], at: Sequence[str], part: str) -> str:
+    """What to write instead of ``part`` for an entry of the list at a path."""
+    named = [number for number, entry in enumerate(entries) if isinstance(entry, dict) and entry.get("name") == part]
+    if len(named) == 1:
+        return f"entries of a list have numbers: write {show_key([*at, named[0]])}"
+    if not entries:
+        return f"{show_key(at)} is an empty list: give the number 0"
+    numbers = "the number 0" if len(entries) == 1 else f"a number from 0 to {len(entries) - 1}"
+    return f"{show_key(at)} is a list of {len(entries)}: give {numbers}, or {len(entries)} to add one"

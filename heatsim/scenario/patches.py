@@ -8,8 +8,9 @@ from pydantic import BaseModel, Field, ValidationInfo, field_validator
 
 from heatsim.grid import AXES, FACES, Grid
 from heatsim.scenario.boundaries import Surface
-from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text, default_names
+from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text
 from heatsim.scenario.messages import fault, refuse, show
+from heatsim.scenario.named import default_names
 from heatsim.scenario.surfaces import gather_condition
 
 Array = NDArray[np.float64]

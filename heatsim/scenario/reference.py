@@ -17,12 +17,13 @@ from heatsim.scenario.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.contacts import Contact
 from heatsim.scenario.document_quantities import parts
 from heatsim.scenario.domain import Domain
-from heatsim.scenario.fields import Form, Named
+from heatsim.scenario.fields import Form
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.layers import Layer, Plane
 from heatsim.scenario.materials import Material
 from heatsim.scenario.messages import show
 from heatsim.scenario.model import Initial, Scenario
+from heatsim.scenario.named import Named
 from heatsim.scenario.output import Output
 from heatsim.scenario.patches import Patch, Rectangle
 from heatsim.scenario.probes import Line, Probe

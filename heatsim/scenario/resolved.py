@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from heatsim.errors import StorageError
 from heatsim.scenario.csv_table import CsvOrigin
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.fields import Named
 from heatsim.scenario.files import InputFile, slice_files
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.model import Scenario
+from heatsim.scenario.named import Named
 from heatsim.scenario.patches import Patch
 from heatsim.scenario.surfacefunction import SurfaceFormula
 from heatsim.scenario.surfaces import RegionSurface

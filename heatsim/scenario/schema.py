@@ -16,12 +16,13 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.boundaries import FACE_TYPES
 from heatsim.scenario.document_quantities import parts
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.fields import Form, Named, OneOf
+from heatsim.scenario.fields import Form, OneOf
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.library import PREFIX, library_names
 from heatsim.scenario.materialfunction import MaterialFunction
 from heatsim.scenario.materials import Material, NamesMaterial
+from heatsim.scenario.named import Named
 from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.timefunction import Constant, TimeFunction
 

@@ -32,12 +32,12 @@ from heatsim.scenario.fields import (
     Speed,
     TemperatureRange,
     Text,
-    default_names,
     read_entries,
     read_pair,
 )
 from heatsim.scenario.materialfunction import MaterialFormula
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
+from heatsim.scenario.named import default_names
 from heatsim.scenario.quantities import COORDINATE, MOMENT
 from heatsim.scenario.regions import SHAPES, Shaped
 from heatsim.scenario.timefunction import Constant, SpaceFormula, TimeFunction
@@ -178,8 +178,12 @@ class Source(Shaped):
 
     @field_validator("power", mode="before")
     @classmethod
-    def _refuse_expressions(cls, value: object) -> object:
-        """Say what to write instead of an expression."""
+    def _refuse_functions(cls, value: object) -> object:
+        """Say what to write instead of an expression or a table."""
+        if isinstance(value, Mapping):
+            of_time = "write power = 1.0, and this table as scale, a factor in time"
+            remedy = "write a function of the temperature as power_density" if "temperatures" in value else of_time
+            raise ValueError(f"got {show(value)}; power is a number: {remedy}")
         if isinstance(value, str) and units.split(value) is None:
             try:
                 Expression(value, ("x", "y", "z", "t", "T"))

@@ -1,5 +1,6 @@
 """Numbers that depend on the temperature of a surface: film coefficients and emissivities."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,13 +64,20 @@ def read_surface_value(value: object, quantity: Quantity, folder: Path) -> TimeF
         ValueError: the value is not valid; the message is for the user.
         ValidationError: mistakes inside a table, each at its key.
     """
+    if isinstance(value, Mapping) and "temperatures" in value:
+        raise ValueError(
+            f"got {show(value)}; a table in temperature is not possible here: write an expression in T, the "
+            'temperature of the surface in K, such as "where(T < 350, 5, 5 + 0.1*(T - 350))"'
+        )
     if not isinstance(value, str) or units.split(value) is not None:
         return read_time_function(value, quantity, folder, in_space=True)
     try:
         expression = Expression(value, ("x", "y", "z", "t", SURFACE, AMBIENT))
     except ValueError as error:
-        allowed = "as an expression in x, y, z (in m) and t (in s), or in T and Tamb (in K)"
-        raise ValueError(f"got {show(value)}; {error}; {quantity.expected}, or {allowed}") from None
+        advice = quantity.advice(value)
+        if advice == quantity.expected:
+            advice = f"{error}; {advice}, or as an expression in x, y, z (in m) and t (in s), or in T and Tamb (in K)"
+        raise ValueError(f"got {show(value)}; {advice}") from None
     if not expression.used & {SURFACE, AMBIENT}:
         return read_time_function(value, quantity, folder, in_space=True)
     others = sorted(expression.used - {SURFACE, AMBIENT})

@@ -15,8 +15,9 @@ from pydantic import (
 )
 
 from heatsim.scenario import units
-from heatsim.scenario.fields import STRICT, Form, Kelvin, Named, Text, choice
+from heatsim.scenario.fields import STRICT, Form, Kelvin, Text, choice
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
+from heatsim.scenario.named import Named
 from heatsim.scenario.overrides import PART
 
 GRID, ZIP, LATIN_HYPERCUBE = METHODS = ("grid", "zip", "latin-hypercube")

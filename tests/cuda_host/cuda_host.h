@@ -1,6 +1,6 @@
 // CUDA C for the host: g++ -include cuda_host.h compiles a kernel as it stands, C++17, and runs it on the CPU.
 //
-// Here are the words of the language; grid_of_blocks.h executes. CUDA_HOST_EXPORT(kernel), after the kernel, makes the
+// Here are the words of the language; grid_of_blocks.cpp executes. CUDA_HOST_EXPORT(kernel), after the kernel, makes the
 // launcher that machine.py calls. An index beyond an array of known size, an address that the hardware would find
 // misaligned and a signed overflow (-fsanitize=bounds,alignment,signed-integer-overflow) end the launch with a message.
 #pragma once
@@ -8,10 +8,10 @@
 #include "grid_of_blocks.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <cmath>
 #include <limits>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -37,7 +37,7 @@
 // ---- Barriers and fences ----
 
 inline void __syncthreads(CUDA_HOST_PLACE) {
-    cuda_host::wait(cuda_host::State::at_barrier, {"__syncthreads", file, line});
+    cuda_host::wait_for_block({"__syncthreads", file, line});
 }
 inline void __syncwarp(unsigned mask = ~0u, CUDA_HOST_PLACE) {
     cuda_host::exchange(mask, 0, {"__syncwarp", file, line});
@@ -57,9 +57,8 @@ T shuffle(unsigned mask, T value, unsigned source, Place place) {
     static_assert(sizeof(T) == 4 || sizeof(T) == 8, "shuffles move 4 or 8 bytes");
     uint64_t bits = 0;
     memcpy(&bits, &value, sizeof value);
-    exchange(mask, bits, place);
-    if (threads[current].participants >> source & 1)
-        bits = threads[current - lane() + source].published;
+    if (exchange(mask, bits, place) >> source & 1)
+        bits = value_of(source);
     else
         memset(&bits, poison, sizeof bits);
     memcpy(&value, &bits, sizeof value);
@@ -67,10 +66,10 @@ T shuffle(unsigned mask, T value, unsigned source, Place place) {
 }
 
 inline unsigned ballot(unsigned mask, bool predicate, Place place) {
-    exchange(mask, predicate, place);
+    const unsigned participants = exchange(mask, predicate, place);
     unsigned votes = 0;
     for (unsigned i = 0; i < warpSize; ++i)
-        if (threads[current].participants >> i & 1) votes |= unsigned(threads[current - lane() + i].published) << i;
+        if (participants >> i & 1) votes |= unsigned(value_of(i)) << i;
     return votes;
 }
 
@@ -239,30 +238,6 @@ inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return {x, y, z}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
-// ---- Checks that the compiler inserts: their data begin with the place in the source ----
-
-namespace cuda_host {
-
-[[noreturn]] inline void fail_at(const void* data, const char* what) {
-    struct Location { const char* file; uint32_t line, column; };
-    const Location* location = static_cast<const Location*>(data);
-    fail("%s at %s:%u:%u", what, location->file, location->line, location->column);
-}
-
-}  // namespace cuda_host
-
-#define CUDA_HOST_CHECK(name, what)                                                                          \
-    extern "C" __attribute__((used)) void __ubsan_handle_##name(void* data, void*, void*) { \
-        cuda_host::fail_at(data, what);                                                                      \
-    }
-CUDA_HOST_CHECK(out_of_bounds, "index out of bounds")
-CUDA_HOST_CHECK(type_mismatch_v1, "misaligned address")
-CUDA_HOST_CHECK(add_overflow, "signed overflow")
-CUDA_HOST_CHECK(sub_overflow, "signed overflow")
-CUDA_HOST_CHECK(divrem_overflow, "division by zero or signed overflow")
-CUDA_HOST_CHECK(mul_overflow, "signed overflow")
-CUDA_HOST_CHECK(negate_overflow, "signed overflow")
-
 // ---- The launcher ----
 
 namespace cuda_host {
@@ -289,11 +264,11 @@ struct Kernel {
                               int reverse, void* const* arguments, std::index_sequence<I...>) {
         struct Call {
             Function function;
-            std::tuple<std::remove_cv_t<Arguments>...> values;
-        } call{function, {*static_cast<std::remove_cv_t<Arguments>*>(arguments[I])...}};
+            void* const* arguments;
+        } call{function, arguments};
         const auto run = [](void* data) {
             const Call& it = *static_cast<Call*>(data);
-            std::apply(it.function, it.values);
+            it.function(*static_cast<std::remove_cv_t<Arguments>*>(it.arguments[I])...);
         };
         return run_grid({grid[0], grid[1], grid[2]}, {block[0], block[1], block[2]}, shared_bytes, reverse, run, &call);
     }

@@ -35,7 +35,7 @@ from heatsim.kernels import compilation
 FOLDER = Path(__file__).parent
 BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
-    *("-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
+    *("-std=c++17", "-Og", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
 )
 
@@ -172,10 +172,23 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
                 *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
                 *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
             )
-            # Linked without -fsanitize: cuda_host.h answers the checks, no library of the compiler has to.
-            _run(compiler, "-shared", str(object_file), "-o", str(linked))
+            # Linked without -fsanitize: grid_of_blocks.cpp answers the checks, no library of the compiler has to.
+            _run(compiler, "-shared", str(object_file), str(_grid_of_blocks(options)), "-o", str(linked))
             linked.rename(library)
     return _load(library, f"{source.name}:{name}")
+
+
+def _grid_of_blocks(options: tuple[str, ...]) -> Path:
+    """The machine that executes a kernel: an object file to link to it."""
+    switch = [option for option in options if option == "-DCUDA_HOST_UCONTEXT"]
+    made = build_folder() / ("grid_of_blocks_ucontext.o" if switch else "grid_of_blocks.o")
+    with _alone(made):
+        if not made.exists():
+            part = made.with_suffix(".part")
+            source = FOLDER / "grid_of_blocks.cpp"
+            _run(_compiler(), *COMPILER_OPTIONS, "-O2", *switch, "-c", str(source), "-o", str(part))
+            part.rename(made)
+    return made
 
 
 def _header() -> Path:

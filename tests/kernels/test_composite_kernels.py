@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.physics import cell_type_map, cell_types
+from heatsim.physics import cell_type_map
 from heatsim.physics.cell_faces import cells_beside
 from heatsim.physics.cell_heat import Amount, DensityTable, HeatedCells
-from heatsim.physics.cell_types import INTERIOR, CellTypes, Substance
+from heatsim.physics.cell_types import INTERIOR, CellTypes
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.layering import NO_LAYERS, Layering
@@ -35,6 +35,7 @@ from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.rows import Rows
 from heatsim.physics.sources import BeamRows
+from heatsim.physics.substance import VOID, Substance
 from heatsim.physics.surface_laws import append_tables, make_nodes
 from heatsim.scenario import Constant, Material
 
@@ -59,7 +60,7 @@ PALETTE = (
     Substance("copper", (400.0, 380.0, 360.0), 3.4e6),
     Substance("iron", (80.0, 80.0, 80.0), 3.5e6),
     Substance("glass", (1.0, 1.0, 1.0), 2.0e6),
-    cell_types.VOID,
+    VOID,
 )
 # What changes with temperature: conductivity, heat capacity, both and melting; all in steps of 1/64 K or more.
 CHANGING = {

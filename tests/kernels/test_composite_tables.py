@@ -5,8 +5,8 @@ import numpy as np
 from heatsim.grid import Grid
 from heatsim.kernels.composite.tables import make_enthalpy_tables
 from heatsim.physics import cell_type_map
-from heatsim.physics.cell_types import Substance
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.substance import Substance
 
 
 def enthalpy(first: int, steps: int) -> EnthalpyTable:

@@ -24,9 +24,10 @@ from heatsim.kernels.temporal_composite import box_cells, boxes, correction
 from heatsim.kernels.temporal_composite.box_cells import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
 from heatsim.physics import cell_type_map, cell_types
-from heatsim.physics.cell_types import INTERIOR, Substance
+from heatsim.physics.cell_types import INTERIOR
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.rows import Rows
+from heatsim.physics.substance import VOID, Substance
 
 NAIVE = CUDA[0]
 PIPELINE = next(spec for spec in CUDA if spec.name == "temporal")
@@ -133,7 +134,7 @@ def cases() -> tuple[CompositeSteps, ...]:
         case = body((144, 48, 44), periodic, 60 + number, steps=6)
         materials = cell_type_map.build(
             case.grid,
-            PALETTE[:3] if number else (*PALETTE[:2], cell_types.VOID),
+            PALETTE[:3] if number else (*PALETTE[:2], VOID),
             spheres(case.grid.shape),
             heated=[spheres(case.grid.shape) == 1] if number == 1 else [],
             periodic=periodic,

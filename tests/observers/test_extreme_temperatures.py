@@ -67,8 +67,7 @@ region = "wax"
 power_density = -WAX
 during = [100.0, 200.0]
 """
-# J/(m³ K), of both materials.
-CAPACITY = 1e6
+BOX = "box = { min = [0.0, 0.0, 0.0], max = [0.02, 0.01, 0.01] }\n"
 
 
 def summary_of(simulation: Simulation) -> dict[str, object]:
@@ -159,6 +158,49 @@ def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
     assert not simulation.warnings
     assert "beyond_tables" not in summary_of(simulation)
     assert extreme(simulation, "lowest_temperature") == (320.0, 0.0, [0, 0, 0])
+
+
+# The wax takes in 1 W/cm³, whatever its temperature; the steel is not heated.
+HEATED_IN_A_RANGE = (
+    change(TEXT, 0.0)
+    .replace('"0.2 + T/1e5"', "0.2")
+    .replace("temperature_range = [250.0, 350.0]\n", "")
+    .replace("{ temperatures = [300.0, 400.0], values = [20.0, 30.0] }", "20.0")
+    + """
+[[sources]]
+name = "current"
+region = "wax"
+power_density = "1e6 + 0*T"
+temperature_range = [250.0, 350.0]
+during = [0.0, 100.0]
+"""
+)
+
+
+def test_a_source_beyond_its_range_is_told(simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = simulate(HEATED_IN_A_RANGE)
+    assert simulation.warnings == [
+        'source "current" reached 420 K at t = 100 s, but its power_density ends at 350 K: outside, the run used '
+        "the nearest known value; extend the table or the temperature_range"
+    ]
+    assert summary_of(simulation)["beyond_tables"] == [
+        {"source": "current", "temperature": pytest.approx(420.0, abs=1e-9), "time": 100.0}
+    ]
+    last = simulation.plan.problem.timeline.last_step
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, last - 1, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(simulation.plan.problem.scenario.path, output=tmp_path / "broken").run()
+    resumed = Simulation.resume(tmp_path / "broken")
+    resumed.run()
+    assert resumed.warnings == simulation.warnings
+
+
+def test_cells_that_a_source_does_not_heat_may_be_beyond_its_range(simulate: Simulate) -> None:
+    """The steel has 500 K; the wax goes from 320 K to 345 K."""
+    steel = '[[regions]]\nname = "steel"\nmaterial = "steel"\ninitial_temperature = 500.0\n'
+    text = HEATED_IN_A_RANGE.replace("[[contacts]]", steel + BOX + "\n[[contacts]]").replace("100.0]", "25.0]")
+    assert not simulate(text).warnings
 
 
 @pytest.mark.parametrize("empty", [100.0, 900.0])

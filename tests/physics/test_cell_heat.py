@@ -278,6 +278,10 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
         ('power_density = 5.0\ndistribution = "x"', ["sources.0.distribution", "needs power"]),
         ("power = 5.0\ntemperature_range = [250.0, 400.0]", ["sources.0.temperature_range", "expression in T"]),
         ('power = "5*t"', ["sources.0.power", "scale", "distribution"]),
+        (
+            "power = { times = [0, 1], values = [1, 2] }",
+            ["write power = 1.0, and this table as scale"],
+        ),
     ],
 )
 def test_what_cannot_be_is_said(source: str, texts: list[str]) -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from heatsim.grid import Grid
 from heatsim.physics import cell_type_map
-from heatsim.physics import cell_types as media
-from heatsim.physics.cell_types import INTERIOR, Substance, TooManyCellTypesError
+from heatsim.physics.cell_types import INTERIOR, TooManyCellTypesError
+from heatsim.physics.substance import VOID, Substance
 
 COPPER = Substance("copper", (400.0, 300.0, 200.0), 3.4e6)
 IRON = Substance("iron", (80.0, 80.0, 80.0), 3.5e6)
@@ -36,7 +36,7 @@ def test_two_half_cells_and_a_contact_in_series() -> None:
 def test_nothing_passes_to_void() -> None:
     material = np.zeros(GRID.shape, dtype=np.uint8)
     material[0] = 1
-    found = cell_type_map.build(GRID, (COPPER, media.VOID), material)
+    found = cell_type_map.build(GRID, (COPPER, VOID), material)
     assert found.void == 1
     assert not found.link[:, :, 1].any()
     assert not found.half_cells(1.0)[1].any()
@@ -83,7 +83,7 @@ def test_sources_make_cell_types() -> None:
     one, two = np.zeros(GRID.shape, dtype=bool), np.zeros(GRID.shape, dtype=bool)
     one[1:3] = True
     two[2:, :2] = True
-    found = cell_type_map.build(GRID, (COPPER, IRON, media.VOID), material, heated=[one, two])
+    found = cell_type_map.build(GRID, (COPPER, IRON, VOID), material, heated=[one, two])
     cell_types = found.cells & ~np.uint8(INTERIOR)
     assert found.types[0].material == 0
     assert found.void == found.first_heated - 1

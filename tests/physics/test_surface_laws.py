@@ -1,6 +1,7 @@
 """Film coefficients and emissivities that depend on the temperature of the surface."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -140,6 +141,7 @@ def test_a_law_is_written_as_it_was(tmp_path: Path) -> None:
         ("5*abs(T - 300)*x", ["cannot have x too"]),
         ("5*abs(Ts - 300)", ['"Ts" is not known', "T, Tamb"]),
         ("5*abs(T - 300", ["cannot be read", "in T and Tamb (in K)"]),
+        ("5 W/m2K", ['write "5 W/(m^2 K)"']),
     ],
 )
 def test_expressions_that_cannot_be_read_are_refused(coefficient: str, parts: list[str]) -> None:
@@ -151,5 +153,16 @@ def test_expressions_that_cannot_be_read_are_refused(coefficient: str, parts: li
 
 def test_values_that_are_impossible_at_the_ambient_temperature_are_refused() -> None:
     text = BLOCK + FACES.replace(NATURAL, "T - Tamb - 1")
-    with pytest.raises(ScenarioError, match="not a finite, physical value"):
+    with pytest.raises(
+        ScenarioError,
+        match=re.escape(
+            '.coefficient: got "T - Tamb - 1", which is -1 at T = Tamb = 300 K; a heat transfer coefficient must be'
+        ),
+    ):
         HeatProblem.from_scenario(parse(tomllib.loads(text), "case.toml")).rows(np.zeros(1), 1e-3, 300.0)
+
+
+def test_a_table_in_temperature_is_refused_with_the_expression_to_write() -> None:
+    text = BLOCK + FACES.replace(f'"{NATURAL}"', "{ temperatures = [300, 400], values = [5, 10] }")
+    with pytest.raises(ScenarioError, match="write an expression in T"):
+        parse(tomllib.loads(text), "case.toml")

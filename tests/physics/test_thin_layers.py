@@ -324,7 +324,16 @@ def test_layers_beside_materials_that_vary_are_refused() -> None:
     scenario = text(CUBE, (6, 6, 4), layer("z", 0.002)).replace(
         "conductivity = 120.0", 'conductivity = "120 - 0.1*(T - 300)"'
     )
-    with pytest.raises(ScenarioError, match="constant properties"):
+    parse(tomllib.loads(scenario), "case.toml")  # no region is of this material
+    for material, advice in (("chip", "give constant values"), ("library:copper(T)", 'use "library:copper"')):
+        with pytest.raises(ScenarioError, match=f"constant properties.*{advice}"):
+            parse(tomllib.loads(scenario.replace('material = "board"', f'material = "{material}"')), "case.toml")
+
+
+@pytest.mark.parametrize(("weight", "thickness"), [("1 oz", "35 um"), ("0.5 oz/ft^2", "17.5 um")])
+def test_the_weight_of_copper_is_refused_with_its_thickness(weight: str, thickness: str) -> None:
+    scenario = text(CUBE, (6, 6, 4), layer("z", 0.002)).replace("thickness = 3.5e-05", f'thickness = "{weight}"')
+    with pytest.raises(ScenarioError, match=f'a weight; write the thickness, of copper "{thickness}"'):
         parse(tomllib.loads(scenario), "case.toml")
 
 

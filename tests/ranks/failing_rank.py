@@ -1,16 +1,20 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
-On that rank, at that step, it is killed, stopped or gets an error; "disk": it cannot write its part of a field.
+On that rank, at that step, it is killed, stopped or gets an error; "disk": it cannot write its part of a field;
+"block": it reads from a pipe that does not answer; "loop": it calculates without end.
 """
 
 import errno
 import os
 import signal
 import sys
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from heatsim.cli import main
 from heatsim.parallel import environment, job
+from heatsim.parallel.watch import VARIABLE
 from heatsim.run import time_loop
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.field_file import FieldFile
@@ -23,6 +27,12 @@ def fail(how: str) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "raise":
         raise ValueError("a mistake in the program")
+    if how == "block":
+        pipe = Path(tempfile.mkdtemp()) / "pipe"
+        os.mkfifo(pipe)
+        os.open(pipe, os.O_RDONLY)
+    while how == "loop":
+        pass
     if how == "disk":
 
         def refuse(*arguments: Any) -> None:
@@ -34,6 +44,8 @@ def fail(how: str) -> None:
 def run() -> int:
     how, rank, step, *arguments = sys.argv[1:]
     time_loop.BATCH_SECONDS = 0.0
+    if how in ("block", "loop"):
+        os.environ[VARIABLE] = "2"
     advance = Stepper.advance
 
     def watched(self: Stepper, steps: int) -> None:

@@ -14,6 +14,9 @@ from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.initial_state import find_steady_state, initial_state
+from heatsim.run.interrupt import Stop
+from heatsim.run.plan import Plan
 from heatsim.run.ranks import held_planes
 from heatsim.scenario import parse
 
@@ -236,5 +239,78 @@ def refused(text: str, team: Team) -> str:
 
     scenario = parse(tomllib.loads(text) | {"solver": SOLVER}, SCENARIOS / "here.toml")
     with pytest.raises(ScenarioError) as error:
-        HeatProblem.from_scenario(scenario, held_planes(scenario, team))
+        Plan.of(HeatProblem.from_scenario(scenario, held_planes(scenario, team)), team)
     return str(error.value)
+
+
+def steady_state(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    state = initial_state(Plan.of(problem, team), Path("nowhere"))
+    find_steady_state(state, Stop())
+    assert state.steady is not None
+    return {"T": state.field.temperature(), "flows": state.steady.flows, "progress": state.steady.progress}
+
+
+def test_methods_that_solve_equations() -> None:
+    """A body of boxes, so that ranks paint few planes beside their own ones."""
+    start = ROD.index('[[regions]]\nname = "rod"')
+    boxes = ROD[:start] + ROD[ROD.index('[[regions]]\nname = "foot"') : ROD.index("[[contacts]]")]
+    boxes += '[boundaries]\nvoid = { type = "convection", coefficient = 30.0, ambient = 300.0 }\n'
+    boxes += 'z_max = { type = "convection", coefficient = 100.0, ambient = 310.0 }\n'
+    boxes += '[[sources]]\nregion = "foot"\npower = 2.0\n[initial]\ntemperature = 300.0\n[time]\nend = 2.0\n'
+    problem = problem_of(boxes, solver=SOLVER)
+    of_method = problem.with_method("steady")
+    assert painted_less(of_method, 4)
+    equal(steady_state(of_method, ALONE), on_ranks(4, lambda team: steady_state(painted(of_method, team), team)))
+    implicit = problem.with_method("implicit")
+    assert painted_less(implicit, 4)
+    equal(found(implicit, ALONE), on_ranks(4, lambda team: found(painted(implicit, team), team)))
+
+
+# A snake of steel in void goes up and down through all cuts; a plate beside it touches nothing.
+SNAKE = """
+[domain]
+size = [0.007, 0.003, 0.064]
+cells = [7, 3, 64]
+material = "void"
+[materials.steel]
+conductivity = 40.0
+density = 7800.0
+specific_heat = 470.0
+[[regions]]
+name = "snake"
+material = "steel"
+box = { min = [0.0, 0.0, 0.0], max = [0.005, 0.001, 0.064] }
+[[regions]]
+name = "gap"
+material = "void"
+box = { min = [0.001, 0.0, 0.0], max = [0.002, 0.001, 0.062] }
+[[regions]]
+name = "other gap"
+material = "void"
+box = { min = [0.003, 0.0, 0.002], max = [0.004, 0.001, 0.064] }
+[[regions]]
+name = "plate"
+material = "steel"
+box = { min = [0.006, 0.0, 0.020], max = [0.007, 0.001, 0.044] }
+[[patches]]
+face = "x_min"
+rectangle = { min = [0.0, 0.0], max = [0.003, 0.002] }
+type = "temperature"
+value = 350.0
+[time]
+method = "steady"
+"""
+
+
+def test_parts_without_a_steady_temperature() -> None:
+    """Only the lower end of the snake is held. All ranks name the plate, which lies on some of them."""
+    joined = SNAKE.replace(
+        "max = [0.007, 0.001, 0.044] }",
+        "max = [0.007, 0.001, 0.044] }\n"
+        '[[regions]]\nname = "bridge"\nmaterial = "steel"\nbox = { min = [0.005, 0.0, 0.04], max = [0.006, 0.001, 0.041] }',
+    )
+    problem = problem_of(joined, solver=SOLVER)
+    on_ranks(4, lambda team: Plan.of(painted(problem, team), team))
+    with pytest.raises(ScenarioError, match=r'region "plate": a part .* with cell \[6, 0, 20\]') as alone:
+        problem_of(SNAKE, solver=SOLVER)
+    assert on_ranks(4, lambda team: refused(SNAKE, team)) == [str(alone.value)] * 4

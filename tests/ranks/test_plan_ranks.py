@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import runs
 
@@ -16,16 +17,17 @@ PLANES = ("domain.cells=[7,5,24]", "domain.size=[0.07,0.05,0.24]")
 
 
 def test_efficiency_counts_halo_planes_and_messages() -> None:
-    """512³ cells a GPU, swept in 550 µs; ranks at the ends have one cut."""
-    link = Link("", 15e-6, 300e9)
+    """512³ cells a GPU, swept in 550 µs; the rank in the middle has two cuts."""
+    link, at_once = Link("", 15e-6, 300e9), Link("", 0.0, float("inf"))
     sent = 4 * 512 * 512 * 4
-    of_ranks = slabs(3 * 512, 3, periodic=False)
-    found = [efficiency(slab, 3 * 550e-6, sent, link) for slab in of_ranks]
-    end, middle = 550 / (550 * 516 / 512 + 29), 550 / (550 * 520 / 512 + 15 + 2 * 14)
-    assert found == pytest.approx([end, middle, end], rel=1e-3)
-    at_once = Link("", 0.0, float("inf"))
-    assert efficiency(of_ranks[1], 1.0, sent, at_once) == pytest.approx(512 / 520)
-    assert efficiency(slabs(512, 1, periodic=True)[0], 1.0, sent, link) == 1.0
+    of_ranks, costs = slabs(3 * 512, 3, periodic=True, group=512), np.ones(3 * 512)
+    found = efficiency(of_ranks, costs, 3 * 550e-6, sent, link)
+    assert found == pytest.approx(550 / (550 * 520 / 512 + 15 + 2 * 14), rel=1e-3)
+    assert efficiency(of_ranks, costs, 1.0, sent, at_once) == pytest.approx(512 / 520)
+    assert efficiency(slabs(512, 1, periodic=True), np.ones(512), 1.0, sent, link) == 1.0
+    # The planes of the first third cost twice as much as the others.
+    costs[:512] = 2.0
+    assert efficiency(of_ranks, costs, 1.0, sent, at_once) == pytest.approx(4 / 3 * 512 / (2 * 512 + 8))
 
 
 @pytest.mark.parametrize(
@@ -40,14 +42,14 @@ def test_efficiency_counts_halo_planes_and_messages() -> None:
 )
 def test_the_model_agrees_with_two_gpus(edge: int, itemsize: int, sweep: float, measured: float) -> None:
     """Weak scaling on two H200 with NVLink, kernels/MEASUREMENTS.md."""
-    slab = slabs(2 * edge, 2, periodic=False)[0]
-    found = efficiency(slab, 2 * sweep, 4 * edge * edge * itemsize, LINKS["cuda"][0])
+    of_ranks, costs = slabs(2 * edge, 2, periodic=False), np.ones(2 * edge)
+    found = efficiency(of_ranks, costs, 2 * sweep, 4 * edge * edge * itemsize, LINKS["cuda"][0])
     assert found == pytest.approx(measured, rel=0.03)
 
 
 def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
     problem = HeatProblem.from_scenario(load(runs.write(tmp_path), PLANES))
-    plans = plan_of_ranks(problem, 3)
+    plans = plan_of_ranks(problem, 3, np.ones(24))
     assert [plan.slab.count for plan in plans] == [8, 8, 8]
     assert halo_bytes(problem) == 4 * 7 * 5 * 4
     # The axis is periodic: each rank has two cuts.

@@ -9,7 +9,7 @@ import pytest
 from cuda_host import gpu
 from cuda_host.multigrid import sweeps_on_host
 from host_nccl import play_nccl
-from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, problem_of
+from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, painted, problem_of
 from slab_runs import same as same_steps
 from thread_team import on_ranks
 
@@ -71,7 +71,7 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
 
 
 def same(problem: HeatProblem, ranks: int) -> None:
-    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(problem, team)))
+    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(painted(problem, team), team)))
 
 
 def implicit(text: str, precision: str = "float64", device: str = "cpu", **tables: Any) -> HeatProblem:

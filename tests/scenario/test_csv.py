@@ -105,7 +105,7 @@ def test_a_time_twice_is_a_jump(tmp_path: Path) -> None:
         ("hour,T_out\n0,20,1\n1,21,5\n", KEYS, "file", ["3 entries in line 2 for 2 columns", "decimal comma"]),
         ("hour,T_out\n0\n1,3\n", KEYS, "file", ["1 entries in line 2 for 2 columns"]),
         ("", KEYS, "file", ["is empty"]),
-        ("hour,T_out\n", KEYS, "file", ["has 0 rows"]),
+        ("hour,T_out\n", KEYS, "file", ["has no row below the names"]),
         (HOURS.encode("utf-16"), KEYS, "file", ["UTF-16", "UTF-8"]),
         (b"hour,T_out\n0,1\n1,2 \xb0\n", KEYS, "file", ["0xb0 in line 3", "UTF-8"]),
         (HOURS, KEYS.replace('"h"', '"kg"'), "time_unit", ['"kg" cannot be converted to s']),

@@ -1,7 +1,7 @@
 """Tables for kernels that are uploaded once and used many times.
 
-The tables of a row hold the addresses of two buffers that change places, so the same few tables come again and again. On
-a GPU an upload takes longer than the launch that reads it.
+The tables of a row hold the addresses of two buffers that change places, so the same few tables come again and again.
+On a GPU an upload takes longer than the launch that reads it.
 """
 
 from collections import OrderedDict

@@ -1,0 +1,118 @@
+"""Temperatures at which materials, or sources that depend on the temperature, left the range of their tables."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.observers.state import LeftRange, Record, RunState
+from heatsim.scenario.messages import show
+from heatsim.solver.field import Field
+
+ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
+
+_CELLS_AT_ONCE = 2**22
+_SIDES = (("low", -1.0), ("high", 1.0))
+_MATERIAL, _SOURCE = "material", "source"
+
+
+@dataclass(frozen=True, eq=False)
+class Ranged:
+    """A material or a source whose tables have ends.
+
+    Attributes:
+        kind: "material" or "source".
+        name: its name in the scenario.
+        ends: of each table in K: (key, lowest, highest).
+        types: the cell types of a material.
+        amount: that of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
+    """
+
+    kind: str
+    name: str
+    ends: Sequence[tuple[str, float, float]]
+    types: Sequence[int] = ()
+    amount: int | None = None
+
+    def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
+        """The keys and the ends in K of the tables that a temperature has passed on one side."""
+        if side == "high":
+            return [(key, high) for key, _, high in self.ends if temperature > high + ROUNDING]
+        return [(key, low) for key, low, _ in self.ends if temperature < low - ROUNDING]
+
+    def compare(self, state: RunState, lowest: Sequence[float], highest: Sequence[float]) -> None:
+        """Compare the field with the records of ``state.beyond``. Collective.
+
+        Args:
+            state: the run.
+            lowest: of each cell type in K.
+            highest: of each cell type in K.
+        """
+        ends = max(low for _, low, _ in self.ends), min(high for _, _, high in self.ends)
+        types = self.types or range(len(lowest))
+        of_types = min(lowest[place] for place in types), max(highest[place] for place in types)
+        for (side, sign), found, end in zip(_SIDES, of_types, ends, strict=True):
+            which = LeftRange(self.kind, self.name, side)
+            before = state.beyond.get(which)
+            limit = sign * end + ROUNDING if before is None else sign * before.temperature
+            # The cells of a source are read only if any cell of the body has passed the limit.
+            if sign * found > limit and self.amount is not None:
+                found = extremes(state.field, state.problem.materials.heated.cells_of(self.amount))[side == "high"]
+            if sign * found > limit:
+                state.beyond[which] = Record(found, state.time)
+
+
+def ranged(state: RunState) -> list[Ranged]:
+    """The materials and sources of a run whose tables have ends."""
+    problem = state.problem
+    materials, palette, heated = problem.materials, dict(problem.scenario.palette), problem.materials.heated
+    types: dict[str, list[int]] = {}
+    for number, cell_type in enumerate(materials.types):
+        types.setdefault(materials.palette[cell_type.material].name, []).append(number)
+    found = []
+    for name, of_material in types.items():
+        material = palette[name]
+        if material is not None and material.table_ends:
+            found.append(Ranged(_MATERIAL, name, material.table_ends, of_material))
+    for number, amount in enumerate(heated.amounts):
+        if amount.table >= 0:
+            table, name = heated.tables[amount.table], problem.scenario.sources[amount.source].name
+            found.append(Ranged(_SOURCE, name, [("power_density", table.low, table.high)], amount=number))
+    return found
+
+
+def extremes(field: Field, cells: NDArray[np.int64]) -> tuple[float, float]:
+    """The lowest and the highest temperature in K of cells, by their index in the flattened whole grid. Collective."""
+    xp, slab = field.device.xp, field.slab
+    _, ny, nx = field.grid.shape
+    own = cells[slice(*np.searchsorted(cells, [slab.first * ny * nx, slab.last * ny * nx]))]
+    low, high = inf, -inf
+    for first in range(0, len(own), _CELLS_AT_ONCE):
+        some = own[first : first + _CELLS_AT_ONCE]
+        place = tuple(xp.asarray(axis) for axis in (some // (ny * nx) - slab.first, some // nx % ny, some % nx))
+        T = field.degrees(field.own[place], place)
+        low, high = min(low, float(T.min())), max(high, float(T.max()))
+    ends = field.team.gathered((low, high))
+    return min(low for low, _ in ends) + field.reference, max(high for _, high in ends) + field.reference
+
+
+def warnings(state: RunState) -> Iterator[str]:
+    """A warning for each material and each source that left the range of its tables."""
+    unit = state.problem.scenario.output.temperature_unit
+    for one in ranged(state):
+        records = [(side, state.beyond.get(LeftRange(one.kind, one.name, side))) for side, _ in _SIDES]
+        reached = [(side, record) for side, record in sorted(records) if record is not None]
+        if not reached:
+            continue
+        places = " and ".join(f"{unit.text(of.temperature)} at t = {of.time:.6g} s" for _, of in reached)
+        ends = " and ".join(
+            f"its {key} {'ends' if side == 'high' else 'begins'} at {unit.text(end)}"
+            for side, of in reached
+            for key, end in one.passed(side, of.temperature)
+        )
+        yield (
+            f"{one.kind} {show(one.name)} reached {places}, but {ends}: outside, the run used the nearest known value; "
+            "extend the table or the temperature_range"
+        )

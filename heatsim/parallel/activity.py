@@ -1,0 +1,205 @@
+"""What a rank does between its messages: the processor time of its work, and how long nothing at all happens.
+
+Time steps need about the same time again and again, so a rank that takes far longer than before does not progress
+(:mod:`heatsim.parallel.stalls`). Processor time is compared, not wall time: on a loaded machine a rank is slow, but it
+needs no more processor time. A rank counts as idle only while none of its threads runs or waits for a processor, and
+no bytes are read or written.
+
+On systems without /proc nothing is measured, and nothing counts as too long.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_QUIET = 0.1  # of the time between two looks: an idle process uses less processor time
+_RUNNING = "R"
+_PROCESS = Path("/proc/self")
+# Bytes per second that the slowest disk writes.
+_SLOWEST_DISK = 10e6
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What a rank did since its last message to another rank.
+
+    Attributes:
+        waiting: whether one of its threads waits for another rank.
+        busy: processor time in s of the thread that steps; 0 while the time of its work is not known beforehand.
+        idle: s in which nothing happened in the process; 0 as above.
+        longest_busy, longest_idle: the longest such times before.
+        writing: s that the slowest disk needs for the data that are not yet on the disks of this machine.
+        where: the line of the program that the thread has come to.
+    """
+
+    waiting: bool = False
+    busy: float = 0.0
+    idle: float = 0.0
+    longest_busy: float = 0.0
+    longest_idle: float = 0.0
+    writing: float = 0.0
+    where: str = ""
+
+
+class _Unforeseen:
+    """Counts the threads that do work whose time is not known beforehand."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.threads = 0
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self.threads += count
+
+
+_unforeseen = _Unforeseen()
+
+
+@contextmanager
+def unforeseen() -> Iterator[None]:
+    """Mark work whose time is not known beforehand, such as compiling, within a part that is paced."""
+    _unforeseen.add(1)
+    try:
+        yield
+    finally:
+        _unforeseen.add(-1)
+
+
+class Meter:
+    """Measures the activity of this process. The watch's thread looks at it at regular intervals.
+
+    Args:
+        interval: s between two looks.
+
+    Attributes:
+        calls: grows with each message to other ranks.
+    """
+
+    def __init__(self, interval: float) -> None:
+        self._interval = interval
+        self._lock = threading.Lock()
+        self._waiting = 0
+        self.calls = 0
+        self._paced: threading.Thread | None = None
+        self._seen: tuple[int, int | None] = (0, None)
+        self._before = _Used(0.0, 0.0, ())
+        self._base = 0.0
+        self._now = Activity()
+
+    @contextmanager
+    def paced(self) -> Iterator[None]:
+        """Run a block, such as some time steps, that takes about the same time again and again."""
+        self._paced = threading.current_thread()
+        try:
+            yield
+        finally:
+            self._paced = None
+            self.calls += 1
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Run a block in which this thread waits for other ranks."""
+        with self._lock:
+            self._waiting += 1
+            self.calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting -= 1
+
+    def look(self) -> Activity:
+        """The activity until now. Called by one thread only, about once in each interval."""
+        thread, before = self._paced, self._now
+        used = _Used.now(thread)
+        measured = thread is not None and used is not None and not self._waiting and not _unforeseen.threads
+        seen = self.calls, None if thread is None else thread.ident
+        if not measured or seen != self._seen or used is None:
+            self._seen, self._base = seen, 0.0 if used is None else used.stepping
+            self._now = Activity(
+                waiting=self._waiting > 0,
+                longest_busy=max(before.longest_busy, before.busy),
+                longest_idle=max(before.longest_idle, before.idle),
+            )
+        else:
+            idle = before.idle + self._interval if used.quiet_since(self._before, self._interval) else 0.0
+            self._now = Activity(
+                busy=used.stepping - self._base,
+                idle=idle,
+                longest_busy=before.longest_busy,
+                longest_idle=max(before.longest_idle, 0.0 if idle else before.idle),
+                writing=_bytes_to_write() / _SLOWEST_DISK if idle else 0.0,
+                where=_where(thread),
+            )
+        if used is not None:
+            self._before = used
+        return self._now
+
+
+@dataclass(frozen=True)
+class _Used:
+    """What the process has used since its start.
+
+    Attributes:
+        stepping: processor time in s of the thread that steps.
+        all: processor time in s of all threads but the one that looks.
+        moved: what changes when bytes are read or written, or memory is fetched from a disk.
+        running: whether the thread that steps runs or waits for a processor.
+    """
+
+    stepping: float
+    all: float
+    moved: tuple[object, ...]
+    running: bool = True
+
+    @classmethod
+    def now(cls, thread: threading.Thread | None) -> "_Used | None":
+        """Until now; None if the system does not tell, or ``thread`` is None or has ended."""
+        if thread is None or thread.ident is None or not hasattr(time, "pthread_getcpuclockid"):
+            return None
+        with suppress(OSError, ValueError, IndexError):
+            stepping = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+            task = _PROCESS / "task" / str(thread.native_id)
+            state, _ = _state(task)
+            # The looks themselves read files: of the whole process, only what disks have read and written counts.
+            moved = (_moved(task)[:2], _moved(_PROCESS)[4:6], _state(_PROCESS)[1])
+            return cls(stepping, time.process_time() - time.thread_time(), moved, state == _RUNNING)
+        return None
+
+    def quiet_since(self, before: "_Used", interval: float) -> bool:
+        """Whether nothing happened since ``before``, ``interval`` s ago."""
+        return not self.running and self.moved == before.moved and self.all - before.all < _QUIET * interval
+
+
+def _moved(folder: Path) -> list[str]:
+    """The bytes read and written by a process or thread: with calls 0 and 1, from and to disks 4 and 5."""
+    return (folder / "io").read_text().split()[1::2]
+
+
+def _state(folder: Path) -> tuple[str, str]:
+    """The state of a process or thread, and how often it waited for memory from a disk."""
+    numbers = (folder / "stat").read_text().rpartition(")")[2].split()
+    return numbers[0], numbers[9]
+
+
+def _bytes_to_write() -> float:
+    """Bytes that are not yet on the disks of this machine; 0 if the system does not tell."""
+    with suppress(OSError, ValueError, IndexError):
+        lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
+        return 1024.0 * sum(int(line[1]) for line in lines if line[0] in ("Dirty:", "Writeback:"))
+    return 0.0
+
+
+def _where(thread: threading.Thread | None) -> str:
+    """The file, line and function that a thread has come to."""
+    frame = None if thread is None or thread.ident is None else sys._current_frames().get(thread.ident)
+    if frame is None:
+        return ""
+    code = frame.f_code
+    return f"{os.sep.join(Path(code.co_filename).parts[-2:])}:{frame.f_lineno}, in {code.co_name}"

@@ -307,7 +307,8 @@ def test_parts_without_a_steady_temperature() -> None:
     joined = SNAKE.replace(
         "max = [0.007, 0.001, 0.044] }",
         "max = [0.007, 0.001, 0.044] }\n"
-        '[[regions]]\nname = "bridge"\nmaterial = "steel"\nbox = { min = [0.005, 0.0, 0.04], max = [0.006, 0.001, 0.041] }',
+        '[[regions]]\nname = "bridge"\nmaterial = "steel"\n'
+        "box = { min = [0.005, 0.0, 0.04], max = [0.006, 0.001, 0.041] }",
     )
     problem = problem_of(joined, solver=SOLVER)
     on_ranks(4, lambda team: Plan.of(painted(problem, team), team))

@@ -176,8 +176,8 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
                 *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
                 *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
             )
-            # Without the libraries of C++, which take longer to link than a kernel; grid_of_blocks.cpp answers the checks
-            # of -fsanitize.
+            # Without the libraries of C++, which take longer to link than a kernel. grid_of_blocks.cpp answers the
+            # checks of -fsanitize.
             _run(
                 *(compiler, "-shared", "-nostdlib", "-Wl,--no-undefined", str(object_file)),
                 *(str(_grid_of_blocks(options)), "-lm", "-lc", "-lgcc", "-o", str(linked)),

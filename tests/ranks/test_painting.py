@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slab_runs import equal, found, painted, problem_of
+from slab_runs import LIT, equal, found, painted, problem_of
 from test_slabs import observed
 from thread_team import on_ranks
 
@@ -266,6 +266,20 @@ def test_methods_that_solve_equations() -> None:
     equal(found(implicit, ALONE), on_ranks(4, lambda team: found(painted(implicit, team), team)))
 
 
+def test_sources_in_single_cells_and_beams() -> None:
+    """Light passes void through the planes of several ranks, from five faces; a beam of light ends in the ball."""
+    text = LIT.replace("[0.012, 0.01, 0.02]", "[0.012, 0.01, 0.16]").replace("[12, 10, 20]", "[12, 10, 160]")
+    problem = problem_of(text.replace("[0.006, 0.018]", "[0.006, 0.15]"), solver=SOLVER)
+    assert painted_less(problem, 3)
+    equal(found(problem, ALONE), on_ranks(3, lambda team: found(painted(problem, team), team)))
+
+    def powers(problem: HeatProblem) -> dict[str, Any]:
+        rows = problem.sources.beam_rows(np.zeros(1), 1e-3)
+        return {str(number): problem.sources.absorbed_by(number, beam) for number, beam in enumerate(rows)}
+
+    equal(powers(problem), on_ranks(3, lambda team: powers(painted(problem, team))))
+
+
 # A snake of steel in void goes up and down through all cuts; a plate beside it touches nothing.
 SNAKE = """
 [domain]
@@ -307,7 +321,8 @@ def test_parts_without_a_steady_temperature() -> None:
     joined = SNAKE.replace(
         "max = [0.007, 0.001, 0.044] }",
         "max = [0.007, 0.001, 0.044] }\n"
-        '[[regions]]\nname = "bridge"\nmaterial = "steel"\nbox = { min = [0.005, 0.0, 0.04], max = [0.006, 0.001, 0.041] }',
+        '[[regions]]\nname = "bridge"\nmaterial = "steel"\n'
+        "box = { min = [0.005, 0.0, 0.04], max = [0.006, 0.001, 0.041] }",
     )
     problem = problem_of(joined, solver=SOLVER)
     on_ranks(4, lambda team: Plan.of(painted(problem, team), team))

@@ -184,12 +184,23 @@ class EnergyBound:
     def _within(self, row: Row) -> float:
         """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
         low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
-        materials, ends = self._problem.materials, np.array([low, high])
-        if materials.varies:
-            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
-        else:
-            largest = np.full(len(materials.enthalpies), np.abs(ends).max())
-        return float((materials.counts * materials.cell_heat_capacity) @ largest)
+        materials = self._problem.materials
+        if not materials.varies:
+            return self._capacity * max(abs(low), abs(high))
+        ends = np.array([low, high])
+        largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
+        return float(self._capacities @ largest)
+
+    @cached_property
+    def _capacities(self) -> Array:
+        """The heat capacity in J/K of all cells of each type."""
+        materials = self._problem.materials
+        return materials.counts * materials.cell_heat_capacity
+
+    @cached_property
+    def _capacity(self) -> float:
+        """The heat capacity of the body in J/K."""
+        return float(self._capacities.sum())
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
@@ -270,7 +281,7 @@ class EnergyBound:
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
         heat = np.abs(problem.step_heat.of(first, until))
-        power = power + heat @ (materials.counts * materials.cell_heat_capacity) / dt
+        power = power + heat @ self._capacities / dt
         if materials.heated.amounts:
             amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
             power = power + amounts @ materials.heated.magnitudes / dt

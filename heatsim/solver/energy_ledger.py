@@ -144,7 +144,8 @@ class Ledger:
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
         self._found = None
-        self._heats = None
+        if self.recorded:
+            self._heats = None
 
     def carry(self) -> None:
         """Carry the sums over; on a GPU this is queued behind the steps so far."""

@@ -111,3 +111,11 @@ def test_small_grids_stay_on_the_calling_thread(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(oracle, "_threads", lambda: pytest.fail("a thread was asked for"))
     steps = random_steps((20, 20, 20), (False,) * 3, seed=2, steps=9)
     advance("numba", steps, "float32", "seven_term")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_memory_of_vectors_begins_at_a_cache_line(dtype: str) -> None:
+    kept = [tiling.zeros_on_lines((size, 3), np.dtype(dtype)) for size in (1, 5, 16, 1000)]
+    assert all(array.ctypes.data % tiling.LINE == 0 and array.dtype == dtype for array in kept)
+    assert [array.shape for array in kept] == [(1, 3), (5, 3), (16, 3), (1000, 3)]
+    assert all(array.flags.c_contiguous and not array.any() for array in kept)

@@ -24,7 +24,7 @@ from heatsim.kernels.cpu.composite_cells import (
 from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
-from heatsim.kernels.cpu.tiling import LINE, Tiling
+from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.coefficients import SCHEMES, Scheme
 from heatsim.physics.sources import BeamRows
@@ -191,7 +191,7 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
     rows, nx = layout.dense.stencils.shape
     line = LINE // c.itemsize
     stride = -(-nx // line) * line
-    dense = np.zeros((rows, 6, stride), c.dtype)
+    dense = zeros_on_lines((rows, 6, stride), c.dtype)
     dense[:, :, :nx] = np.moveaxis(c[layout.dense.stencils, 1:], -1, 1)
     return {"dense_c": dense, "dense_stride": stride}
 

@@ -118,10 +118,13 @@ def _advance_numpy(
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> tuple[Field, Field]:
+    from heatsim.kernels.cpu.subnormals import subnormals_flushed
+
     f, g = np.atleast_2d(f), np.atleast_2d(g)
-    for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
-        advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
-        T, T_new = T_new, T
+    with subnormals_flushed():
+        for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
+            advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
+            T, T_new = T_new, T
     return T, T_new
 
 
@@ -192,7 +195,9 @@ def run_sweeps(
 
 def _of_each(c: Field, steps: int) -> Field:
     """c0…c6 of each step, shape (steps, 7)."""
-    return np.ascontiguousarray(np.broadcast_to(c, (steps, 7)))
+    of_each = np.empty((steps, 7), c.dtype)
+    of_each[...] = c
+    return of_each
 
 
 def share_rows(work: Callable[[int, int], None], rows: int, cells: int) -> None:
@@ -241,13 +246,10 @@ def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
     New memory costs a page fault for every 4 KiB, which takes as long as some steps.
     """
-    line = tiling.LINE // dtype.itemsize
-    kept = vars(_kept).get("memory")
-    if kept is None or kept.dtype != dtype or kept.size < shape[0] * shape[1]:
-        memory = np.zeros(shape[0] * shape[1] + line, dtype)
-        first = -memory.ctypes.data % tiling.LINE // dtype.itemsize
-        kept = _kept.memory = memory[first : first + shape[0] * shape[1]]
-    return kept[: shape[0] * shape[1]].reshape(shape)
+    kept, size = vars(_kept).get("memory"), shape[0] * shape[1]
+    if kept is None or kept.dtype != dtype or kept.size < size:
+        kept = _kept.memory = tiling.zeros_on_lines((size,), dtype)
+    return kept[:size].reshape(shape)
 
 
 _kept = threading.local()

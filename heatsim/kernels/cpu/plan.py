@@ -63,9 +63,11 @@ def _places(fields: tuple[str, ...]) -> dict[str, int]:
 
 def address_of(array: NDArray[Any]) -> int:
     """The address of an array's memory; 0 if it is empty."""
+    if not array.size:
+        return 0
     interface = array.__array_interface__
     assert interface["strides"] is None, "not contiguous"
-    return int(interface["data"][0]) if array.size else 0
+    return int(interface["data"][0])
 
 
 def record_in(fields: tuple[str, ...]) -> Any:

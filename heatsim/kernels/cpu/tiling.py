@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,10 +60,12 @@ class Tiling:
 
     def plan(self, shape: tuple[int, ...], periodic: tuple[bool, bool, bool], steps: int) -> dict[str, int]:
         """The fields that march.py needs of a plan for a number of steps."""
-        names = ("nz", "ny", "nx", "periodic_x", "periodic_y", "periodic_z", "steps", "sweeps", "workers")
-        numbers = (*shape, *periodic, steps, self.sweeps(steps), self.workers)
-        own = {name: getattr(self, name) for name in ("tile_y", "tile_z", "rows", "stride", "margin")}
-        return dict(zip(names, map(int, numbers), strict=True)) | own
+        nz, ny, nx = shape
+        x, y, z = periodic
+        of_grid = {"nz": nz, "ny": ny, "nx": nx, "periodic_x": int(x), "periodic_y": int(y), "periodic_z": int(z)}
+        of_call = {"steps": steps, "sweeps": self.sweeps(steps), "workers": self.workers}
+        of_tiles = {"tile_y": self.tile_y, "tile_z": self.tile_z, "rows": self.rows}
+        return {**of_grid, **of_call, **of_tiles, "stride": self.stride, "margin": self.margin}
 
 
 def choose(
@@ -137,6 +141,14 @@ def _estimate(
     # The halo shrinks from stage to stage.
     updated = (tile_y + halo_y / 2) * (tile_z + halo_z / 2)
     return np.asarray(rounds * (updated + _MEMORY_COST * moved / depth))
+
+
+def zeros_on_lines(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Zeros that begin at a cache line. A load of a whole vector from two lines takes twice as long."""
+    size, line = prod(shape), LINE // dtype.itemsize
+    memory = np.zeros(size + line, dtype)
+    first = -memory.ctypes.data % LINE // dtype.itemsize
+    return memory[first : first + size].reshape(shape)
 
 
 @cache

@@ -93,6 +93,7 @@ class Equations:
             if balance.is_linear(surface):
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
+        self._lines: list[tuple[SteadySurface, Any]] = []
         self._safe = None
         if balance.body.whole.sources.heated.tables:
             self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)

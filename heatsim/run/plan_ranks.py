@@ -1,10 +1,10 @@
 """The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from heatsim.parallel.halo import halo_bytes
-from heatsim.parallel.slab import HALO
+from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
 from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
@@ -23,6 +23,26 @@ LINKS = {
 }
 # Seconds in which Python queues the work of one level of multigrid on a GPU.
 _QUEUED = 0.3e-3
+
+
+@dataclass(frozen=True)
+class RankNeeds:
+    """What a rank needs.
+
+    Attributes:
+        slab: its planes.
+        device_bytes: on its device.
+        host_bytes: on its host.
+    """
+
+    slab: Slab
+    device_bytes: int
+    host_bytes: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "RankNeeds":
+        """The needs of the rank of a plan."""
+        return cls(plan.slab, plan.device_bytes, plan.host_bytes)
 
 
 class PlannedTeam(Team):
@@ -58,44 +78,48 @@ def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     return plans
 
 
-def describe_ranks(plans: list[Plan], costs: Array, seconds: float | None) -> str:
-    """The plans of all ranks as lines of text.
+def describe_ranks(plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float = 0.0) -> str:
+    """The needs of all ranks as lines of text.
 
     Args:
-        plans: from :func:`plan_of_ranks`.
+        plan: of any of the ranks.
+        needs: of all ranks.
         costs: of each plane, in any unit.
         seconds: time of a step, a stage or an application of the operator on one processor such as this one, for the
-            whole grid; None if not measured.
+            whole grid; 0 if not measured.
     """
-    largest = max(plans, key=lambda plan: plan.device_bytes)
-    counts = [plan.slab.count for plan in plans]
+    device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
+    counts = [each.slab.count for each in needs]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    problem = largest.problem
+    problem = plan.problem
     solves = problem.scenario.time.method in SOLVING
     often = "for each vector and level of a cycle" if solves else f"every {HALO} steps"
     sent = size(halo_bytes(problem.grid, problem.precision))
     lines = [
-        f"ranks        {len(plans)}, each with {planes} own planes and up to {2 * HALO} halo planes",
-        f"memory       {size(largest.device_bytes)} on the device of each rank, {size(largest.host_bytes)} on its host",
+        f"ranks        {len(needs)}, each with {planes} own planes and up to {2 * HALO} halo planes",
+        f"memory       {size(device_bytes)} on the device of each rank, {size(host_bytes)} on its host",
         f"halo         {sent} over each cut in each direction, {often}",
     ]
-    if seconds:
-        links = LINKS[largest.device.backend]
-        found = [f"{efficiency(plans, costs, seconds, link):.1%} over {link.name}" for link in links]
+    if seconds and costs is not None:
+        of_ranks = [each.slab for each in needs]
+        found = [
+            f"{efficiency(plan, of_ranks, costs, seconds, link):.1%} over {link.name}"
+            for link in LINKS[plan.device.backend]
+        ]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)
 
 
-def efficiency(plans: Sequence[Plan], costs: Array, seconds: float, link: Link) -> float:
+def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: float, link: Link) -> float:
     """The speed of all ranks, divided by the number of ranks and by the speed of one rank.
 
     Args:
-        plans: of all ranks.
+        plan: of any of the ranks.
+        of_ranks: the slabs of all ranks.
         costs: of each plane, in any unit.
         seconds: of a step, a stage or an application of the operator on one processor.
         link: the connection between neighbours.
     """
-    plan, of_ranks = plans[0], [plan.slab for plan in plans]
     problem = plan.problem
     if problem.scenario.time.method in SOLVING:
         queued = _QUEUED if plan.device.backend == "cuda" else 0.0

@@ -172,8 +172,9 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
         costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
-        needs = [RankNeeds.of(plan) for plan in plan_of_ranks(planned.problem, ranks, costs)]
-        show_lines(describe_ranks(planned, needs, costs, seconds.get(method, 0.0)))
+        of_ranks = plan_of_ranks(planned.problem, ranks, costs)
+        each = planned.estimate_application() if read.steady else seconds.get(method)
+        show_lines(describe_ranks(of_ranks[0], [RankNeeds.of(plan) for plan in of_ranks], costs, each))
     else:
         planned.check_capacity(target)
     return 0

@@ -180,6 +180,10 @@ class Plan:
         """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""
         return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
 
+    def estimate_application(self) -> float:
+        """The same for one application of the operator."""
+        return self.estimate_seconds() / steady_state.applications(self.problem)
+
 
 def _copy_bandwidth(device: devices.Device) -> float:
     """Bytes read and written per second by a copy within the device: of 64 MiB, or less if memory is short."""

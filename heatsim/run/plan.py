@@ -81,7 +81,7 @@ class Plan:
         field_bytes = needed.field
         whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         # A rank that has painted a part of the planes knows the ledger of these only.
-        ledger = whole.ledger if problem.materials.held.whole else sum(problem.held.gathered(needed.ledger))
+        ledger = whole.ledger if problem.materials.held.slab is None else sum(problem.held.gathered(needed.ledger))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger

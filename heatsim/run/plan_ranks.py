@@ -45,6 +45,26 @@ LINKS = {
 }
 
 
+@dataclass(frozen=True)
+class RankNeeds:
+    """What a rank needs.
+
+    Attributes:
+        slab: its planes.
+        device_bytes: on its device.
+        host_bytes: on its host.
+    """
+
+    slab: Slab
+    device_bytes: int
+    host_bytes: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "RankNeeds":
+        """The needs of the rank of a plan."""
+        return cls(plan.slab, plan.device_bytes, plan.host_bytes)
+
+
 class PlannedTeam(Team):
     """A rank of a run that is only planned. It sends no messages.
 
@@ -103,31 +123,31 @@ def efficiency(of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, 
     return sweep / len(of_ranks) / slowest
 
 
-def describe_ranks(plans: list[Plan], costs: Array, seconds: float | None) -> str:
-    """The plans of all ranks as lines of text.
+def describe_ranks(plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float = 0.0) -> str:
+    """The needs of all ranks as lines of text.
 
     Args:
-        plans: from :func:`plan_of_ranks`.
+        plan: of any of the ranks.
+        needs: of all ranks.
         costs: of each plane, in any unit.
-        seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured. The
+        seconds: time of a step or stage of the whole grid on one processor such as this one; 0 if not measured. The
             efficiency of solving equations is not estimated.
     """
-    largest = max(plans, key=lambda plan: plan.device_bytes)
-    counts = [plan.slab.count for plan in plans]
+    device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
+    counts = [each.slab.count for each in needs]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    sent, method = halo_bytes(largest.problem), largest.problem.scenario.time.method
-    solves = method in SOLVING
+    sent, solves = halo_bytes(plan.problem), plan.problem.scenario.time.method in SOLVING
     often = "for each vector and level of a cycle" if solves else f"every {HALO} steps"
     lines = [
-        f"ranks        {len(plans)}, each with {planes} own planes and up to {2 * HALO} halo planes",
-        f"memory       {size(largest.device_bytes)} on the device of each rank, {size(largest.host_bytes)} on its host",
+        f"ranks        {len(needs)}, each with {planes} own planes and up to {2 * HALO} halo planes",
+        f"memory       {size(device_bytes)} on the device of each rank, {size(host_bytes)} on its host",
         f"halo         {size(sent)} over each cut in each direction, {often}",
     ]
-    if seconds and not solves:
-        of_ranks = [plan.slab for plan in plans]
+    if seconds and costs is not None and not solves:
+        of_ranks = [each.slab for each in needs]
         found = [
             f"{efficiency(of_ranks, costs, HALO * seconds, sent, link):.1%} over {link.name}"
-            for link in LINKS[largest.device.backend]
+            for link in LINKS[plan.device.backend]
         ]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)

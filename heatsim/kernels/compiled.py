@@ -16,7 +16,12 @@ def options(macros: Mapping[str, str | int]) -> tuple[str, ...]:
 
 def function(source: str, name: str, macros: Mapping[str, str | int], folder: Path = FOLDER) -> Any:
     """One compiled function of a file in a folder. Call it with blocks, threads and arguments to launch it."""
-    return _module(folder / source, options(macros)).get_function(name)
+    return _function(str(folder), source, name, tuple(macros.items()))
+
+
+@cache  # rows of tables ask for a few functions thousands of times: keys are quick to compare
+def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str | int], ...]) -> Any:
+    return _module(Path(folder, source), options(dict(macros))).get_function(name)
 
 
 @cache

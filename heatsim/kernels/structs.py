@@ -88,6 +88,7 @@ def general_coefficients_dtype(
     return np.dtype([("c", precision, 7), ("materials", cell_types)], align=True)
 
 
+@cache
 def coefficients_dtype(precision: str) -> np.dtype[Any]:
     """The layout of struct Coefficients."""
     return np.dtype([("c", precision, 7)], align=True)
@@ -103,6 +104,7 @@ def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
     return np.dtype([*terms, ("c", precision, 4), step, ("unused", np.uint32, 3)], align=True)
 
 
+@cache
 def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = False) -> np.dtype[Any]:
     """The layout of struct Sweep of builds with FACES.
 
@@ -113,6 +115,7 @@ def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = Fa
     return np.dtype([*pointers, ("step", np.uint32), ("factor", precision), *base], align=True)
 
 
+@cache
 def member_dtype(precision: str) -> np.dtype[Any]:
     """The layout of struct Member."""
     return np.dtype(

@@ -4,8 +4,12 @@ heatsim/physics/interpolation.py explains the temperatures at points.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
 from heatsim.observers.observer import Value, Values
@@ -18,6 +22,22 @@ from heatsim.scenario import Probe
 from heatsim.storage import folder
 
 _STATISTICS, _RECORDS = "probe_statistics", "probe_records"
+
+
+class _Sample(NamedTuple):
+    """What a row needs of the field.
+
+    Attributes:
+        step: number of steps done.
+        time: in s.
+        temperatures: of the cells around the points, in K.
+        statistics: of regions and surfaces, by the name of the probe.
+    """
+
+    step: int
+    time: float
+    temperatures: NDArray[np.float64]
+    statistics: Mapping[str, float]
 
 
 class Probes(TableObserver):
@@ -39,6 +59,8 @@ class Probes(TableObserver):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; find the cells around each point."""
         problem, self._state, self._follows = state.problem, state, True
+        if not problem.boundary.lasts:
+            self._rows_at_once = 1  # if a surface has no finite temperature, the run stops at that time
         probes = problem.scenario.probes
         self._statistics: dict[str, RegionStatistic | SurfaceStatistic] = {
             probe.name: RegionStatistic(probe, state) if probe.surface is None else SurfaceStatistic(probe, state)
@@ -60,40 +82,59 @@ class Probes(TableObserver):
         self._cells = state.field.points(*self._points.cells)
         super().start(state, saved)
 
-    def row(self, state: RunState) -> list[float]:
-        """The numbers of the probes.
+    def rows(self, samples: "Sequence[_Sample]") -> list[list[float]]:
+        """The rows. NumPy takes as long for one as for many.
 
         Raises:
-            NotFiniteError: the temperature of a face is not finite at this time.
+            NotFiniteError: the temperature of a face is not finite at the time of a row.
         """
-        points = self._points.of(self._cells.temperatures(), state.step)
-        unit = state.problem.scenario.output.temperature_unit
-        row, left = list[float](), iter(points)
+        values = np.array([sample.temperatures for sample in samples])
+        kelvins = self._points.of(values, [sample.step for sample in samples])
+        shown = self._state.problem.scenario.output.temperature_unit.of(kelvins)
+        of_rows = zip(samples, kelvins.tolist(), shown.tolist(), strict=True)
+        return [[sample.time, *self._row(sample, *of_points)] for sample, *of_points in of_rows]
+
+    def sample(self, state: RunState) -> "_Sample":
+        """Read the points, and the statistics of regions and surfaces.
+
+        Raises:
+            NotFiniteError: the temperature of a surface is not finite at this time.
+        """
+        statistics: dict[str, float] = {}
         for probe in state.problem.scenario.probes:
-            if probe.points:
-                kelvins = [next(left) for _ in probe.points]
-                self._check(probe, kelvins, state)
-                if probe.name in self._times_beyond:
-                    row.append(self._times_beyond[probe.name].at(kelvins[0], state.time))
-                else:
-                    row.extend(unit.of(each) for each in kelvins)
-            else:
+            if not probe.points:
                 statistic = self._statistics[probe.name]
-                value = statistic.now()
+                value = statistics[probe.name] = statistic.now()
                 if probe.surface is not None:
-                    self._check(probe, [value], state)
+                    _check(probe, [value], state.time)
                 if probe.has_place and self._follows:
                     self._record(probe, value, statistic)
+        return _Sample(state.step, state.time, self._cells.temperatures(), statistics)
+
+    def _row(self, sample: "_Sample", kelvins: Sequence[float], shown: Sequence[float]) -> list[float]:
+        """The numbers of the probes, from the temperatures at all points in K and in the unit of the table."""
+        unit = self._state.problem.scenario.output.temperature_unit
+        row, first = list[float](), 0
+        for probe in self._state.problem.scenario.probes:
+            if probe.points:
+                here = slice(first, first + len(probe.points))
+                first = here.stop
+                _check(probe, kelvins[here], sample.time)
+                beyond = self._times_beyond.get(probe.name)
+                row.extend(shown[here] if beyond is None else [beyond.at(kelvins[here.start], sample.time)])
+            else:
+                value = sample.statistics[probe.name]
                 row.append(unit.of(value) if probe.unit is None else value)
         return row
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and what statistics need from the rows before."""
+        saved = super().save()  # writes rows
         found = {name: statistic.save() for name, statistic in self._of_rows()}
         kept = {name: values for name, values in found.items() if values is not None}
         records = {name: record.as_list() for name, record in self._state.of_probes.items()}
         texts = {_STATISTICS: kept, _RECORDS: records}
-        return {**super().save(), **{key: json.dumps(values) for key, values in texts.items() if values}}
+        return {**saved, **{key: json.dumps(values) for key, values in texts.items() if values}}
 
     def _record(self, probe: Probe, value: float, statistic: RegionStatistic | SurfaceStatistic) -> None:
         """Keep the extreme of a probe with its time and place. Collective."""
@@ -107,10 +148,11 @@ class Probes(TableObserver):
         yield from self._statistics.items()
         yield from self._times_beyond.items()
 
-    def _check(self, probe: Probe, kelvins: Sequence[float], state: RunState) -> None:
-        for column, value in zip(probe.columns, kelvins, strict=True):
-            if not isfinite(value):
-                raise NotFiniteError(
-                    f'probe "{column}" is {value!r} K at t = {state.time!r} s, but the field is finite: the face at '
-                    "the probe has no finite temperature at that time; change the expression in t of that face"
-                )
+
+def _check(probe: Probe, kelvins: Sequence[float], time: float) -> None:
+    for column, value in zip(probe.columns, kelvins, strict=True):
+        if not isfinite(value):
+            raise NotFiniteError(
+                f'probe "{column}" is {value!r} K at t = {time!r} s, but the field is finite: the face at the probe '
+                "has no finite temperature at that time; change the expression in t of that face"
+            )

@@ -7,13 +7,15 @@ new runs.
 If several ranks do a run, all of them calculate the rows, and rank 0 writes the table.
 """
 
+import time
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import ClassVar
+from contextlib import ExitStack, suppress
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.errors import HeatsimError
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.storage import folder
@@ -24,12 +26,14 @@ from heatsim.storage.tables import TableWriter
 # A column's name and unit.
 Column = tuple[str, str]
 WITHOUT_UNITS, LAYOUT = 1, 3
+_SECONDS_BETWEEN_WRITES = 1.0
 
 
 class TableObserver(Observer):
     """Writes a row at 0, probe_every, 2·probe_every, … and the end. Resume cuts the table back to the checkpoint.
 
-    A subclass has :meth:`columns`, :meth:`row` and these attributes:
+    A subclass has :meth:`columns`, :meth:`row` and these attributes. At a due time it reads what a row needs; rows are
+    made and written later, many together, but at most a second later and before each checkpoint.
 
     Attributes:
         file: the name of the table, from heatsim/storage/folder.py.
@@ -41,9 +45,12 @@ class TableObserver(Observer):
 
     _table: TableWriter | None = None  # of rank 0
     _layout = LAYOUT
+    _rows_at_once = 64
 
     def __init__(self) -> None:
         self._open = ExitStack()
+        self._samples: list[Any] = []
+        self._written_at = 0.0
 
     def columns(self, state: RunState) -> Sequence[Column]:
         """The names and units of the columns after the time."""
@@ -56,6 +63,14 @@ class TableObserver(Observer):
     def row(self, state: RunState) -> Sequence[float]:
         """A number for each column after the time, of the field at this step."""
         raise NotImplementedError
+
+    def sample(self, state: RunState) -> Any:
+        """What the row of this step needs of the field; by default the row with its time."""
+        return [state.time, *self.row(state)]
+
+    def rows(self, samples: Sequence[Any]) -> Sequence[Sequence[float]]:
+        """The rows with their times, from what :meth:`sample` returned."""
+        return samples
 
     @property
     def with_units(self) -> bool:
@@ -91,15 +106,34 @@ class TableObserver(Observer):
                     table = TableWriter.reopen(path, headers, *self._rows(saved))
                 self._open.callback(table.close)
                 self._table = table
+        self._written_at = time.monotonic()
 
     def handle(self, state: RunState) -> None:
-        """Append a row."""
-        row = [state.time, *self.row(state)]
-        if self._table is not None:
-            self._table.append(row)
+        """Read what a row needs."""
+        self._samples.append(self.sample(state))
+        if len(self._samples) >= self._rows_at_once:
+            self._write()
+
+    def poll(self, state: RunState) -> None:
+        """Write the rows of the last second."""
+        if self._samples and time.monotonic() - self._written_at > _SECONDS_BETWEEN_WRITES:
+            self._write()
+
+    def finish(self, state: RunState) -> None:
+        """Write the last rows."""
+        self._write()
+
+    def _write(self) -> None:
+        samples, self._samples = self._samples, []
+        if samples:
+            rows = self.rows(samples)
+            if self._table is not None:
+                self._table.append(*rows)
+        self._written_at = time.monotonic()
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and the layout unless it is the first, which old checkpoints do not name."""
+        self._write()
         saved: dict[str, Value] = {}
         if self._table is not None:
             saved[f"{self.saved_as}_rows"] = self._table.rows
@@ -123,7 +157,9 @@ class TableObserver(Observer):
                 raise folder.removed(self._table.path)
 
     def close(self) -> None:
-        """Close the table."""
+        """Write the rows before an error, and close the table."""
+        with suppress(HeatsimError):  # the run has failed already
+            self._write()
         self._open.close()
 
     def _headers(self, state: RunState) -> list[str]:

@@ -190,6 +190,11 @@ class Boundary:
         """
         return self._evaluate(np.array([time]), 0.0, None)[0][0] if self._lasting is None else self._lasting
 
+    @property
+    def lasts(self) -> bool:
+        """Whether no condition varies in time."""
+        return self._lasting is not None
+
     @cached_property
     def _lasting(self) -> Array | None:
         """The result of :meth:`unchecked_rows` at any time, if no condition varies in time."""

@@ -37,7 +37,7 @@ from heatsim.physics.layer_types import half
 from heatsim.physics.own_side import own_side
 from heatsim.physics.positions import cell_at, locate
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
+from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_over
 
 Array = NDArray[np.float64]
 
@@ -117,12 +117,12 @@ class Interpolation:
         self._at_faces = [found for axis in range(3) if (found := self._beside_faces(axis)) is not None]
         self._steps = self._along_axes()
 
-    def of(self, temperatures: Array, step: int) -> list[float]:
-        """Temperatures in K at the points, after ``step`` steps.
+    def of(self, temperatures: Array, steps: Sequence[int]) -> Array:
+        """Temperatures in K at the points at some times, shape (times, points).
 
         Args:
-            temperatures: temperatures of ``cells`` in K.
-            step: for conditions that vary in time.
+            temperatures: temperatures of ``cells`` in K at each time, shape (times, points, 2, 2, 2).
+            steps: the number of steps done at each time, for conditions that vary in time.
         """
         values = temperatures
         for axis in self._steps:
@@ -133,14 +133,14 @@ class Interpolation:
             if axis.contact is not None and self._problem.materials.varies:
                 share = self._share(axis, axis.contact, (first, second))
             values = first + share * (second - first)
-        found = values.reshape(-1)
+        found = values.reshape(len(steps), -1)
         if self._at_faces:
-            acting = acting_at(self._problem, step)
-        for beside in self._at_faces:
-            inside = found[beside.points]
-            outside = beside.surfaces.of(inside, acting)
-            found[beside.points] = outside + beside.weights * (inside - outside)
-        return list(found.tolist())
+            for times, acting in acting_over(self._problem, steps):
+                for beside in self._at_faces:
+                    inside = found[times, beside.points]
+                    outside = beside.surfaces.of(inside, acting)
+                    found[times, beside.points] = outside + beside.weights * (inside - outside)
+        return found
 
     def _owners(self) -> NDArray[np.uint8]:
         """The regions of the cells around the points, shape (points, 2, 2, 2)."""
@@ -229,7 +229,9 @@ class Interpolation:
         if materials.varies:
             own, other = (
                 resistance
-                / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - self._problem.reference)
+                / materials.by_enthalpy(
+                    EnthalpyTable.conductivity_at, np.broadcast_to(cell_type, T.shape), T - self._problem.reference
+                )
                 for resistance, cell_type, T in zip((own, other), cell_types, temperatures, strict=True)
             )
         resisting = np.isfinite(own) & np.isfinite(other)

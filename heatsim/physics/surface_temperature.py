@@ -1,6 +1,6 @@
 """The temperature of a face, half a cell outside the centres of its cells."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +52,15 @@ def acting_at(problem: HeatProblem, step: int) -> Acting:
     return Acting(problem.boundary.unchecked_rows(time), beams)
 
 
+def acting_over(problem: HeatProblem, steps: Sequence[int]) -> Iterator[tuple[slice, Acting]]:
+    """What acts on surfaces after each of some numbers of steps, with the slice of those with equal conditions."""
+    if problem.boundary.lasts and not problem.sources.beams:
+        yield slice(0, len(steps)), acting_at(problem, steps[0])
+        return
+    for number, step in enumerate(steps):
+        yield slice(number, number + 1), acting_at(problem, step)
+
+
 class SurfaceTemperatures:
     """Temperatures of faces at some points, from those of the cells at them."""
 
@@ -77,22 +86,23 @@ class SurfaceTemperatures:
         If a condition is not finite at this time, neither is the temperature of its surfaces. Void keeps its number.
 
         Args:
-            temperatures: of the cells in K, shape (points,).
+            temperatures: of the cells in K, shape (points,), or (times, points) if the same acts at all times.
             acting: what acts on the surfaces.
         """
         conductance = self._conductance
         if self._materials.varies:
             deviation = temperatures - self._reference
             conductance = conductance * self._materials.by_enthalpy(
-                EnthalpyTable.conductivity_at, self._cell_types, deviation
+                EnthalpyTable.conductivity_at, np.broadcast_to(self._cell_types, deviation.shape), deviation
             )
         beams, conditions = self._fluxes(acting.beams), self._conditions(acting.conditions)
         if self._whole:
             rise = conditions.rises(conductance, 0.0, temperatures, beams)
         else:
-            owners = self._owners
-            of_parts = conditions.rises(conductance[owners], 0.0, temperatures[owners], beams[owners])
-            rise = np.bincount(owners, self._parts * of_parts, len(temperatures))
+            owners, rise = self._owners, np.zeros(temperatures.shape)
+            of_parts = conditions.rises(conductance[..., owners], 0.0, temperatures[..., owners], beams[owners])
+            for number, owner in enumerate(owners.tolist()):
+                rise[..., owner] += self._parts[number] * of_parts[..., number]
         return np.where(self._conducts, temperatures + rise, temperatures)
 
     def _conditions(self, rows: Array) -> SurfaceConditions:

@@ -136,7 +136,10 @@ class Timeline:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
         if not self.last_step:
             return self.steps
-        wanted = [float(t) for t in _multiples(Fraction(repr(every)), Fraction(repr(float(self.times[-1]))))]
+        step = Fraction(repr(every))
+        count = _multiples(step, Fraction(repr(float(self.times[-1]))))
+        # Python rounds the quotient of two integers correctly, as float(Fraction) does.
+        wanted = [number * step.numerator / step.denominator for number in range(count)]
         due = np.searchsorted(self.times, wanted)
         return np.unique(np.append(self.steps[due], self.steps[-1]))
 
@@ -182,7 +185,8 @@ def build(
 def _due_ticks(end: float, intervals: Iterable[float], moments: Iterable[float] = ()) -> tuple[list[int], int]:
     """Due times in whole ticks, ascending, and the ticks of a second: exact, and quick for millions of due times."""
     stop = Fraction(repr(end))
-    due: set[Fraction] = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
+    due = {Fraction(0), stop, *(Fraction(repr(moment)) for moment in moments)}
+    counts: dict[Fraction, int] = {}
     for every in intervals:
         if end / every > MAXIMUM_DUE_TIMES:
             raise TimelineError(
@@ -191,9 +195,16 @@ def _due_ticks(end: float, intervals: Iterable[float], moments: Iterable[float] 
                 "or the run shorter",
                 "time.end",
             )
-        due.update(_multiples(Fraction(repr(every)), stop))
-    ticks_per_second = lcm(*{time.denominator for time in due})
-    return sorted(time.numerator * (ticks_per_second // time.denominator) for time in due), ticks_per_second
+        step = Fraction(repr(every))
+        counts[step] = _multiples(step, stop)
+        if counts[step] > 1:
+            due.add(step)
+    ticks_per_second = lcm(*(time.denominator for time in due))
+    ticks = {time.numerator * (ticks_per_second // time.denominator) for time in due}
+    for step, count in counts.items():
+        if count > 1:
+            ticks.update(range(0, count * (length := int(step * ticks_per_second)), length))
+    return sorted(ticks), ticks_per_second
 
 
 def _round_up(value: float) -> float:
@@ -202,10 +213,9 @@ def _round_up(value: float) -> float:
     return ceil(value / step) * step
 
 
-def _multiples(every: Fraction, end: Fraction) -> list[Fraction]:
-    """every, 2·every, … below the end; one that misses the end by rounding (1/3 written in 16 digits) is the end."""
-    count = int((end - every / 10**9) / every)
-    return [every * i for i in range(count + 1)]
+def _multiples(every: Fraction, end: Fraction) -> int:
+    """How many of 0, every, 2·every, … are below the end; one that misses it by rounding (1/3 in 16 digits) is not."""
+    return int((end - every / 10**9) / every) + 1
 
 
 def _cuts(lengths: set[int], ticks_per_second: int, dt: float | str, longest: float) -> dict[int, int]:

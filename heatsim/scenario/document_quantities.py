@@ -6,8 +6,9 @@ need the document.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from inspect import isclass
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -45,12 +46,12 @@ def quantities(document: object, model: type[BaseModel], at: Key = ()) -> Iterat
     """
     if not isinstance(document, Mapping):
         return
-    for name, info in model.model_fields.items():
+    for name, key, field in _fields(model):
         if name == "condition":
             # The keys of a condition stand in the table itself.
-            yield from _below(parts(info), document, at)
-        elif (key := info.alias or name) in document:
-            yield from _below(parts(info), document[key], (*at, key))
+            yield from _below(field, document, at)
+        elif key in document:
+            yield from _below(field, document[key], (*at, key))
 
 
 def quantity_of(key: str, document: object, model: type[BaseModel]) -> Quantity | None:
@@ -82,24 +83,48 @@ def _within(annotation: Any) -> Iterator[Any]:
             yield from _within(argument)
 
 
-def _below(of_field: Sequence[Any], value: object, at: Key) -> Iterator[Found]:
-    quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
-    if quantity is not None:
-        yield Found(at, value, quantity)
+class _Field(NamedTuple):
+    """What a field of a model may hold.
+
+    Attributes:
+        quantity: that of its value; None if it has none.
+        models: of the tables in it.
+        named: whether these tables have names.
+    """
+
+    quantity: Quantity | None
+    models: Sequence[type[BaseModel]]
+    named: bool
+
+    @classmethod
+    def of(cls, info: FieldInfo) -> "_Field":
+        """What the annotation of a field says."""
+        of_field = parts(info)
+        quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
+        models = [part for part in of_field if isclass(part) and issubclass(part, BaseModel)]
+        return cls(quantity, models, any(get_origin(part) is Mapping for part in of_field))
+
+
+@cache
+def _fields(model: type[BaseModel]) -> list[tuple[str, str, _Field]]:
+    """The fields of a model that hold quantities or tables: their names, keys and contents."""
+    found = [(name, info.alias or name, _Field.of(info)) for name, info in model.model_fields.items()]
+    return [each for each in found if each[2].quantity is not None or each[2].models]
+
+
+def _below(field: _Field, value: object, at: Key) -> Iterator[Found]:
+    if field.quantity is not None:
+        yield Found(at, value, field.quantity)
         if isinstance(value, Mapping) and _TEMPERATURES in value:
             yield Found((*at, _TEMPERATURES), value[_TEMPERATURES], TEMPERATURE)
         return
-    models = [part for part in of_field if isclass(part) and issubclass(part, BaseModel)]
-    if not models:
-        return
-    named = any(get_origin(part) is Mapping for part in of_field)
     tables: list[tuple[Key, object]] = [(at, value)]
     if isinstance(value, list | tuple):
         tables = [((*at, index), table) for index, table in enumerate(value)]
-    elif named and isinstance(value, Mapping):
+    elif field.named and isinstance(value, Mapping):
         tables = [((*at, name), table) for name, table in value.items()]
     for key, table in tables:
-        chosen = models[0] if len(models) == 1 else _by_type(models, table)
+        chosen = field.models[0] if len(field.models) == 1 else _by_type(field.models, table)
         if chosen is not None:
             yield from quantities(table, chosen, key)
 

@@ -1,6 +1,7 @@
 """Find the values of a scenario that may change in time."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import get_args
 
 from pydantic import BaseModel
@@ -8,6 +9,14 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.timefunction import Formula, TimeFunction
+
+_PLAIN = (int, float, str, type(None))
+
+
+@cache
+def _fields(model: type[BaseModel]) -> tuple[tuple[str, FieldInfo], ...]:
+    """The fields of a model by name: pydantic looks them up slowly."""
+    return tuple(model.model_fields.items())
 
 
 def _quantity_of(info: FieldInfo) -> Quantity:
@@ -19,7 +28,7 @@ def _quantity_of(info: FieldInfo) -> Quantity:
 
 def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
     """Every value of a table that may change in time: its key, the function and its quantity."""
-    for name, info in type(table).model_fields.items():
+    for name, info in _fields(type(table)):
         value = getattr(table, name)
         if isinstance(value, TimeFunction):
             yield name, value, _quantity_of(info)
@@ -29,8 +38,10 @@ def all_functions_in_time(
     table: BaseModel, at: tuple[str | int, ...] = ()
 ) -> Iterator[tuple[tuple[str | int, ...], TimeFunction, Quantity]]:
     """Every value that may change in time in a table and the tables below it: its key, the function, its quantity."""
-    for name, info in type(table).model_fields.items():
+    for name, info in _fields(type(table)):
         value = getattr(table, name)
+        if isinstance(value, _PLAIN):
+            continue
         key = at if name == "condition" else (*at, info.alias or name)
         if isinstance(value, TimeFunction):
             yield key, value, _quantity_of(info)

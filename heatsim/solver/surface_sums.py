@@ -132,8 +132,9 @@ class SurfaceSums:
         owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
         void, beams, all_magnitudes = list[float](), list[float](), list[float]()
         cells, cell_magnitudes = list[float](), list[float]()
-        for (name, face, cell_type, owner), numbers in self._of_all_ranks(found).items():
-            heat, magnitude = (self._capacities[cell_type] * exact_sum(of_sections) for of_sections in numbers)
+        for (name, face, cell_type, owner), (totals, magnitudes) in self._of_all_ranks(found).items():
+            capacity = self._capacities[cell_type]
+            heat, magnitude = capacity * exact_sum(totals), capacity * exact_sum(magnitudes)
             if owner != _NO_OWNER:
                 owned[owner - _FIRST_PATCH].append(heat)
             if name in BEAM_SUMS or name == LIT_SUMS:
@@ -159,15 +160,16 @@ class SurfaceSums:
     def _of_all_ranks(self, found: Sequence[Partials]) -> dict[_Part, tuple[list[float], list[float]]]:
         """For each part, the sums and the sums of magnitudes of the sections of all ranks."""
         own: dict[_Part, tuple[list[float], list[float]]] = {}
-        totals, magnitudes = ([one[name].T.tolist() for one in found] for name in ("total", "magnitude"))
+        (totals, magnitudes), *more = ([one[name].T.tolist() for name in ("total", "magnitude")] for one in found)
         for surface in self._surfaces:
+            some = surface.sections
             for number, part in enumerate(surface.parts):
-                own[part] = tuple(  # type: ignore[assignment]
-                    [value for one in lists for value in one[number][surface.sections]]
-                    for lists in (totals, magnitudes)
-                )
-        first, *others = self._team.gathered(own)
-        for other in others:
+                numbers = own[part] = totals[number][some], magnitudes[number][some]
+                for lists in more:
+                    for mine, others in zip(numbers, lists, strict=True):
+                        mine.extend(others[number][some])
+        first, *of_others = self._team.gathered(own)
+        for other in of_others:
             for part, numbers in other.items():
                 for mine, theirs in zip(first.setdefault(part, ([], [])), numbers, strict=True):
                     mine.extend(theirs)

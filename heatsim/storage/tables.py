@@ -1,7 +1,7 @@
 """CSV tables that grow row by row, such as probes.csv.
 
 A header line, then one line of numbers for each row. Each number has the shortest form that reads back as the same
-number; lines end with a newline. Each line is passed to the system in one call as soon as it is appended, so a killed
+number; lines end with a newline. The lines of one call of `append` are passed to the system in one call, so a killed
 run leaves at most one incomplete line at the end. `read` ignores it, and `TableWriter.reopen` removes it.
 
 The writer keeps checksums: the CRC-32 of the file after the header and after every row. A checkpoint stores them, so
@@ -130,16 +130,19 @@ class TableWriter(Closing):
         except OSError as error:
             raise StorageError(f"{path}: could not be read: {reason(error)}; check the disk, or {AGAIN}") from error
 
-    def append(self, row: Sequence[float]) -> None:
-        """Append one row with a number for each column.
+    def append(self, *rows: Sequence[float]) -> None:
+        """Append rows with a number for each column, in one write.
 
         Raises:
             StorageError: the disk refused.
-            ValueError: the row has more or fewer numbers than there are columns.
+            ValueError: a row has more or fewer numbers than there are columns.
         """
-        if len(row) != self._columns:
-            raise ValueError(f"{self.path}: a row of {len(row)} numbers for {self._columns} columns")
-        self._write((",".join(map(repr, map(float, row))) + "\n").encode())
+        lines = []
+        for row in rows:
+            if len(row) != self._columns:
+                raise ValueError(f"{self.path}: a row of {len(row)} numbers for {self._columns} columns")
+            lines.append((",".join(map(repr, map(float, row))) + "\n").encode())
+        self._write(*lines)
 
     def flush(self) -> None:
         """Wait until every row is on the disk; a checkpoint that counts them needs this.
@@ -166,14 +169,16 @@ class TableWriter(Closing):
         with writing(self.path):
             self._file.close()
 
-    def _write(self, line: bytes) -> None:
+    def _write(self, *lines: bytes) -> None:
+        text = b"".join(lines)
         try:
             with writing(self.path):
-                self._file.write(self._end, line)
+                self._file.write(self._end, text)
         finally:
             self._unsynced = True
-        self._end += len(line)
-        self._sums.append(zlib.crc32(line, self._sums[-1] if self._sums else 0))
+        self._end += len(text)
+        for line in lines:
+            self._sums.append(zlib.crc32(line, self._sums[-1] if self._sums else 0))
 
 
 def checksum(path: Path) -> int:

@@ -87,7 +87,7 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
         if probe.statistic is not None:
             numbers[probe.name] = RegionStatistic(probe, state).now()
     points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
-    numbers["points"] = points.of(field.points(*points.cells).temperatures(), state.step)
+    numbers["points"] = points.of(field.points(*points.cells).temperatures()[None], [state.step])
     of = state.statistics
     numbers |= {"heat": of.heat(), "absolute heat": of.heat(absolute=True), "mean": of.mean()}
     numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}

@@ -128,7 +128,8 @@ class EnsembleLaunches:
             np.repeat(member.sweeps, longest) if same else member.sweeps
             for member, same in zip(members, alike, strict=True)
         ]
-        table = self._device.xp.asarray(np.concatenate(tables).view(np.uint8))
+        # As bytes: NumPy takes 10 us to join structs.
+        table = self._device.xp.asarray(np.concatenate([sweeps.view(np.uint8) for sweeps in tables]))
         itemsize = self._kernels[0].build.sweep_dtype.itemsize
         addresses = int(table.data.ptr) + itemsize * np.cumsum([0, *(len(sweeps) for sweeps in tables[:-1])])
         steps_done, swept = np.zeros(len(members), dtype=np.int64), np.zeros(len(members), dtype=np.int64)

@@ -11,6 +11,7 @@ their sums agree to rounding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from math import ceil
 from typing import Any
 
@@ -21,6 +22,7 @@ from heatsim.device import Device
 from heatsim.kernels import compiled
 from heatsim.kernels.cpu.oracle import share_rows
 from heatsim.kernels.reductions.statistics import NUMBERS, STATISTICS, Partials, Statistics, combined
+from heatsim.kernels.reductions.uploads import uploaded
 
 SOURCE = "fused.cu"
 THREADS = 256  # of a block
@@ -110,7 +112,8 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
     if not any(array.count for array in arrays):
         return [np.zeros((0, division.parts), STATISTICS) for _ in arrays]
     found = device.to_host(Pass.of(device.xp, arrays, division).queue()).view(STATISTICS).reshape(-1, division.parts)
-    return np.split(found, np.cumsum([array.count for array in arrays])[:-1])
+    ends = accumulate(array.count for array in arrays)
+    return [found[end - array.count : end] for end, array in zip(ends, arrays, strict=True)]
 
 
 def macros(
@@ -163,7 +166,9 @@ class Pass:
         if division.thermometers is not None and label is None:
             label = "uint8"
         size = np.dtype(precision).itemsize
-        table = np.concatenate([_table(array, size) for array in arrays])
+        table = np.zeros(sum(array.count for array in arrays), SECTION)
+        for array, end in zip(arrays, accumulate(array.count for array in arrays), strict=True):
+            _fill(table[end - array.count : end], array, size)
         aligned = not (np.any(table["values"] % 16) or np.any(table["before"] % 16))
         defined = macros(precision, first.before is not None, aligned, division, label)
         longest = int(table["count"].max(initial=0))
@@ -172,7 +177,7 @@ class Pass:
             compiled.function(SOURCE, "fold", defined),
             arrays,
             division,
-            xp.asarray(table.view(np.uint8)),
+            uploaded(xp, table),
             max(1, ceil(longest / chunk_length(precision, label is not None))),
             xp,
         )
@@ -193,16 +198,15 @@ class Pass:
         return result
 
 
-def _table(array: Sections, size: int) -> NDArray[Any]:
-    """The sections of an array for fused.cu; its values have ``size`` bytes."""
-    table, starts = np.zeros(array.count, SECTION), array.bounds[:-1].astype(np.uint64)
+def _fill(table: NDArray[Any], array: Sections, size: int) -> None:
+    """Write the sections of an array for fused.cu to zeros; its values have ``size`` bytes."""
+    starts = array.bounds[:-1].astype(np.uint64)
     table["values"] = starts * np.uint64(size) + np.uint64(array.values.data.ptr)
-    table["count"] = np.diff(array.bounds)
+    table["count"] = array.bounds[1:] - array.bounds[:-1]
     if array.before is not None:
         table["before"] = starts * np.uint64(size) + np.uint64(array.before.data.ptr)
     if array.labels is not None:
         table["labels"] = starts * np.uint64(array.labels.dtype.itemsize) + np.uint64(array.labels.data.ptr)
-    return table
 
 
 def _on_cpu(array: Sections, division: Labelling) -> Partials:

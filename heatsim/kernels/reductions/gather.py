@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import compiled
+from heatsim.kernels.reductions.uploads import uploaded
 
 SOURCE = "gather.cu"
 _THREADS = 64
@@ -26,15 +27,18 @@ def gather(device: Device, requests: Sequence[tuple[Any, Any]]) -> list[NDArray[
     if not requests:
         return []
     precision = str(requests[0][0].dtype)
-    ends = np.cumsum([cells.size for _, cells in requests])
+    counts = np.array([cells.size for _, cells in requests])
+    ends = np.cumsum(counts)
     if not ends[-1]:  # all points lie in planes of other ranks
         return [np.empty(0, precision) for _ in requests]
     table = np.zeros(len(requests), REQUEST)
-    for row, (field, cells), end in zip(table, requests, ends, strict=True):
-        row["field"], row["cells"], row["count"] = field.data.ptr, cells.data.ptr, cells.size
-        row["first"] = end - cells.size
-    on_device = device.xp.asarray(table.view(np.uint8))
+    table["field"] = [field.data.ptr for field, _ in requests]
+    table["cells"] = [cells.data.ptr for _, cells in requests]
+    table["count"] = counts
+    table["first"] = ends - counts
+    on_device = uploaded(device.xp, table)
     results = device.xp.empty(int(ends[-1]), dtype=precision)
     function = compiled.function(SOURCE, "gather", {"REAL": compiled.REAL[precision]})
     function((len(requests),), (_THREADS,), (on_device, results))
-    return np.split(device.to_host(results), ends[:-1])
+    found = device.to_host(results)
+    return [found[end - count : end] for end, count in zip(ends.tolist(), counts.tolist(), strict=True)]

@@ -1,0 +1,71 @@
+"""Rows that are made together are those that are made one by one, and none is lost."""
+
+from pathlib import Path
+
+import bodies
+import numpy as np
+import pytest
+import runs
+
+from heatsim import Simulation
+from heatsim.device import choose
+from heatsim.kernels.reductions import uploads
+from heatsim.observers import table
+from heatsim.physics.interpolation import Interpolation
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.time_loop import TimeLoop
+from heatsim.scenario import load
+from heatsim.storage import tables
+
+
+@pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["conditions that vary", "composite, radiating"])
+def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path: Path, text: str) -> None:
+    problem = HeatProblem.from_scenario(load(runs.write(tmp_path, text)))
+    size = np.array(problem.grid.size) * (1.0, 1.0, 0.6)  # above is void
+    places = np.random.default_rng(1).uniform(0.0, 1.0, (40, 3))
+    places[::4] = places[::4].round()  # edges and corners
+    places[1::4, 0] = 1.0  # faces
+    points = Interpolation(problem, [(x, y, z) for x, y, z in (places * size).tolist()])
+    steps = [0, 1, 2, problem.timeline.last_step]
+    temperatures = np.random.default_rng(2).uniform(300.0, 900.0, (len(steps), *points.cells[0].shape))
+    together = points.of(temperatures, steps)
+    for number, step in enumerate(steps):
+        assert points.of(temperatures[[number]], [step]).tobytes() == together[number].tobytes()
+
+
+def test_rows_are_written_within_a_second_and_before_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    target = tmp_path / "run"
+    look = TimeLoop.look
+
+    def fail_at_the_end(loop: TimeLoop) -> None:
+        look(loop)
+        seen.append((target / "probes.csv").read_bytes().count(b"\n") - 1)
+        if loop.state.step > 10:
+            raise ArithmeticError
+
+    monkeypatch.setattr(TimeLoop, "look", fail_at_the_end)
+    constant = runs.TEXT.replace('"300 + 20*sin(t)"', "300.0").replace(
+        "coefficient = { times = [0.0, 5.0], values = [100.0, 900.0] }", "coefficient = 100.0"
+    )
+    scenario = runs.write(tmp_path, constant)
+    for seconds, rows in ((1e9, 0), (-1.0, 7)):
+        monkeypatch.setattr(table, "_SECONDS_BETWEEN_WRITES", seconds)
+        seen.clear()
+        with pytest.raises(ArithmeticError):
+            Simulation.from_scenario(scenario, output=target, overwrite=True).run()
+        assert seen[-1] == rows
+        for name in ("probes.csv", "energy.csv"):
+            assert len(tables.read(target / name)[1]) == 7
+
+
+def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
+    xp = choose("cpu").xp
+    first = uploads.uploaded(xp, np.arange(7))
+    assert uploads.uploaded(xp, np.arange(7)) is first
+    assert uploads.uploaded(xp, np.arange(1, 8)) is not first
+    assert first.tobytes() == np.arange(7).tobytes()
+    for number in range(200):
+        uploads.uploaded(xp, np.full(5, number))
+    assert len(uploads._kept) <= uploads._MOST
+    assert uploads.uploaded(xp, np.arange(7)) is not first

@@ -23,9 +23,9 @@ from heatsim.commands.options import (
 from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
-from heatsim.parallel.team import ALONE, Team
 
 if TYPE_CHECKING:
+    from heatsim.parallel.team import Team
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
 
@@ -145,6 +145,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
     from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
+    from heatsim.parallel.team import ALONE
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
@@ -172,15 +173,15 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
         costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
-        each = planned.estimate_application() if read.steady else seconds.get(method, 0.0)
-        needs = [RankNeeds.of(plan) for plan in plan_of_ranks(planned.problem, ranks, costs)]
-        show_lines(describe_ranks(planned, needs, costs, each))
+        of_ranks = plan_of_ranks(planned.problem, ranks, costs)
+        each = planned.estimate_application() if read.steady else seconds.get(method)
+        show_lines(describe_ranks(of_ranks[0], [RankNeeds.of(plan) for plan in of_ranks], costs, each))
     else:
         planned.check_capacity(target)
     return 0
 
 
-def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: Team) -> int:
+def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: "Team") -> int:
     """Show the plan of a run by the ranks of this job; each of them paints its planes only."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room

@@ -21,7 +21,7 @@ LINKS = {
     "cuda": (Link("NVLink", 20e-6, 200e9), Link("InfiniBand NDR", 20e-6, 47e9)),
     "cpu": (Link("one machine", 20e-6, 5e9), Link("100 Gbit/s", 30e-6, 11e9)),
 }
-# Seconds in which Python queues the work of one level of multigrid on a GPU.
+# Seconds in which Python queues the work of one level of multigrid on a GPU: an estimate, not measured on several GPUs.
 _QUEUED = 0.3e-3
 
 
@@ -78,15 +78,17 @@ def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     return plans
 
 
-def describe_ranks(plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float = 0.0) -> str:
+def describe_ranks(
+    plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float | None = None
+) -> str:
     """The needs of all ranks as lines of text.
 
     Args:
         plan: of any of the ranks.
         needs: of all ranks.
-        costs: of each plane, in any unit.
+        costs: of each plane, in any unit; None leaves out the efficiency.
         seconds: time of a step, a stage or an application of the operator on one processor such as this one, for the
-            whole grid; 0 if not measured.
+            whole grid; None if not measured.
     """
     device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
     counts = [each.slab.count for each in needs]
@@ -101,11 +103,8 @@ def describe_ranks(plan: Plan, needs: Sequence[RankNeeds], costs: Array | None =
         f"halo         {sent} over each cut in each direction, {often}",
     ]
     if seconds and costs is not None:
-        of_ranks = [each.slab for each in needs]
-        found = [
-            f"{efficiency(plan, of_ranks, costs, seconds, link):.1%} over {link.name}"
-            for link in LINKS[plan.device.backend]
-        ]
+        of_ranks, links = [each.slab for each in needs], LINKS[plan.device.backend]
+        found = [f"{efficiency(plan, of_ranks, costs, seconds, link):.1%} over {link.name}" for link in links]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)
 

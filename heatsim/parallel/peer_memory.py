@@ -10,6 +10,8 @@ from typing import Any, Protocol
 _ANY_MEMORY = 4  # cudaMemcpyDefault: the addresses tell where the memory is
 _AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ: until (int32)(number in memory − value) ≥ 0
 _WORD = 1 << 32
+# Bytes. CUDA puts smaller allocations into one block of this size, and shares only whole blocks.
+_BLOCK = 2 << 20
 
 # What another process needs to open memory: CUDA's handle of an allocation, and the first byte in it.
 Offer = tuple[bytes, int]
@@ -60,17 +62,23 @@ class CudaPeerMemory:
             call.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint]
 
     def allocate(self, count: int) -> int:
-        """The address of ``count`` bytes of 0."""
-        runtime = self._cuda.runtime
+        """The address of at least ``count`` bytes of 0."""
+        runtime, count = self._cuda.runtime, -(-count // _BLOCK) * _BLOCK
         address: int = runtime.malloc(count)
         runtime.memset(address, 0, count)
         runtime.deviceSynchronize()
         return address
 
     def offer(self, address: int) -> Offer:
-        """What another process needs to open the memory at an address, which may lie within an allocation."""
-        base = ctypes.c_uint64()
-        self._check(self._range(ctypes.addressof(base), None, address))
+        """What another process needs to open the memory at an address, which may lie within an allocation.
+
+        Raises:
+            RuntimeError: the allocation is too small to be shared, or the driver refuses.
+        """
+        base, size = ctypes.c_uint64(), ctypes.c_uint64()
+        self._check(self._range(ctypes.addressof(base), ctypes.addressof(size), address))
+        if size.value < _BLOCK:
+            raise RuntimeError(f"an allocation of {size.value} bytes is too small to be shared")
         return bytes(self._cuda.runtime.ipcGetMemHandle(base.value)), address - base.value
 
     def open(self, handle: bytes) -> int:

@@ -23,9 +23,9 @@ from heatsim.commands.options import (
 from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
-from heatsim.parallel.team import ALONE, Team
 
 if TYPE_CHECKING:
+    from heatsim.parallel.team import Team
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
 
@@ -145,6 +145,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
     from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
+    from heatsim.parallel.team import ALONE
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
@@ -180,7 +181,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     return 0
 
 
-def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: Team) -> int:
+def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: "Team") -> int:
     """Show the plan of a run by the ranks of this job; each of them paints its planes only."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room

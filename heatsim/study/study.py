@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Protocol
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.render.notebook import ShownPictures
 from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
@@ -21,7 +20,6 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
-from heatsim.study.cluster import Cluster
 from heatsim.study.columns import DONE, FAILED, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.groups import RunsLeft, make_groups
@@ -36,6 +34,8 @@ from heatsim.study.workers import Event, LocalWorkers
 if TYPE_CHECKING:
     import pyarrow
     from rich.console import Group
+
+    from heatsim.render.notebook import ShownPictures
 
 _SECONDS_BETWEEN_TABLES = 10.0
 
@@ -165,12 +165,13 @@ class Study:
             write_report(self.folder, self.definition, self._rows)
         return results.table()
 
-    def plot(self) -> ShownPictures:
+    def plot(self) -> "ShownPictures":
         """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
 
         Raises:
             StorageError: the results cannot be read, or a picture could not be written.
         """
+        from heatsim.render.notebook import ShownPictures
         from heatsim.study.figures import draw
 
         return ShownPictures(draw(self.folder, self.definition, Results(self.folder, self.definition).rows()))
@@ -262,6 +263,8 @@ class Study:
         """Start the workers and give them the groups; None if the study is stopped before."""
         requested = next(iter(problems.values())).scenario.solver.device
         if self._cluster is not None:
+            from heatsim.study.cluster import Cluster
+
             cluster = Cluster(self._cluster)
             if not cluster.wait_for_workers(lambda: stop.requested):
                 cluster.stop()
@@ -291,8 +294,9 @@ class Study:
 
 def _get_ready_to_end(draws: bool) -> None:
     """Import what the results and pictures need, while the workers run."""
-    import pyarrow.parquet  # noqa: F401
+    import pyarrow.parquet
 
+    pyarrow.array([0.0])  # the first array imports pandas
     if draws:
         import heatsim.study.figures
         import heatsim.study.page  # noqa: F401
@@ -310,6 +314,8 @@ def _note(event: Event | None, progress: StudyProgress, results: Results) -> Non
     progress.end(event.number, event.status == FAILED)
     if event.status == FAILED:
         results.note_failure(event.number, event.message)
+    else:
+        results.read(event.number)  # now, while the workers run
 
 
 def _fitting(largest: Plan) -> int:

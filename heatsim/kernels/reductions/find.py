@@ -57,15 +57,16 @@ def first_of_each(
     """
     among = among or [None] * len(fields)
     if device.backend == "cpu":
-        return [_on_cpu(field.reshape(-1), *each) for field, *each in zip(fields, values, among, strict=True)]
+        searches = zip(fields, values, among, strict=True)
+        return [_on_cpu(field.reshape(-1), value, labelled) for field, value, labelled in searches]
     precision = str(fields[0].dtype)
     table = np.zeros(len(fields), WANTED)
     table["field"] = [field.data.ptr for field in fields]
     table["count"] = [field.size for field in fields]
     table["value"] = values
-    for row, each in zip(table, among, strict=True):
-        if each is not None:
-            row["labels"], row["mask"], row["label"] = each.labels.data.ptr, each.mask, each.label
+    for row, labelled in zip(table, among, strict=True):
+        if labelled is not None:
+            row["labels"], row["mask"], row["label"] = labelled.labels.data.ptr, labelled.mask, labelled.label
     chunks = ceil(int(table["count"].max()) / CHUNK)
     on_device = device.xp.asarray(table.view(np.uint8))
     first = device.xp.empty(len(fields) * chunks, dtype=np.uint64)

@@ -136,3 +136,43 @@ def test_axes_of_one_or_two_cells_that_wrap_change_nothing(tmp_path: Path, wrapp
     )
     known = np.repeat(400.0 - 100.0 * centres(31), 2)
     assert np.abs(T - known).max() <= 0.01
+
+
+@pytest.mark.parametrize("conductivity", [50.0, "50 + 0*T"])
+def test_a_guess_where_the_heat_of_a_surface_is_constant(tmp_path: Path, conductivity: float | str) -> None:
+    """Between hot surroundings and a cold bar, an emissivity that grows would make a warmer surface take in more.
+
+    Such a surface counts as taking in equally much, so at 250 K the slope of its heat is 0.
+    """
+    T, _ = steady(
+        tmp_path,
+        material={**STEEL, "conductivity": conductivity, "temperature_range": [200.0, 600.0]}
+        if isinstance(conductivity, str)
+        else STEEL,
+        initial={"temperature": 250.0},
+        boundaries={
+            "z_min": {"type": "radiation", "emissivity": "0.2 + 1e-3*(T - 300)", "ambient": 430.0},
+            "z_max": {"type": "flux", "value": 100.0},
+        },
+        time={"method": "steady", "tolerance": 1e-3},
+    )
+    low, high = 430.0, 600.0
+    for _ in range(50):
+        middle = 0.5 * (low + high)
+        given_off = (0.2 + 1e-3 * (middle - 300.0)) * 5.670374419e-8 * (middle**4 - 430.0**4)
+        low, high = (low, middle) if given_off > 100.0 else (middle, high)
+    # The table of the law has a relative error of 2e-5.
+    assert np.abs(T - (low + 100.0 / 50.0 * centres(31))).max() <= 1e-3 + 2e-5 * (low - 430.0)
+
+
+def test_heat_that_leaves_by_the_face_that_it_enters_counts_as_heat_flow(tmp_path: Path) -> None:
+    """5 W in through a patch and out beside it: the face lets no heat through in sum."""
+    _, simulation = steady(
+        tmp_path,
+        boundaries={"z_max": {"type": "convection", "coefficient": 50.0, "ambient": 300.0}},
+        patches=[
+            {"face": "z_max", "rectangle": {"min": [0.0, 0.0], "max": [0.005, 0.01]}, "type": "flux", "power": 5.0}
+        ],
+    )
+    flows = heatsim.open(simulation.folder).energy  # type: ignore[union-attr]
+    assert abs(float(flows["imbalance (%)"].iloc[-1])) < 1e-2

@@ -195,9 +195,11 @@ class SteadyBalance:
             for surface, T in pairs
             if isinstance(surface, SteadySurface)
         )
+        of_conditions = dict[tuple[str, int], float]()
         for (name, number), heat in sorted(heats.items()):
             faces[name] += heat
             owner = self.body.boundary.owners[number]
+            of_conditions[name, owner] = of_conditions.get((name, owner), 0.0) + heat
             if owner in patches:
                 patches[owner] += heat
             elif owner in of_regions:
@@ -206,7 +208,8 @@ class SteadyBalance:
         void, regions = faces.pop(VOID), tuple(of_regions.values())
         of_patches = dict(zip(names, patches.values(), strict=True))
         powers = self._source_powers([(each.cells, T) for each, T in pairs if isinstance(each, CellExchange)])
-        return Flows(powers, faces, of_patches, void, regions)
+        turnover = sum(map(abs, (*powers.values(), *of_conditions.values()))) / 2.0
+        return Flows(powers, faces, of_patches, void, regions, turnover)
 
     def _heat(self, surface: SteadySurface, T: Any) -> Any:
         """Heat in W through a surface into each of its cells, without that of beams."""

@@ -13,6 +13,8 @@ class Flows:
         patches: through each patch.
         void: through the surfaces towards void.
         surfaces: through those of each region that has a condition towards void; ``void`` contains them.
+        turnover: heat that flows through the body: half of the sum of the magnitudes of all sources and of all
+            conditions at each face and towards void.
     """
 
     sources: dict[str, float]
@@ -20,14 +22,9 @@ class Flows:
     patches: dict[str, float]
     void: float
     surfaces: tuple[float, ...] = ()
+    turnover: float = 0.0
 
     @property
     def imbalance(self) -> float:
         """What enters and does not leave, in W."""
         return float(sum((*self.sources.values(), *self.faces.values(), self.void)))
-
-    @property
-    def turnover(self) -> float:
-        """The heat in W that flows through the body: half of the sum of all magnitudes."""
-        parts = (*self.sources.values(), *self.faces.values(), self.void)
-        return sum(map(abs, parts)) / 2.0

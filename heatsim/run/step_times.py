@@ -29,7 +29,6 @@ _MOST_CELLS = 2**21
 _SHORT = 2**19
 _FEWEST = 2  # batches beside the first
 _LONGEST = 1.2  # s for the steps of "euler", apart from the last batch
-_SHIFT = 1e-3  # K
 
 
 def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
@@ -85,8 +84,6 @@ def _measure_euler(stepper: Stepper) -> float:
             break
     if stepper.step == last:
         return sum(seconds) / sum(counts)
-    # At first a front of subnormal numbers goes through a uniform field. They slow a CPU down, but not for long.
-    stepper.field.deviation += _SHIFT
     means, short = list[float](), max(stepper.steps_a_sweep, batch.steps // 4)
     for place in _spread(_PLACES):
         if means and time.perf_counter() - started > _LONGEST:

@@ -102,6 +102,14 @@ class Beam(BaseModel):
     )
     start: Moment = Field(default=0.0, description="Time at which it starts; it is off after the end of the path")
 
+    @field_validator("power", mode="before")
+    @classmethod
+    def _refuse_functions(cls, value: object) -> object:
+        """Say what to write instead of a function of time."""
+        if isinstance(value, Mapping) or _is_expression(value):
+            raise ValueError(f"got {show(value)}; power is a number: write a change in time as scale, beside beam")
+        return value
+
     @field_validator("power", mode="after")
     @classmethod
     def _check_power(cls, power: float) -> float:
@@ -124,6 +132,17 @@ def _read_during(value: object) -> tuple[float, float]:
     if start >= stop:
         raise ValueError(f"got {show(value)}; the first time must be before the second")
     return (start, stop)
+
+
+def _is_expression(value: object) -> bool:
+    """Whether a value is a text with an expression, and not a number with a unit."""
+    if not isinstance(value, str) or units.split(value) is not None:
+        return False
+    try:
+        Expression(value, ("x", "y", "z", "t", "T"))
+    except ValueError:
+        return False
+    return True
 
 
 def _has_T(text: str) -> bool:
@@ -184,11 +203,7 @@ class Source(Shaped):
             of_time = "write power = 1.0, and this table as scale, a factor in time"
             remedy = "write a function of the temperature as power_density" if "temperatures" in value else of_time
             raise ValueError(f"got {show(value)}; power is a number: {remedy}")
-        if isinstance(value, str) and units.split(value) is None:
-            try:
-                Expression(value, ("x", "y", "z", "t", "T"))
-            except ValueError:
-                return value
+        if _is_expression(value):
             raise ValueError(
                 f"got {show(value)}; power is a number: write a change in time as scale, how it is spread over the "
                 "cells as distribution, and a function of the temperature as power_density"

@@ -93,6 +93,7 @@ class Equations:
             if balance.is_linear(surface):
                 heat, slope = surface.linear_terms()
                 self._add(surface, heat, slope)
+        self._lines: list[tuple[SteadySurface, Any]] = []
         self._safe = None
         if balance.body.whole.sources.heated.tables:
             self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)
@@ -120,9 +121,10 @@ class Equations:
             surface.put(base[1], operator.ground)
         if self._safe is not None:
             self._safe.ground[...] = operator.ground
-        slopes, lost = [], []
+        slopes, lost, self._lines = [], [], []
         for surface in self._bent:
             heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
+            slope = slope + self._line(surface, heat, slope, 1.0 / scale)
             # Rounding of b is added to the gain, which is small near the solution.
             before = surface.of(b).astype("float64")
             surface.add(heat, b)
@@ -152,6 +154,28 @@ class Equations:
 
     def take_rises_in(self) -> None:
         """Make the operator of the last system the derivative of the balance, with all slopes."""
+        for surface, slope in self._lines:
+            surface.add(-slope, self._operator.ground)
+
+    def _line(self, surface: SteadySurface | CellExchange, heat: Any, slope: Any, unit: Any) -> Any:
+        """What to add to the slope of a surface where the heat flux of its law is constant.
+
+        There the system may be singular. Instead of the tangent, whose slope is 0, Newton's method then takes the line
+        to the ambient temperature, where nothing flows. It leads to the same solution.
+
+        Args:
+            surface: any of the balance.
+            heat: into its cells at the present temperatures.
+            slope: its slope, per kelvin.
+            unit: of heat and slope, for 1 W.
+        """
+        if isinstance(surface, CellExchange) or surface.law is None:
+            return 0.0
+        xp, below = self.xp, surface.law[0] - surface.of(self.temperature)
+        line = (heat - unit * surface.brought) / xp.where(below == 0.0, xp.inf, below)
+        added = xp.where(slope > 0.0, 0.0, xp.maximum(line, 0.0))
+        self._lines.append((surface, added))
+        return added
 
     def update(self, system: LinearSystem) -> None:
         """Add the change, or a part of it."""
@@ -219,7 +243,7 @@ class VaryingEquations(Equations):
         residual += balance.sources("float64", scale)
         ground[...] = 0.0
         weights = found.weight / found.conducting
-        self._rising = []
+        self._rising, self._lines = [], []
         for surface in balance.surfaces:
             T = surface.of(self.temperature)
             heat, slope = balance.exchange(surface, T)
@@ -229,7 +253,8 @@ class VaryingEquations(Equations):
             # Where k(T) bends, the heat may change faster than with k(T) held.
             slope = self.xp.maximum(slope, abs(heat - balance.exchange(surface, T + SMALL)[0]) / SMALL)
             surface.add(heat / scale, residual)
-            surface.add(slope * surface.of(weights) / scale, ground)
+            slope, unit = slope * surface.of(weights) / scale, surface.of(weights) / scale
+            surface.add(slope + self._line(surface, heat * unit, slope, unit), ground)
         self._b[...] = residual
         self._change[...] = 0.0
         if self._safe is not None:
@@ -241,6 +266,7 @@ class VaryingEquations(Equations):
 
     def take_rises_in(self) -> None:
         """Make the operator of the last system the derivative of the balance, with all slopes."""
+        super().take_rises_in()
         for surface, slope in self._rising:
             surface.add(2.0 * slope, self._operator.ground)
 

@@ -277,10 +277,13 @@ def test_a_resumed_run_has_the_same_bits(tmp_path: Path) -> None:
         ('power = 5.0\ndistribution = "x - 0.05"', ["sources.0.distribution", "at least 0"]),
         ('power_density = 5.0\ndistribution = "x"', ["sources.0.distribution", "needs power"]),
         ("power = 5.0\ntemperature_range = [250.0, 400.0]", ["sources.0.temperature_range", "expression in T"]),
+        ('power_density = "1e4/(T - 300)"', ["sources.0.power_density", "without bound near 300", "temperature_range"]),
+        ('power_density = "where(T < 300, 1e4, 2e4)"', []),
         ('power = "5*t"', ["sources.0.power", "scale", "distribution"]),
+        ("power = { times = [0, 1], values = [1, 2] }", ["write power = 1.0, and this table as scale"]),
         (
-            "power = { times = [0, 1], values = [1, 2] }",
-            ["write power = 1.0, and this table as scale"],
+            'beam = { face = "z_max", radius = 0.01, path = [[0.01, 0.01]], power = "5*t" }',
+            ["sources.0.beam.power", "as scale"],
         ),
     ],
 )

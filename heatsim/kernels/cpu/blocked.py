@@ -6,7 +6,7 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 
 from typing import Any
 
-from heatsim.kernels.cpu import linked_functions, march, plan, rows
+from heatsim.kernels.cpu import linked_functions, march, plan, rows, subnormals
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, sweeping
 from heatsim.kernels.cpu.plan import MARCH, behind, doubles_at, reals_at
 from heatsim.kernels.cpu.rows import (
@@ -23,10 +23,11 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
+from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((linked_functions, march, plan, rows))
+_OTHER_SOURCES = source_key((linked_functions, march, plan, rows, subnormals))
 
 
 # Fields of a plan besides those of march.py: an index of SCHEMES, the number of the call's first step, c0…c6 and the
@@ -111,4 +112,6 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
+    mode = flush_subnormals()
     _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+    set_mode(mode)

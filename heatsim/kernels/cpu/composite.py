@@ -26,10 +26,11 @@ from heatsim.kernels.cpu import (
     march,
     plan,
     rows,
+    subnormals,
     surface_rises,
     varying_cells,
 )
-from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, row_number, sum_constant, sum_dense
+from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
 from heatsim.kernels.cpu.composite_faces import add_faces, add_void
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
@@ -49,7 +50,8 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
-from heatsim.kernels.cpu.varying_cells import SHORTEST_RUN, sum_varying_column, sum_varying_run
+from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
+from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 from heatsim.physics import mixed_cells, surface_balance
@@ -57,7 +59,7 @@ from heatsim.physics import mixed_cells, surface_balance
 _OTHER_SOURCES = source_key(
     (
         *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, composite_heat),
-        varying_cells,
+        *(subnormals, varying_cells),
         *(mixed_cells, surface_balance),
     )
 )
@@ -70,7 +72,7 @@ def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any,
     if plan.potentials == 0:
         _sum_odd_cells(plan, step, rows, T)
     else:
-        _sum_varying_cells(plan, step, rows, T)
+        sum_varying_cells(plan, step, rows, T)
     if plan.surface_x:
         add_void(plan, tile, step, rows, T)
     add_faces(plan, tile, step, rows, T)
@@ -123,7 +125,7 @@ def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
             stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
             # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
             n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
-            there, out = _moved(neighbours, plan.potentials + at), plan.sums + at
+            there, out = moved(neighbours, plan.potentials + at), plan.sums + at
             c = behind(reals_at(plan.c, T), 7 * stencil)
             if plan.scheme == SEVEN_TERM:
                 sum_seven_term(c, T, there, stride, T, out, stride, (1, n))
@@ -141,19 +143,12 @@ def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int
     """The same for some equal rows with the coefficients of their cells."""
     at, sums = row * plan.stride, plan.sums + row * plan.stride
     c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
-    sum_dense(c, plan.dense_stride, T, _moved(neighbours, at), plan.stride, sums, count)
+    sum_dense(c, plan.dense_stride, T, moved(neighbours, at), plan.stride, sums, count)
     for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
         begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
         for each in range(count):
             out = sums + each * plan.stride + begin
             add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
-
-
-@compiled
-def _moved(neighbours: Any, by: int) -> Any:
-    """The neighbours of a cell further on."""
-    below, south, here, north, above = neighbours
-    return below + by, south + by, here + by, north + by, above + by
 
 
 @compiled
@@ -164,53 +159,10 @@ def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
     for row in range(rows.size):
         for odd in range(first[first_row + row], first[first_row + row + 1]):
             stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
-            below, south, here, north, above = _moved(neighbours, at)
+            below, south, here, north, above = moved(neighbours, at)
             total = sum_constant(behind(reals_at(plan.c, T), 7 * stencil), T, here, south, north, below, above)
             own = bytes_at(plan.own)[stencil]
             T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
-
-
-@compiled
-def _sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
-    """The same if materials vary with temperature: cells in a row, or in a column of equal rows, together."""
-    first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
-    xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
-    heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
-    row = np.int64(0)
-    while row < rows.size:
-        odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
-        alike = _equal_rows(plan, first_row + row, rows.size - row)
-        while odd < end:
-            stencil, at, count = np.int64(stencils[odd]), row * plan.stride + xs[odd], np.int64(1)
-            while odd + count < end and stencils[odd + count] == stencil and xs[odd + count] == xs[odd] + count:
-                count += 1
-            # A long run in each row, or a column of cells across the rows.
-            columns = count if count < SHORTEST_RUN else np.int64(0)
-            own = bytes_at(plan.own)[stencil]
-            for column in range(columns):
-                sum_varying_column(plan, T, stencil, _moved(neighbours, at + column), plan.sums + at + column, alike)
-            for each in range(alike):
-                out = at + each * plan.stride
-                if columns == 0:
-                    sum_varying_run(plan, T, plan.potentials, stencil, _moved(neighbours, out), plan.sums + out, count)
-                if own >= plan.first_heated:
-                    add_constant(heat[own], T, plan.sums + out, count)
-            odd += count
-        row += alike
-
-
-@compiled
-def _equal_rows(plan: Any, row: int, most: int) -> Any:
-    """How many rows from ``row`` on have the same odd cells; at most ``most``."""
-    first, xs, stencils = ints_at(plan.odd_first), ints_at(plan.odd_x), ints_at(plan.odd_stencil)
-    begin, count, alike = np.int64(first[row]), np.int64(first[row + 1] - first[row]), np.int64(1)
-    while alike < most and first[row + alike + 1] - first[row + alike] == count:
-        other = np.int64(first[row + alike])
-        for odd in range(count):
-            if xs[begin + odd] != xs[other + odd] or stencils[begin + odd] != stencils[other + odd]:
-                return alike
-        alike += 1
-    return alike
 
 
 @compiled
@@ -284,7 +236,9 @@ def advance(
 
     ``other_sources`` is part of numba's cache key; do not pass it.
     """
+    mode = flush_subnormals()
     _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+    set_mode(mode)
 
 
 @kept(**OPTIONS)
@@ -299,4 +253,6 @@ def advance_plain(
     other_sources: str = _OTHER_SOURCES,
 ) -> None:
     """As :func:`advance`, for plain bodies (:func:`is_plain`)."""
+    mode = flush_subnormals()
     _sweep_plain_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+    set_mode(mode)

@@ -122,6 +122,13 @@ def _beside(plan: Any, rows: RowBlock, axis: int) -> Any:
 
 
 @compiled
+def moved(neighbours: Any, by: int) -> Any:
+    """The neighbours of a cell further on."""
+    below, south, here, north, above = neighbours
+    return below + by, south + by, here + by, north + by, above + by
+
+
+@compiled
 def half_cell(plan: Any, T: Any, cell_type: int, axis: int) -> Any:
     """(conductance, share, gain) of the half cell of a type along an axis."""
     half = behind(reals_at(plan.halves, T), HALF * (3 * np.int64(cell_type) + axis))

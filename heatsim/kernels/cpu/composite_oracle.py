@@ -270,11 +270,14 @@ def _advance_numpy(
     scheme: Scheme,
     base: Field | None = None,
 ) -> tuple[Field, Field]:
-    for step in range(steps.count):
-        advance_numpy(
-            T, T_new, periodic, body, tables, steps.row(step), first + step & 0xFFFFFFFF, ledger, scheme, base
-        )
-        T, T_new = T_new, T
+    from heatsim.kernels.cpu.subnormals import subnormals_flushed
+
+    with subnormals_flushed():
+        for step in range(steps.count):
+            advance_numpy(
+                T, T_new, periodic, body, tables, steps.row(step), first + step & 0xFFFFFFFF, ledger, scheme, base
+            )
+            T, T_new = T_new, T
     return T, T_new
 
 

@@ -118,10 +118,13 @@ def _advance_numpy(
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> tuple[Field, Field]:
+    from heatsim.kernels.cpu.subnormals import subnormals_flushed
+
     f, g = np.atleast_2d(f), np.atleast_2d(g)
-    for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
-        advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
-        T, T_new = T_new, T
+    with subnormals_flushed():
+        for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
+            advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
+            T, T_new = T_new, T
     return T, T_new
 
 

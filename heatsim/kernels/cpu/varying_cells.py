@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import PLACE, half_cell
-from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, longs_at, put, reals_at
-from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.kernels.cpu.composite_cells import PLACE, around, half_cell, moved, row_number
+from heatsim.kernels.cpu.march import RowBlock
+from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, ints_at, longs_at, put, reals_at
+from heatsim.kernels.cpu.rows import add_constant, compiled, whole_vectors
 from heatsim.kernels.cpu.surface_rises import ROOM
 
 # A shorter run along x is done as columns across rows.
@@ -17,8 +18,51 @@ _COLUMN = ROOM // _ARRAYS
 
 
 @compiled
-def sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: int, count: int) -> None:
-    """The same as :func:`sum_varying_run` for a column: ``count`` cells, each one row after the one before."""
+def sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+    """Sum cells whose stencil is not that of a long run: those in a row, or in a column of equal rows, together."""
+    first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
+    xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
+    heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
+    row = np.int64(0)
+    while row < rows.size:
+        odd, end = np.int64(first[first_row + row]), np.int64(first[first_row + row + 1])
+        alike = _equal_rows(plan, first_row + row, rows.size - row)
+        while odd < end:
+            stencil, at, count = np.int64(stencils[odd]), row * plan.stride + xs[odd], np.int64(1)
+            while odd + count < end and stencils[odd + count] == stencil and xs[odd + count] == xs[odd] + count:
+                count += 1
+            # A long run in each row, or a column of cells across the rows.
+            columns = count if count < SHORTEST_RUN else np.int64(0)
+            own = bytes_at(plan.own)[stencil]
+            for column in range(columns):
+                _sum_varying_column(plan, T, stencil, moved(neighbours, at + column), plan.sums + at + column, alike)
+            for each in range(alike):
+                out = at + each * plan.stride
+                if columns == 0:
+                    _sum_varying_run(plan, T, plan.potentials, stencil, moved(neighbours, out), plan.sums + out, count)
+                if own >= plan.first_heated:
+                    add_constant(heat[own], T, plan.sums + out, count)
+            odd += count
+        row += alike
+
+
+@compiled
+def _equal_rows(plan: Any, row: int, most: int) -> Any:
+    """How many rows from ``row`` on have the same odd cells; at most ``most``."""
+    first, xs, stencils = ints_at(plan.odd_first), ints_at(plan.odd_x), ints_at(plan.odd_stencil)
+    begin, count, alike = np.int64(first[row]), np.int64(first[row + 1] - first[row]), np.int64(1)
+    while alike < most and first[row + alike + 1] - first[row + alike] == count:
+        other = np.int64(first[row + alike])
+        for odd in range(count):
+            if xs[begin + odd] != xs[other + odd] or stencils[begin + odd] != stencils[other + odd]:
+                return alike
+        alike += 1
+    return alike
+
+
+@compiled
+def _sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: int, count: int) -> None:
+    """The same as :func:`_sum_varying_run` for a column: ``count`` cells, each one row after the one before."""
     below, south, here, north, above = neighbours
     around, room, shift = (here, here - 1, here + 1, south, north, below, above), plan.surfaces, 7 * _COLUMN
     for first in range(0, count, _COLUMN):
@@ -35,7 +79,7 @@ def sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: i
 
 
 @compiled
-def sum_varying_run(plan: Any, T: Any, shift: int, stencil: int, neighbours: Any, sums: int, n: int) -> None:
+def _sum_varying_run(plan: Any, T: Any, shift: int, stencil: int, neighbours: Any, sums: int, n: int) -> None:
     """c1·(φ(x−) − φ) + … + c6·(φ(z+) − φ) of n cells in a row with one stencil, beside other materials too.
 
     Args:

@@ -46,8 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _runs(words: Sequence[str]) -> bool:
-    """Whether a command line starts or resumes a run, which several ranks may do together."""
-    return words[0] in ("run", "resume") or not (words[0].startswith("-") or words[0] in _commands())
+    """Whether a command line starts, resumes or plans a run, which several ranks may do together."""
+    return words[0] in ("run", "resume", "plan") or not (words[0].startswith("-") or words[0] in _commands())
 
 
 def _main_of_rank(words: Sequence[str]) -> int:

@@ -268,6 +268,19 @@ def test_busbars_pass_an_overload(tmp_path: Path) -> None:
     assert painted["neck"][-1] - ZERO_CELSIUS == pytest.approx(90.4, abs=0.3)
 
 
+def test_a_sheet_absorbs_light_in_its_depth(tmp_path: Path) -> None:
+    _, probes = run("heated_sheet", tmp_path, "output.figures=false", "domain.cells=[60, 60, 20]")
+    after = int(np.searchsorted(probes["time"], 10.0))
+    for name, degrees in (("lit face", 155.6), ("middle", 98.4), ("other face", 57.5)):
+        assert probes[name][after] - ZERO_CELSIUS == pytest.approx(degrees, abs=0.6)
+    assert probes["middle"][-1] > probes["lit face"][-1] > probes["other face"][-1]
+    energy = run_tables.read_energy(tmp_path / "heated_sheet")
+    assert energy is not None
+    # The 1/e² radius is 40 % of the way to the sides: 3e-6 of the light misses the sheet at each.
+    absorbed = 55.0 * (1.0 - np.exp(-4.0 / 1.5))
+    assert energy.in_unit("J")["sources"][-1] == pytest.approx(absorbed, rel=1e-5)
+
+
 def test_the_power_module_settles_where_its_comment_s_steps_lead(tmp_path: Path) -> None:
     """After 3 s it is not quite there; the plate's time constant is 2.1 s."""
     _, probes = run("power_module", tmp_path, "time.method=steady", "output.figures=false")

@@ -247,6 +247,7 @@ def test_values_towards_void_are_those_on_a_face(tmp_path: Path, method: str, co
     """A plane surface towards void, by either CPU kernel, against the same surface as a face of the box."""
     overrides = ['time={ method = "steady", tolerance = 1e-8 }'] if method == "steady" else [f'time.method="{method}"']
     overrides += ["time.tolerance=1e-5"] * (method in ("stabilized", "implicit"))
+    overrides += ["time.end=2.0"] * (method == "implicit")
     held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
     known = run(f"{held}[boundaries.z_max]\n{condition}", tmp_path / "face", *overrides).temperature
     slack = {"implicit": 1e-5, "steady": 1e-6}.get(method, 1e-9)

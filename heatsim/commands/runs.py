@@ -25,6 +25,7 @@ from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
 
 if TYPE_CHECKING:
+    from heatsim.parallel.team import Team
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
 
@@ -142,35 +143,61 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 
 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
+    from heatsim.commands.ranks import ranks_to_start
+    from heatsim.parallel import job
     from heatsim.parallel.team import ALONE
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
-    from heatsim.run.plan_ranks import describe_ranks, plan_of_ranks
+    from heatsim.run.plan_ranks import RankNeeds, describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
     from heatsim.run.ranks import plane_costs
     from heatsim.run.step_times import measure_steps
     from heatsim.scenario import load
 
     read = load(scenario, changes)
-    for hint in read.hints:
-        warn(hint)
+    if environment.is_first():
+        for hint in read.hints:
+            warn(hint)
     if ranks is not None and ranks < 1:
         raise InputError(f"--ranks = {ranks}: expected a number of ranks, 1 or more")
+    if environment.size() > 1:
+        ranks_to_start(None if ranks is None else str(ranks), read)
+        return _plan_in_job(read, target, picture, job.join())
     several = ranks is not None and ranks > 1
-    if not several:
-        check_room(read)
+    check_room(read, elsewhere=several)
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     seconds = {} if read.steady else measure_steps(planned.problem)
     show_lines(describe(planned, seconds or None))
     if ranks is not None and several:
-        costs = plane_costs(planned.problem.scenario, ALONE)
+        costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
         of_ranks = plan_of_ranks(planned.problem, ranks, costs)
-        show_lines(describe_ranks(of_ranks, costs, seconds.get(planned.problem.scenario.time.method)))
+        each = planned.estimate_application() if read.steady else seconds.get(method)
+        show_lines(describe_ranks(of_ranks[0], [RankNeeds.of(plan) for plan in of_ranks], costs, each))
     else:
         planned.check_capacity(target)
+    return 0
+
+
+def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: "Team") -> int:
+    """Show the plan of a run by the ranks of this job; each of them paints its planes only."""
+    from heatsim.physics.problem import HeatProblem
+    from heatsim.run.capacity import check_room
+    from heatsim.run.plan import Plan
+    from heatsim.run.plan_ranks import RankNeeds, describe_ranks
+    from heatsim.run.plan_text import describe
+    from heatsim.run.ranks import held_planes
+
+    check_room(read, team=team)
+    planned = Plan.of(HeatProblem.from_scenario(read, held_planes(read, team)), team)
+    text, needs = describe(planned), team.gathered(RankNeeds.of(planned))
+    if team.first:
+        if picture is not None:
+            _draw_geometry(read, picture)
+        show_lines(f"{text}\n{describe_ranks(planned, needs)}")
+    planned.check_capacity(target)
     return 0
 
 

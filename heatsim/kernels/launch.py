@@ -60,6 +60,7 @@ def launches(
     planes: int | None = None,
     recorded: bool = False,
     members: int = 1,
+    written: tuple[int, int] | None = None,
 ) -> list[Launch]:
     """The launches that together cover a grid: one if possible.
 
@@ -76,10 +77,11 @@ def launches(
             fewer where a kernel that defers cells would have too few blocks.
         recorded: whether a ledger records the heat.
         members: number of grids, for a kernel that steps an ensemble.
+        written: the first plane to write and the end, for a kernel with a pipeline; None for all planes.
     """
     bits = structs.periodic_bits(periodic)
     if kernel.pipeline is not None:
-        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members)
+        segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members, written)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells

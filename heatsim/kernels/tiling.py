@@ -186,13 +186,15 @@ def segments(
     multiprocessors: int,
     recorded: bool = False,
     members: int = 1,
+    written: tuple[int, int] | None = None,
 ) -> NDArray[Any]:
     """The segments of each block: SEGMENT records of shape (blocks, most per block).
 
     In an ensemble, tiles are numbered member after member, and the bits of ``sides`` above the lowest four hold the
     member. Blocks with fewer segments have empty ones at the end. Blocks that record heat (``recorded``) take longer at
-    faces and at the ends of the box.
+    faces and at the ends of the box. ``written`` are the first plane to write and the end; None for all planes.
     """
+    first, last = written or (0, cells[2])
     plane_tiles = tiles(cells, periodic, pipeline)
     adds = "correction" if pipeline.corrected else "itself" if recorded else "none"
     at_x, at_y, at_both, at_end = _FACE_COSTS[pipeline.itemsize, adds]
@@ -200,13 +202,13 @@ def segments(
         at_both if t.sides & 3 and t.sides & 12 else at_x if t.sides & 3 else at_y if t.sides & 12 else 1.0
         for t in plane_tiles
     ] * members
-    busy_blocks = [block for block in _distribute(costs, cells[2], at_end, multiprocessors) if block]
+    busy_blocks = [block for block in _distribute(costs, last - first, at_end, multiprocessors) if block]
     table = np.zeros((len(busy_blocks), max(map(len, busy_blocks))), dtype=SEGMENT)
     for i, block in enumerate(busy_blocks):
         for j, (number, z, end) in enumerate(block):
             member, t = number // len(plane_tiles), plane_tiles[number % len(plane_tiles)]
             sides = t.sides | member << 4
-            table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, z, end, sides)
+            table[i, j] = (t.x, t.y, t.lanes, t.x_begin, t.x_end, t.y_begin, t.y_end, first + z, first + end, sides)
     return table
 
 

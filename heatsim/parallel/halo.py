@@ -1,15 +1,27 @@
 """The halo planes of a slab: count how many are still correct, and exchange them with the neighbours."""
 
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.parallel.parcels import DeviceParcel, Transport
+from heatsim.parallel.peer_copies import PeerCopies, Push
+from heatsim.parallel.peer_memory import Offer
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
-from heatsim.parallel.transport import DeviceParcel, HostTransport, Transport
+from heatsim.parallel.transport import HostTransport
 
 ALWAYS = 1 << 62
+
+
+def halo_bytes(grid: Grid, precision: str) -> int:
+    """The bytes that a rank sends over one cut in an exchange of a field on the whole grid ``grid``."""
+    nx, ny, _ = grid.cells
+    return HALO * nx * ny * np.dtype(precision).itemsize
 
 
 class Halo:
@@ -26,6 +38,11 @@ class Halo:
         self.slab, self.team, self._transport = slab, team, transport
         self.most = ALWAYS if slab.alone else most
         self._good = ALWAYS if slab.alone else 0
+        # Of each array the copies that exchange its halo planes, by its address; the array whose exchange was begun.
+        self._pushes: dict[int, list[Push]] = {}
+        self._begun: tuple[int, Any] | None = None
+        self._asked: Hashable = None
+        self._can_begin = False
 
     @classmethod
     def none(cls, planes: int, device: Device) -> "Halo":
@@ -44,7 +61,8 @@ class Halo:
     def reach(self, values: Any, steps: int) -> None:
         """Exchange the halo planes if they are too old for ``steps`` more steps. Collective."""
         if steps > self._good:
-            self.exchange(values)
+            if not self._complete(values):
+                self.exchange(values)
             self._good = self.most
 
     def stepped(self, steps: int) -> None:
@@ -59,13 +77,97 @@ class Halo:
 
     def exchange(self, values: Any) -> None:
         """Copy the neighbours' own planes into the halo planes of an array. Collective."""
-        if self.slab.alone:
-            return
+        if not self.slab.alone:
+            self._exchange(values, (0, 1))
+
+    def prepare(self, values: Any, spare: Any, sweeps: Hashable) -> bool:
+        """Prepare exchanges that go on while kernels run. Collective.
+
+        Args:
+            values: the array with which the next steps begin.
+            spare: the other array.
+            sweeps: the sweeps that steps consist of. They decide when the two arrays change places.
+
+        Returns:
+            Whether :meth:`begin` may be called: some ranks share memory, and all have equal sweeps.
+        """
+        if not self._transport.copying or self.most < HALO:
+            return False
+        # Equal sweeps change the places of both arrays on all ranks, so they remain counterparts.
+        asked = sweeps, frozenset((values.data.ptr, spare.data.ptr))
+        if asked != self._asked:
+            self._asked, self._can_begin = asked, self._find_pushes((values, spare), sweeps)
+        return self._can_begin
+
+    def _find_pushes(self, arrays: Sequence[Any], sweeps: Hashable) -> bool:
+        """Find the copies to the counterparts of two arrays. Returns whether all ranks can make them. Collective."""
+        copies, own, offers = self._transport.copies, self.slab.own, list[Offer]()
+        # A driver may refuse to share memory that is larger than what was tried when the ranks connected.
+        with suppress(Exception):
+            if copies is not None:
+                offers = [copies.offer(array) for array in arrays]
+        of_ranks = self.team.gathered((sweeps, own, offers))
+        possible = all(of_rank[0] == sweeps for of_rank in of_ranks)
+        try:
+            if copies is not None and possible:
+                self._pushes = {
+                    array.data.ptr: [self._push(copies, side, number, array, of_ranks) for side in copies.sides]
+                    for number, array in enumerate(arrays)
+                }
+        except Exception:
+            possible = False
+        return all(self.team.gathered(possible))
+
+    def _push(
+        self, copies: PeerCopies, side: int, number: int, array: Any, of_ranks: Sequence[tuple[Any, slice, list[Offer]]]
+    ) -> Push:
+        """The copy of own planes beside a cut to the halo of a neighbour."""
+        plane, own = int(array[0].nbytes), self.slab.own
+        _, own_of_peer, offers = of_ranks[self._peer(side)]
+        edge, halo = (own.start, own_of_peer.stop) if side == 0 else (own.stop - HALO, own_of_peer.start - HALO)
+        target = copies.open(offers[number]) + halo * plane
+        return Push(side, array.data.ptr + edge * plane, target, HALO * plane)
+
+    def begin(self, values: Any) -> None:
+        """Begin to exchange the halo planes of one of the arrays of :meth:`prepare`, after all work queued so far.
+
+        Kernels may go on, but they may not change these planes and the own planes beside the cuts.
+        """
+        copies = self._transport.copies
+        self._begun = values.data.ptr, None if copies is None else copies.begin(self._pushes[values.data.ptr])
+
+    def end(self, values: Any) -> None:
+        """End an exchange that was begun. Collective."""
+        if self._complete(values):
+            self._good = self.most
+
+    def _complete(self, values: Any) -> bool:
+        """Wait for an exchange that was begun, and exchange the planes that copies do not reach.
+
+        Returns:
+            Whether it was that of this array.
+        """
+        if self._begun is None:
+            return False
+        (address, event), self._begun = self._begun, None
+        copies = self._transport.copies
+        if copies is not None:
+            copies.wait(event)
+        if address != values.data.ptr:
+            return False
+        near = () if copies is None else copies.sides
+        far = [side for side, is_cut in enumerate(self.slab.cut) if is_cut and side not in near]
+        if far:
+            self._exchange(values, far)
+        return True
+
+    def _exchange(self, values: Any, sides: Sequence[int]) -> None:
+        """Copy the own planes of the neighbours on some sides into the halo planes."""
         own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
         edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
         halos = slice(0, own.start), slice(own.stop, None)
-        for side, is_cut in enumerate(self.slab.cut):
-            if is_cut:
+        for side in sides:
+            if self.slab.cut[side]:
                 sent.append(DeviceParcel(self._peer(side), side, values[edges[side]]))
                 received.append(DeviceParcel(self._peer(side), 1 - side, values[halos[side]]))
         self._transport.exchange(sent, received)

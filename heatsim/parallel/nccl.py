@@ -8,7 +8,6 @@ first exchange, and refuses a run that would use TCP, unless the user asks for T
 import os
 import re
 import tempfile
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from heatsim.device import Device
 from heatsim.errors import DeviceError
+from heatsim.parallel.exchange_events import ExchangeEvents
 from heatsim.parallel.team import ExchangeProgress
 
 # A line of the log: Channel 00/0 : 33[1] -> 40[0] [send] via NET/IB/3/GDRDMA
@@ -36,21 +36,17 @@ class NcclExchange:
 
     def __init__(self, nccl: Any, communicator: Any, device: Device) -> None:
         self._nccl, self._communicator, self._device = nccl, communicator, device
-        self._gpu = device.xp.cuda.Device()
-        self._begun = self._done = 0
-        # Of each exchange that may not have ended yet: events before and after it.
-        self._events: deque[tuple[Any, Any]] = deque()
+        self._events = ExchangeEvents(device)
 
     def exchange(self, sent: Sequence[Any], received: Sequence[Any]) -> None:
         """Queue all parcels as one group. NCCL matches parcels by their order, so they are sorted by mark."""
         stream, byte = self._device.xp.cuda.get_current_stream().ptr, self._nccl.NCCL_INT8
-        before = self._event()
-        self._nccl.groupStart()
-        for parcels, call in ((sent, self._communicator.send), (received, self._communicator.recv)):
-            for of in sorted(parcels, key=lambda of: of.mark):
-                call(of.array.data.ptr, of.array.nbytes, byte, of.peer, stream)
-        self._nccl.groupEnd()
-        self._events.append((before, self._event()))
+        with self._events.around():
+            self._nccl.groupStart()
+            for parcels, call in ((sent, self._communicator.send), (received, self._communicator.recv)):
+                for of in sorted(parcels, key=lambda of: of.mark):
+                    call(of.array.data.ptr, of.array.nbytes, byte, of.peer, stream)
+            self._nccl.groupEnd()
 
     def progress(self) -> ExchangeProgress:
         """How far the GPU is; another thread calls this.
@@ -58,18 +54,8 @@ class NcclExchange:
         Raises:
             Exception: NCCL reports an error.
         """
-        with self._gpu:
-            while self._events and self._events[0][1].done:
-                self._events.popleft()
-                self._done += 1
-            waiting = bool(self._events) and self._events[0][0].done
-            self._communicator.check_async_error()
-        return ExchangeProgress(self._done + waiting, self._done)
-
-    def _event(self) -> Any:
-        event = self._device.xp.cuda.Event(disable_timing=True)
-        event.record()
-        return event
+        self._communicator.check_async_error()
+        return self._events.progress()
 
 
 @contextmanager

@@ -1,53 +1,31 @@
-"""Send arrays on devices between ranks: from GPU to GPU with NCCL, or through the host.
+"""Send arrays on devices between ranks: from GPU to GPU, or through the host.
 
 NCCL uses the fastest connection between two GPUs: NVLink, PCIe or the network. It needs one GPU per rank. Without NCCL,
-and on CPUs, arrays are copied to the host and sent as messages of the team.
+and on CPUs, arrays are copied to the host and sent as messages of the team. GPUs of one machine can also copy into each
+other's memory while kernels run (:mod:`heatsim.parallel.peer_copies`).
 """
 
 import os
 import socket
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from heatsim.device import Device
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
+from heatsim.parallel.parcels import DeviceParcel, Transport
+from heatsim.parallel.peer_copies import PEER_COPIES, PeerCopies, connect_peers
 from heatsim.parallel.team import Parcel, Team
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceParcel:
-    """An array on a device to send to, or to receive from, another rank.
-
-    Attributes:
-        peer: the other rank.
-        mark: distinguishes the parcels between two ranks; equal at both ends.
-        array: contiguous: the values to send, or the buffer to receive into.
-    """
-
-    peer: int
-    mark: int
-    array: Any
-
-
-class Transport(Protocol):
-    """A method to send arrays on devices between ranks."""
-
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-
-    def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send some arrays and receive others. On a GPU this may only be queued. Collective."""
 
 
 class HostTransport:
     """Sends arrays through host memory, as messages of the team."""
 
     name = "host buffers"
+    copies: PeerCopies | None = None
+    copying = False
 
     def __init__(self, team: Team, device: Device) -> None:
         self._team, self._device = team, device
@@ -66,10 +44,11 @@ class NcclTransport:
 
     Attributes:
         name: NCCL, with the connections that it took.
+        copies, copying: as of a :class:`Transport`.
     """
 
-    def __init__(self, nccl: NcclExchange, name: str) -> None:
-        self._nccl, self.name = nccl, name
+    def __init__(self, nccl: NcclExchange, name: str, copies: PeerCopies | None, copying: bool) -> None:
+        self._nccl, self.name, self.copies, self.copying = nccl, name, copies, copying
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
         """Queue all parcels."""
@@ -77,7 +56,7 @@ class NcclTransport:
 
 
 def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
-    """NCCL if every rank has NCCL and a separate GPU, else host memory. Collective.
+    """NCCL, with copies where they work, if every rank has NCCL and a separate GPU, else host memory. Collective.
 
     Args:
         team: the ranks.
@@ -106,16 +85,25 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     of_ranks = team.gathered(connections(text))
     found = {pair: way for of_rank in of_ranks for pair, way in of_rank.items()}
     check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
-    return NcclTransport(exchange, name_of(found))
+    copies = connect_peers(team, device, _neighbours(team, ring))
+    if copies is not None:
+        team.follow(copies.events.progress)
+    copying = any(team.gathered(copies is not None))
+    return NcclTransport(exchange, f"{PEER_COPIES} and " * copying + name_of(found), copies, copying)
+
+
+def _neighbours(team: Team, ring: bool) -> dict[int, int]:
+    """The rank below (0) and above (1), as far as they exist."""
+    of_sides = enumerate((team.rank - 1, team.rank + 1))
+    return {side: rank % team.size for side, rank in of_sides if ring or 0 <= rank < team.size}
 
 
 def _connect(team: Team, device: Device, exchange: NcclExchange, ring: bool) -> None:
     """Exchange one byte with each neighbour, because NCCL connects two ranks at their first exchange."""
-    peers = [rank % team.size for rank in (team.rank - 1, team.rank + 1) if ring or 0 <= rank < team.size]
-    rooms = device.xp.zeros(4, dtype="uint8")
+    rooms, neighbours = device.xp.zeros(4, dtype="uint8"), _neighbours(team, ring)
     # Two ranks in a ring are neighbours on both sides.
-    sent = [DeviceParcel(peer, side, rooms[side : side + 1]) for side, peer in enumerate(peers)]
-    received = [DeviceParcel(peer, 1 - side, rooms[2 + side : 3 + side]) for side, peer in enumerate(peers)]
+    sent = [DeviceParcel(peer, side, rooms[side : side + 1]) for side, peer in neighbours.items()]
+    received = [DeviceParcel(peer, 1 - side, rooms[2 + side : 3 + side]) for side, peer in neighbours.items()]
     exchange.exchange(sent, received)
     device.synchronise()
 

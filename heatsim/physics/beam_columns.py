@@ -47,30 +47,30 @@ class Absorbed:
 
 
 def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbed:
-    """The cells and surfaces that absorb the light of a beam; see :class:`Absorbed`."""
+    """The cells and surfaces that absorb the light of a beam; see :class:`Absorbed`. Collective.
+
+    The cells are those of the whole grid, on all ranks; the surfaces are those in the planes that are held.
+    """
     grid, face = materials.grid, FACES.index(beam.face)
     axis, n = face // 2, materials.grid.cells[face // 2]
     d = grid.spacing[axis]
     columns = _reached(beam, scenario)
+    window = _window(columns)
     light = columns.astype(np.float64)
     travelled = np.zeros(columns.shape)
     lit = [np.zeros(0, np.int64)]
     found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
     for depth in range(n):
         place = n - 1 - depth if face % 2 else depth
-        solid = _conducts(materials, axis, place) & (light > _DARK)
+        solid = _conducts(materials, axis, place, window) & (light > _DARK)
         v, u = np.nonzero(solid)
         if beam.absorption_depth is None:
             light[v, u] = 0.0
             if depth == 0:  # the surface at the face of the box absorbs it, with its condition
                 continue
             cells = _index(grid.cells, axis, place, v, u)
-            has_surface = np.zeros(len(cells), dtype=bool)
-            if materials.exposed_cells:
-                listed, places = materials.weighted_surfaces.find(cells)
-                smooth = materials.weighted_surfaces.area[places, face] > 0.0
-                has_surface[listed] = smooth
-                lit.append(places[smooth])
+            has_surface, here = _surfaces(materials, cells, face)
+            lit.append(here)
             v, u = v[~has_surface], u[~has_surface]
             part = np.ones(len(v))
         else:
@@ -87,22 +87,57 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
 
 
 def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
-    """Whether a beam meets any conducting cell."""
+    """Whether a beam meets any conducting cell. Collective."""
     if materials.void is None:
         return True
-    axis = FACES.index(beam.face) // 2
-    reached = _reached(beam, scenario)
-    return any((_conducts(materials, axis, place) & reached).any() for place in range(materials.grid.cells[axis]))
+    axis, reached = FACES.index(beam.face) // 2, _reached(beam, scenario)
+    window = _window(reached)
+    planes = range(materials.grid.cells[axis])
+    return any((_conducts(materials, axis, place, window) & reached).any() for place in planes)
 
 
-def _conducts(materials: CellTypes, axis: int, place: int) -> NDArray[np.bool_]:
-    """Which cells of a plane normal to an axis conduct, shape of the face's map."""
-    grid = materials.grid
+def _conducts(materials: CellTypes, axis: int, place: int, window: tuple[slice, slice]) -> NDArray[np.bool_]:
+    """Which cells of a window (v, u) of a plane normal to an axis conduct, shape of the face's map. Collective."""
+    grid, held = materials.grid, materials.held
+    found = np.zeros(grid.face_shape(2 * axis), dtype=bool)
     if materials.void is None:
-        return np.ones(grid.face_shape(2 * axis), dtype=bool)
-    index: list[int | slice] = [slice(None)] * 3
-    index[2 - axis] = place
-    return np.asarray((materials.cells[tuple(index)] & CELL_TYPE) != materials.void)
+        found[window] = True
+        return found
+    (first, last), (v, u) = held.own_planes(grid.shape[0]), window
+    if axis == 2:
+        planes, part = slice(place, place + 1), (v, u)
+    else:
+        planes, part = v, (slice(place, place + 1), u) if axis == 1 else (u, slice(place, place + 1))
+    own = slice(max(planes.start, first), min(planes.stop, last))
+    types = materials.cells[(held.local(own), *part)] if own.start < own.stop else np.zeros((0, 0, 0), np.uint8)
+    conducts = [(of_rank & CELL_TYPE) != materials.void for of_rank in held.gathered(types) if of_rank.size]
+    found[window] = np.concatenate(conducts).reshape(found[window].shape) if conducts else False
+    return found
+
+
+def _window(columns: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """The smallest window (v, u) of a face that contains all columns."""
+    found = []
+    for axis in (0, 1):
+        some = np.flatnonzero(columns.any(axis=1 - axis))
+        found.append(slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0))
+    return found[0], found[1]
+
+
+def _surfaces(materials: CellTypes, cells: NDArray[np.int64], face: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which cells have a void surface on the side of a face, and the places of these surfaces in the list. Collective.
+
+    The list has the surfaces in the planes that are held.
+    """
+    surfaces, held = materials.weighted_surfaces, materials.held
+    if not surfaces.void:
+        return np.zeros(len(cells), dtype=bool), np.zeros(0, np.int64)
+    listed, places = surfaces.find(cells)
+    smooth = surfaces.area[places, face] > 0.0
+    here = np.zeros(len(cells), dtype=bool)
+    here[listed] = smooth
+    z = cells // (materials.grid.cells[0] * materials.grid.cells[1])
+    return np.asarray(held.anywhere(z, lambda own: here[own], False)), places[smooth]
 
 
 def _index(

@@ -48,7 +48,7 @@ class _Entries:
 
 
 def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> HeatedCells:
-    """The cells that sources of a scenario heat individually.
+    """The cells that sources of a scenario heat individually: those of the whole grid, on all ranks. Collective.
 
     Args:
         scenario: the scenario.
@@ -105,8 +105,8 @@ class _HeatFinder:
             self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
 
     def light(self, side: int, places: Cells) -> None:
-        """Add sides of weighted cells that a beam falls on; ``places``: indices among all weighted cells."""
-        if len(places):
+        """Add sides of weighted cells that a beam falls on; ``places``: indices among those held. Collective."""
+        if self._materials.held.any(len(places) > 0):
             if not len(self._lit):
                 self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)
             self._lit[places] |= np.uint8(1 << side)
@@ -127,7 +127,7 @@ class _HeatFinder:
         own, first = np.unique(cells[order], return_index=True)
         grid = self._materials.grid
         nx, ny, _ = grid.cells
-        types = self._materials.types_of((own // (nx * ny), own // nx % ny, own % nx))
+        types = self._materials.types_at(own % nx, own // nx % ny, own // (nx * ny))
         return HeatedCells(
             cells=own,
             first=np.append(first, len(order)).astype(np.int64),
@@ -148,9 +148,13 @@ class _HeatFinder:
 
     def _cells_of(self, source: Source) -> Cells:
         """The cells that a source heats."""
+        grid = self._materials.grid
         if self._parts is None:
-            return np.arange(self._materials.grid.cell_count, dtype=np.int64)
-        return np.flatnonzero(source_mask(source, self._scenario, self._parts)).astype(np.int64)
+            return np.arange(grid.cell_count, dtype=np.int64)
+        held = self._parts.held
+        first, _ = held.own_planes(grid.shape[0])
+        own = np.flatnonzero(source_mask(source, self._scenario, self._parts)[held.own]).astype(np.int64)
+        return np.concatenate(held.gathered(own + first * grid.cells[0] * grid.cells[1]))
 
     def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
         """Add a density that varies in space or time."""

@@ -59,7 +59,10 @@ class HeldPlanes:
 
     @property
     def whole(self) -> bool:
-        """Whether the arrays have all planes in the order of the grid."""
+        """Whether the arrays have all planes in the order of the grid.
+
+        This can differ between ranks, so no collective call may depend on it; ``slab is None`` is equal on all ranks.
+        """
         return self.slab is None or (self.slab.depth == self.slab.planes and not self.slab.ring)
 
     @property

@@ -7,7 +7,7 @@ weight lies in between. What counted as a gain of three was 2 to 5 in time on th
 
 The weights of planes are for dividing a grid among ranks. They differ between devices. Measured with 370,000 cells on
 one CPU core, in ns, and with 14 million cells on an H200, in ps, for bodies of fins and pins of 4 to 16 cells. Void
-cells cost as much as others.
+cells cost as much as others. Not measured yet on a GPU, but estimated: materials that vary, and heated cells.
 """
 
 from dataclasses import dataclass

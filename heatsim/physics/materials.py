@@ -102,8 +102,8 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, sources in single cells, beams
-    that pass void or are absorbed in the body, values that vary over surfaces towards void, and probes of surfaces.
+    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, values that vary over surfaces
+    towards void, and probes of surfaces.
 
     Args:
         scenario: the scenario.
@@ -111,12 +111,9 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
         slab: the rank's own planes.
         team: the ranks.
     """
-    beams = [source.beam for source in scenario.sources if source.beam is not None]
-    passing = any(scenario.uses_void or beam.absorption_depth is not None for beam in beams)
-    uneven = any(source.beam is None and not source.even for source in scenario.sources)
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
     surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or uneven or passing or in_space or surfaces:
+    if scenario.layers or in_space or surfaces:
         return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.

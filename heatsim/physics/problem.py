@@ -131,7 +131,7 @@ class HeatProblem:
         scenario = self.scenario.with_method(method)
         problem = replace(self, scenario=scenario, boundary=replace(self.boundary, scenario=scenario))
         if scenario.steady:
-            if self.materials.held.whole:  # otherwise the ranks do it together: heatsim.run.ranks
+            if self.materials.held.slab is None:  # otherwise the ranks do it together: heatsim.run.ranks
                 refuse_floating(scenario, SteadyBalance(problem, 0.0))
             return problem
         return problem._with_steps() if method == "euler" else problem._with_stages()

@@ -163,7 +163,7 @@ class Sources:
         return powers
 
     def absorbed_by(self, number: int, rows: BeamRows) -> float:
-        """Power in W that the body takes of beam ``number`` in the first step of its rows."""
+        """Power in W that the body takes of beam ``number`` in the first step of its rows. Collective."""
         heated, grid, (u, v) = self.heated, self.materials.grid, rows.weights
         power = 0.0
         if heated.has_beams:
@@ -179,12 +179,14 @@ class Sources:
         return power
 
     def _on_void_surfaces(self, rows: BeamRows) -> float:
-        """Power in W of a beam on surfaces towards void in the first step of its rows."""
-        if not len(self.heated.lit):
-            return 0.0
-        grid, axis = self.materials.grid, rows.face // 2
-        cells = self.materials.weighted_surfaces.cells[self.heated.lit >> rows.face & 1 > 0]
+        """Power in W of a beam on surfaces towards void in the first step of its rows. Collective."""
+        grid, held, axis = self.materials.grid, self.materials.held, rows.face // 2
         nx, ny, _ = grid.cells
+        cells = self.materials.weighted_surfaces.cells[: len(self.heated.lit)]
+        cells = cells[(self.heated.lit >> rows.face & 1 > 0) & held.owns(cells // (nx * ny))]
+        cells = np.concatenate(held.gathered(cells))
+        if not len(cells):
+            return 0.0
         along = (cells % nx, cells // nx % ny, cells // (nx * ny))
         spots = np.stack([place for other, place in enumerate(along) if other != axis], axis=1).astype(np.int32)
         return float(rows.fluxes(0, spots).sum()) * grid.cell_volume / grid.spacing[axis]

@@ -272,12 +272,12 @@ class Stability:
 
     @cached_property
     def _source_rates_of_types(self) -> Array:
-        """The largest of them in each cell type."""
+        """The largest of them in each cell type. Collective at the first time."""
         heated, materials = self.materials.heated, self.materials
         found = np.zeros(len(materials.types))
         if heated.tables:
             nx, ny, _ = materials.grid.cells
-            types = materials.types_of((heated.cells // (nx * ny), heated.cells // nx % ny, heated.cells % nx))
+            types = materials.types_at(heated.cells % nx, heated.cells // nx % ny, heated.cells // (nx * ny))
             np.maximum.at(found, types, self._source_rates)
         return found * materials.warming
 

@@ -81,7 +81,7 @@ class Plan:
         field_bytes = needed.field
         whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         # A rank that has painted a part of the planes knows the ledger of these only.
-        ledger = whole.ledger if problem.materials.held.whole else sum(problem.held.gathered(needed.ledger))
+        ledger = whole.ledger if problem.materials.held.slab is None else sum(problem.held.gathered(needed.ledger))
         compared_bytes = field_bytes * (scenario.time.stop_below is not None)
         # Fields of a GPU pass through the host in slabs, the ledger as a whole.
         passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
@@ -179,6 +179,10 @@ class Plan:
     def estimate_seconds(self) -> float:
         """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""
         return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
+
+    def estimate_application(self) -> float:
+        """The same for one application of the operator."""
+        return self.estimate_seconds() / steady_state.applications(self.problem)
 
 
 def _copy_bandwidth(device: devices.Device) -> float:

@@ -1,40 +1,18 @@
-"""The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency.
-
-A sweep of s steps is followed by an exchange of halo planes. A rank with n own planes and two cuts of h planes takes
-
-    t = T · (n + 2·h) + latency + 2 · bytes / bandwidth
-
-for a sweep, where T is the measured time per plane. The halo planes are calculated twice, and ranks wait during the
-exchange. The slowest rank decides: efficiency = T · planes / ranks / t. If planes cost different times, T · n becomes
-the sum of these times.
-"""
+"""The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
 from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
+from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
 from heatsim.run.ranks import Array, cut
-
-
-@dataclass(frozen=True)
-class Link:
-    """A connection between two ranks.
-
-    Attributes:
-        name: its name in the plan.
-        latency: time in s of an exchange of small messages.
-        bandwidth: bytes per second in each direction.
-    """
-
-    name: str
-    latency: float
-    bandwidth: float
-
+from heatsim.solver.steady_state import level_shapes
 
 # NVLink: two H200 with NCCL, 512³ to 1024³ cells per GPU in both precisions, within 1.1 % (kernels/MEASUREMENTS.md).
 # InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and
@@ -43,6 +21,28 @@ LINKS = {
     "cuda": (Link("NVLink", 20e-6, 200e9), Link("InfiniBand NDR", 20e-6, 47e9)),
     "cpu": (Link("one machine", 20e-6, 5e9), Link("100 Gbit/s", 30e-6, 11e9)),
 }
+# Seconds in which Python queues the work of one level of multigrid on a GPU.
+_QUEUED = 0.3e-3
+
+
+@dataclass(frozen=True)
+class RankNeeds:
+    """What a rank needs.
+
+    Attributes:
+        slab: its planes.
+        device_bytes: on its device.
+        host_bytes: on its host.
+    """
+
+    slab: Slab
+    device_bytes: int
+    host_bytes: int
+
+    @classmethod
+    def of(cls, plan: Plan) -> "RankNeeds":
+        """The needs of the rank of a plan."""
+        return cls(plan.slab, plan.device_bytes, plan.host_bytes)
 
 
 class PlannedTeam(Team):
@@ -78,56 +78,50 @@ def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     return plans
 
 
-def halo_bytes(problem: HeatProblem) -> int:
-    """The bytes that a rank sends over one cut in an exchange."""
-    nx, ny, _ = problem.grid.cells
-    return HALO * nx * ny * (4 if problem.precision == "float32" else 8)
-
-
-def efficiency(of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, link: Link) -> float:
-    """The speed of a sweep on all ranks, divided by the number of ranks and by the speed on one rank.
+def describe_ranks(
+    plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float | None = None
+) -> str:
+    """The needs of all ranks as lines of text.
 
     Args:
-        of_ranks: the slabs of all ranks.
-        costs: of each plane, in any unit.
-        sweep: seconds of a sweep over the whole grid on one processor.
-        sent: bytes sent over a cut in an exchange.
-        link: the connection between neighbours.
+        plan: of any of the ranks.
+        needs: of all ranks.
+        costs: of each plane, in any unit; None leaves out the efficiency.
+        seconds: time of a step, a stage or an application of the operator on one processor such as this one, for the
+            whole grid; None if not measured.
     """
-    seconds = sweep * costs / costs.sum()
-    slowest = 0.0
-    for slab in of_ranks:
-        cuts = sum(slab.cut)
-        waiting = link.latency + cuts * sent / link.bandwidth if cuts else 0.0
-        slowest = max(slowest, float(seconds[slab.place].sum()) + waiting)
-    return sweep / len(of_ranks) / slowest
-
-
-def describe_ranks(plans: list[Plan], costs: Array, seconds: float | None) -> str:
-    """The plans of all ranks as lines of text.
-
-    Args:
-        plans: from :func:`plan_of_ranks`.
-        costs: of each plane, in any unit.
-        seconds: time of a step or stage of the whole grid on one processor such as this one; None if not measured. The
-            efficiency of solving equations is not estimated.
-    """
-    largest = max(plans, key=lambda plan: plan.device_bytes)
-    counts = [plan.slab.count for plan in plans]
+    device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
+    counts = [each.slab.count for each in needs]
     planes = str(counts[0]) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
-    sent, method = halo_bytes(largest.problem), largest.problem.scenario.time.method
-    solves = method in SOLVING
+    problem = plan.problem
+    solves = problem.scenario.time.method in SOLVING
     often = "for each vector and level of a cycle" if solves else f"every {HALO} steps"
+    sent = size(halo_bytes(problem.grid, problem.precision))
     lines = [
-        f"ranks        {len(plans)}, each with {planes} own planes and up to {2 * HALO} halo planes",
-        f"memory       {size(largest.device_bytes)} on the device of each rank, {size(largest.host_bytes)} on its host",
-        f"halo         {size(sent)} over each cut in each direction, {often}",
+        f"ranks        {len(needs)}, each with {planes} own planes and up to {2 * HALO} halo planes",
+        f"memory       {size(device_bytes)} on the device of each rank, {size(host_bytes)} on its host",
+        f"halo         {sent} over each cut in each direction, {often}",
     ]
-    if seconds and not solves:
-        of_ranks = [plan.slab for plan in plans]
-        found = [
-            f"{efficiency(of_ranks, costs, HALO * seconds, sent, link):.1%} over {link.name}"
-            for link in LINKS[largest.device.backend]
-        ]
+    if seconds and costs is not None:
+        of_ranks, links = [each.slab for each in needs], LINKS[plan.device.backend]
+        found = [f"{efficiency(plan, of_ranks, costs, seconds, link):.1%} over {link.name}" for link in links]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")
     return "\n".join(lines)
+
+
+def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: float, link: Link) -> float:
+    """The speed of all ranks, divided by the number of ranks and by the speed of one rank.
+
+    Args:
+        plan: of any of the ranks.
+        of_ranks: the slabs of all ranks.
+        costs: of each plane, in any unit.
+        seconds: of a step, a stage or an application of the operator on one processor.
+        link: the connection between neighbours.
+    """
+    problem = plan.problem
+    if problem.scenario.time.method in SOLVING:
+        queued = _QUEUED if plan.device.backend == "cuda" else 0.0
+        return min(efficiency_of_cycles(slab, level_shapes(problem.grid), seconds, link, queued) for slab in of_ranks)
+    sent = halo_bytes(problem.grid, problem.precision)
+    return efficiency_of_steps(of_ranks, costs, HALO * seconds, sent, link, writes_halo=plan.kernel.steps < HALO)

@@ -42,7 +42,7 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
     if slab is None:
         slab = cut(problem.scenario, problem.boundary, team.size, plane_costs(problem.scenario, team))[team.rank]
     part = on_slab(problem, slab)
-    if problem.scenario.steady and not problem.materials.held.whole:
+    if problem.scenario.steady and problem.materials.held.slab is not None:
         refuse_floating(problem.scenario, SteadyBalance(part, 0.0), team)
     return part
 

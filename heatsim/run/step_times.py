@@ -25,10 +25,11 @@ _SECONDS = 0.4
 _PLACES = 8
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# On grids with at most this number of cells steps are short, and compiling in the first ones counts: more are timed.
+# On grids with at most this number of cells more steps are timed: compiling in the first ones counts, and the first
+# steps of "implicit" are short, so that the work of each step beside its applications counts for too much.
 _SHORT = 2**19
-_FEWEST = 2  # batches beside the first
-_LONGEST = 1.2  # s for the steps of "euler", apart from the last batch
+_FEWEST = 5  # batches beside the first
+_LONGEST = 1.2  # s for the steps of a method, apart from the last batch
 
 
 def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
@@ -129,12 +130,12 @@ def _mean(work: Iterator[float], most: float) -> float:
 
 
 def _median(work: Iterator[float], fewest: int) -> float:
-    """The median of the seconds that a unit of work takes, over more than ``fewest`` batches."""
+    """The median of the seconds that a unit of work takes, over more than ``fewest`` batches if there is time."""
     counts, seconds = [], []
     for count, taken in _timed(work):
         counts.append(count)
         seconds.append(taken)
-        if sum(seconds) > _SECONDS and len(seconds) > fewest:
+        if sum(seconds) > (_SECONDS if len(seconds) > fewest else _LONGEST):
             break
     return weighted_median(np.array(seconds) / np.array(counts), np.array(counts))
 

@@ -1,6 +1,6 @@
 """The CUDA kernels that together do any number of steps of one problem: chosen, compiled, launched."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.temporal_composite.correction import correct
+from heatsim.parallel.slab import HALO
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.corrected_trial import TrialSteps, is_faster
 from heatsim.solver.field import Field
@@ -93,7 +94,14 @@ class CudaKernels:
         return Prepared(choice, kernels + [self._launched(build, None, wanted.recorded) for build in rest])
 
     def advance(
-        self, T: Any, T_new: Any, coefficients: NDArray[Any], table: SweepTable, ledger: NDArray[Any], some: slice
+        self,
+        T: Any,
+        T_new: Any,
+        coefficients: NDArray[Any],
+        table: SweepTable,
+        ledger: NDArray[Any],
+        some: slice,
+        exchange: Callable[[Any], object] | None = None,
     ) -> tuple[Any, Any]:
         """Queue some of the steps of ``table``; return the buffer that holds the field afterwards, and the other.
 
@@ -104,8 +112,17 @@ class CudaKernels:
             table: struct Sweep of each step.
             ledger: struct Ledger.
             some: which of the steps.
+            exchange: begins to exchange the halo planes of the array that it gets. It is called as soon as the planes
+                beside the cuts are queued, if the steps are one sweep of ``edges``.
         """
         step = some.start
+        if exchange is not None and self._edges is not None and some.stop - step == HALO:
+            kernel, at = self.prepared.kernels[0][0], int(table.part(step, HALO).data.ptr)
+            for number, launches in enumerate(self._edges):
+                if number == 1:
+                    exchange(T_new)
+                Sweeps(kernel, launches, coefficients, ledger).queue(1, T, T_new, at)
+            return T_new, T
         for kernel, launches in self.prepared.kernels:
             reach = kernel.build.spec.steps
             steps = (some.stop - step) // reach * reach
@@ -113,6 +130,26 @@ class CudaKernels:
             T, T_new = self._graphs.advance(run, T, T_new, table.part(step, steps))
             step += steps
         return T, T_new
+
+    @cached_property
+    def sweeps(self) -> tuple[Hashable, ...]:
+        """What the other ranks must know about the sweeps: the steps of each kernel, and whether edges come first."""
+        return *(kernel.build.spec.steps for kernel, _ in self.prepared.kernels), self._edges is not None
+
+    @cached_property
+    def _edges(self) -> tuple[list[launch.Launch], list[launch.Launch]] | None:
+        """A sweep in two parts: the own planes beside cuts, and all others; None if the kernel cannot be divided so."""
+        kernel, _ = self.prepared.kernels[0]
+        build, own, cut = kernel.build, self._problem.slab.own, self._problem.slab.cut
+        first, last = own.start + HALO * cut[0], own.stop - HALO * cut[1]
+        if type(kernel) is not launch.CudaKernel or build.pipeline is None or build.spec.steps != HALO or first >= last:
+            return None
+
+        def planes(first: int, last: int) -> list[launch.Launch]:
+            return self._launches(build, recorded=self._wanted.recorded, written=(first, last))
+
+        edges = [*(planes(own.start, first) if cut[0] else ()), *(planes(last, own.stop) if cut[1] else ())]
+        return edges, planes(first, last)
 
     @cached_property
     def _graphs(self) -> CudaGraphs:
@@ -132,7 +169,9 @@ class CudaKernels:
         *several, single = self._builds(SINGLE_STEP if wanted.tuned and not worth_trying else wanted.spec)
         one, tried = self._launched(single), False
         for build in several:
-            kernel = correct(build, problem.materials, problem.periodic, problem.open_faces, field.device)
+            kernel = correct(
+                *(build, problem.materials, problem.periodic, problem.open_faces, field.device, self._written(build))
+            )
             if kernel is None:
                 continue
             many, tried = (kernel, self._launches(build)), wanted.tuned
@@ -164,10 +203,23 @@ class CudaKernels:
         return kernel, self._launches(build, planes, recorded)
 
     def _launches(
-        self, build: compilation.Build, planes: int | None = None, recorded: bool = False
+        self,
+        build: compilation.Build,
+        planes: int | None = None,
+        recorded: bool = False,
+        written: tuple[int, int] | None = None,
     ) -> list[launch.Launch]:
         problem, processors = self._problem, self._field.device.multiprocessors()
-        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded)
+        written = written or self._written(build)
+        return launch.launches(build, problem.grid, problem.periodic, processors, planes, recorded, written=written)
+
+    def _written(self, build: compilation.Build) -> tuple[int, int] | None:
+        """The first plane that a kernel must write and the end; None for all planes.
+
+        After as many steps as there are halo planes all of these are wrong, so such a sweep need not write them.
+        """
+        own = self._problem.slab.own
+        return (own.start, own.stop) if build.spec.steps >= HALO else None
 
     def _tune(self) -> Choice:
         problem, field = self._problem, self._field

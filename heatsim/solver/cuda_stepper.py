@@ -1,5 +1,6 @@
 """Advance a field by whole steps on a GPU."""
 
+from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
@@ -38,8 +39,13 @@ class CudaStepper(Stepper):
         coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))
         sweeps, some = self._ahead.of(self.step, until)
         field.deviation, field.spare = self._kernels.advance(
-            field.deviation, field.spare, coefficients, sweeps, arguments.ledger, some
+            *(field.deviation, field.spare, coefficients, sweeps, arguments.ledger, some),
+            exchange=field.halo.begin if self._overlaps else None,
         )
+
+    @property
+    def _sweeps(self) -> Hashable:
+        return self._kernels.sweeps
 
     @cached_property
     def _ahead(self) -> StepsAhead[SweepTable]:

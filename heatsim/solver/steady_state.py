@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from heatsim.grid import Grid
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
-from heatsim.kernels.multigrid.operator import cells_below
+from heatsim.kernels.multigrid.operator import shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
@@ -99,15 +101,24 @@ def device_bytes(problem: HeatProblem) -> int:
 def coarse_cells(problem: HeatProblem) -> int:
     """Number of cells of all levels below the finest on one rank: its part of large ones, and all of small ones."""
     grid = problem.grid
-    below = cells_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])
+    below = sum(prod(shape) for shape in level_shapes(grid)[1:])
     # A level has at most half of the cells of the level above, so those that are not divided have at most 2·FEW cells.
     return below if problem.slab.alone else below + 2 * FEW
+
+
+def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
+    """The shapes of all levels of multigrid on a grid, the finest first, for a body of one material."""
+    return [grid.shape, *shapes_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])]
+
+
+def applications(problem: HeatProblem) -> int:
+    """How many equivalent applications of the operator a search commonly takes."""
+    linear = SteadyBalance(problem, 0.0).linear
+    return (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
 
 
 def bytes_moved(problem: HeatProblem) -> float:
     """Bytes that a search moves between the processor and its memory: a rough guess."""
     item = np.dtype(problem.precision).itemsize
-    linear = SteadyBalance(problem, 0.0).linear
-    applications = (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
     # Conductances, temperatures before and after, right-hand side.
-    return float(applications * problem.grid.cell_count * (4 * item + 3 * 4))
+    return float(applications(problem) * problem.grid.cell_count * (4 * item + 3 * 4))

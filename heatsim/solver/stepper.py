@@ -1,6 +1,7 @@
 """Advance a field by whole steps: what steppers of all backends share."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 
 from heatsim.kernels.autotune import Choice
 from heatsim.kernels.catalog import KernelSpec
@@ -48,6 +49,7 @@ class Stepper(ABC):
         self._ledger = ledger
         self._spec = spec
         self._tuned = tuned
+        self._overlaps = False  # whether the ranks exchange halo planes while kernels run
         self.arguments = make_arguments(problem, field, ledger, arrays)
 
     @property
@@ -73,6 +75,8 @@ class Stepper(ABC):
         self.field.changed()
         self._ledger.changed()
         halo = self.field.halo
+        field, sweeps = self.field, None if halo.slab.alone else self._sweeps
+        self._overlaps = sweeps is not None and halo.prepare(field.deviation, field.spare, sweeps)
         while self.step < last:
             most = min(self.arguments.steps_per_table, self.steps_to_carry, halo.most)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
@@ -81,10 +85,16 @@ class Stepper(ABC):
             halo.stepped(until - self.step)
             self.step = until
             self._carry()
+        halo.end(self.field.deviation)
 
     def prepare(self) -> None:
         """Compile the kernel. Without this call the first step does."""
         self._prepare()
+
+    @property
+    def _sweeps(self) -> Hashable:
+        """What other ranks must know about the sweeps so that exchanges go on while kernels run; None without that."""
+        return None
 
     @property
     def steps_a_sweep(self) -> int:

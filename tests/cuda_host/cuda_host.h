@@ -293,10 +293,10 @@ const char* launch(void (*function)(Arguments...), const unsigned* grid, const u
 }  // namespace cuda_host
 
 #define CUDA_HOST_EXPORT(kernel)                                                                        \
-    extern "C" __attribute__((visibility("default"))) const char* cuda_host_launch(                     \
+    extern "C" __attribute__((visibility("default"))) const char* cuda_host_launch_##kernel(                     \
         const unsigned* grid, const unsigned* block, size_t shared_bytes, int reverse, void* const* arguments) { \
         return cuda_host::launch(::kernel, grid, block, shared_bytes, reverse, arguments);                \
     }                                                                                                   \
-    extern "C" __attribute__((visibility("default"))) int cuda_host_parameters(cuda_host::Parameter* list) { \
+    extern "C" __attribute__((visibility("default"))) int cuda_host_parameters_##kernel(cuda_host::Parameter* list) { \
         return decltype(cuda_host::kernel_of(::kernel))::parameters(list);                                \
     }

@@ -204,7 +204,9 @@ def host_device(free: int = 2**30) -> Device:
             Event=HostEvent,
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
-            get_current_stream=lambda: SimpleNamespace(ptr=0, synchronize=lambda: None, record=lambda: None),
+            get_current_stream=lambda: SimpleNamespace(
+                ptr=0, synchronize=lambda: None, record=lambda: None, wait_event=lambda event: None
+            ),
             alloc_pinned_memory=bytearray,
             runtime=SimpleNamespace(
                 memGetInfo=lambda: (free, free),

@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,6 +38,7 @@ COMPILER_OPTIONS = (
     *("-std=c++17", "-Og", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
 )
+KERNEL = re.compile(r"^extern \"C\" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(", re.MULTILINE)
 
 Dim3 = tuple[int, int, int]
 Order = Literal["forward", "reverse"]
@@ -57,6 +58,7 @@ class HostKernel:
 
     name: str
     library: ctypes.CDLL
+    launcher: Callable[..., bytes | None]
     parameters: tuple[tuple[bool, int], ...]
 
     def launch(self, grid: Dim3, block: Dim3, *arguments: Any, order: Order = "forward", shared_bytes: int = 0) -> None:
@@ -82,9 +84,7 @@ class HostKernel:
         ]
         addresses = (ctypes.c_void_p * len(slots))(*(slot.ctypes.data for slot, _ in slots))
         unsigned3 = ctypes.c_uint * 3
-        error = self.library.cuda_host_launch(
-            unsigned3(*grid), unsigned3(*block), shared_bytes, order == "reverse", addresses
-        )
+        error = self.launcher(unsigned3(*grid), unsigned3(*block), shared_bytes, order == "reverse", addresses)
         if error:
             raise KernelError(f"{self.name}: {error.decode()}")
 
@@ -160,22 +160,30 @@ def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKern
 
 @cache
 def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[Path, ...]) -> HostKernel:
-    digest = hashlib.sha256(repr((source, options, name, folders)).encode()).hexdigest()[:16]
+    """All kernels of a source are in one library, except those that it includes."""
+    text = source.read_text(encoding="utf-8")
+    names = tuple(KERNEL.findall(text))
+    exported = names if name in names else (name,)
+    digest = hashlib.sha256(repr((source, options, exported, folders)).encode()).hexdigest()[:16]
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
     compiler = _compiler()
     with _alone(stem):
         if not library.exists():
-            text = _with_dynamic_shared(source.read_text(encoding="utf-8"))
-            unit.write_text(f'#line 1 "{source}"\n{text}\nCUDA_HOST_EXPORT({name})\n', encoding="utf-8")
+            exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
+            unit.write_text(f'#line 1 "{source}"\n{_with_dynamic_shared(text)}\n{exports}', encoding="utf-8")
             _run(
                 *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
                 *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
             )
-            # Linked without -fsanitize: grid_of_blocks.cpp answers the checks, no library of the compiler has to.
-            _run(compiler, "-shared", str(object_file), str(_grid_of_blocks(options)), "-o", str(linked))
+            # Without the libraries of C++, which take longer to link than a kernel. grid_of_blocks.cpp answers the
+            # checks of -fsanitize.
+            _run(
+                *(compiler, "-shared", "-nostdlib", "-Wl,--no-undefined", str(object_file)),
+                *(str(_grid_of_blocks(options)), "-lm", "-lc", "-lgcc", "-o", str(linked)),
+            )
             linked.rename(library)
-    return _load(library, f"{source.name}:{name}")
+    return _load(library, source.name, name)
 
 
 def _grid_of_blocks(options: tuple[str, ...]) -> Path:
@@ -186,7 +194,8 @@ def _grid_of_blocks(options: tuple[str, ...]) -> Path:
         if not made.exists():
             part = made.with_suffix(".part")
             source = FOLDER / "grid_of_blocks.cpp"
-            _run(_compiler(), *COMPILER_OPTIONS, "-O2", *switch, "-c", str(source), "-o", str(part))
+            more = ("-O2", "-fno-threadsafe-statics", *switch)
+            _run(_compiler(), *COMPILER_OPTIONS, *more, "-c", str(source), "-o", str(part))
             part.rename(made)
     return made
 
@@ -225,16 +234,18 @@ def _with_dynamic_shared(text: str) -> str:
     )
 
 
-def _load(path: Path, name: str) -> HostKernel:
+def _load(path: Path, file: str, name: str) -> HostKernel:
     library = ctypes.CDLL(str(path))
-    library.cuda_host_launch.restype = ctypes.c_char_p
-    library.cuda_host_launch.argtypes = (
+    launch, list_parameters = library[f"cuda_host_launch_{name}"], library[f"cuda_host_parameters_{name}"]
+    launch.restype = ctypes.c_char_p
+    launch.argtypes = (
         *(ctypes.POINTER(ctypes.c_uint), ctypes.POINTER(ctypes.c_uint)),
         *(ctypes.c_size_t, ctypes.c_int, ctypes.POINTER(ctypes.c_void_p)),
     )
-    parameters = (_Parameter * library.cuda_host_parameters(None))()
-    library.cuda_host_parameters(parameters)
-    return HostKernel(name, library, tuple((bool(item.is_pointer), item.size) for item in parameters))
+    parameters = (_Parameter * list_parameters(None))()
+    list_parameters(parameters)
+    kinds = tuple((bool(item.is_pointer), item.size) for item in parameters)
+    return HostKernel(f"{file}:{name}", library, launch, kinds)
 
 
 def _run(*command: str) -> None:

@@ -1,7 +1,6 @@
 """The sweeps of a GPU on the host."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -15,30 +14,6 @@ from heatsim.device import Device
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 
-NAMES = (
-    *(
-        "start",
-        "smooth",
-        "residual",
-        "restrict_residual",
-        "smooth_corrected",
-        "multiply",
-        "coarsen",
-        "sum_of_links",
-        "advance",
-    ),
-    *(
-        "direct",
-        "apply",
-        "inner",
-        "extremes",
-        "total_of_apply",
-        "total_of_inner",
-        "total_of_extremes",
-        "total_of_links",
-    ),
-)
-
 
 def sweeps_on_host(xp: Any, monkeypatch: pytest.MonkeyPatch) -> "tuple[CudaSweeps, HostQueue]":
     """Sweeps over the arrays of a module, and where they are queued.
@@ -47,8 +22,6 @@ def sweeps_on_host(xp: Any, monkeypatch: pytest.MonkeyPatch) -> "tuple[CudaSweep
     """
     monkeypatch.setattr(cuda_sweeps, "THREADS", 64)
     monkeypatch.setattr(cuda_sweeps, "BLOCKS", 3)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda name: _kernel(name, cuda_sweeps.macros("float32")), NAMES))
     queue = HostQueue()
     return CudaSweeps(Device("cpu", xp, "the host"), queue.record, queue.compile), queue
 

@@ -82,18 +82,22 @@ def test_no_patch_that_counts_lies_across_the_seam_of_a_periodic_axis(nx: int, n
     "cells", [(512, 512, 512), (768, 768, 768), (1000, 1000, 100), (1500, 200, 300), (333, 477, 611), (64, 64, 64)]
 )
 @pytest.mark.parametrize(("multiprocessors", "recorded"), [(1, False), (46, True), (132, False), (132, True)])
-def test_segments_cover_all_planes_and_finish_together(
-    cells: tuple[int, int, int], pipeline: Pipeline, multiprocessors: int, recorded: bool
+@pytest.mark.parametrize("halo", [0, 4], ids=["all planes", "own planes"])
+def test_segments_cover_the_planes_and_finish_together(
+    cells: tuple[int, int, int], pipeline: Pipeline, multiprocessors: int, recorded: bool, halo: int
 ) -> None:
     periodic = (False, False, False)
     tiles = tiling.tiles(cells, periodic, pipeline)
-    segments = tiling.segments(cells, periodic, pipeline, multiprocessors, recorded)
+    written = (halo, cells[2] - halo)
+    segments = tiling.segments(cells, periodic, pipeline, multiprocessors, recorded, written=written)
     assert len(segments) <= multiprocessors
     planes = {(tile.x, tile.y): np.zeros(cells[2], dtype=int) for tile in tiles}
     for record in segments.reshape(-1):
         if record["z_end"] > record["z_begin"]:
             planes[int(record["x"]), int(record["y"])][record["z_begin"] : record["z_end"]] += 1
-    assert all((count == 1).all() for count in planes.values())
+    for count in planes.values():
+        assert (count[halo : cells[2] - halo] == 1).all()
+        assert count.sum() == cells[2] - 2 * halo
     if cells[2] > 64:
         work = (segments["z_end"] - segments["z_begin"]).sum(axis=1)
         assert work.max() <= 1.9 * work.mean()  # tiles beside faces count for up to 1.8 times as much

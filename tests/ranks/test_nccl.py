@@ -13,6 +13,7 @@ from thread_team import on_ranks
 
 from heatsim.errors import DeviceError
 from heatsim.parallel import nccl
+from heatsim.parallel.exchange_events import ExchangeEvents
 from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, name_of
 from heatsim.parallel.process import Process
@@ -78,7 +79,7 @@ class SomeEvent:
 
 def test_progress_counts_exchanges_that_the_gpu_has_come_to(monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[SomeEvent] = []
-    monkeypatch.setattr(NcclExchange, "_event", lambda exchange: events.append(SomeEvent()) or events[-1])
+    monkeypatch.setattr(ExchangeEvents, "_event", lambda exchange: events.append(SomeEvent()) or events[-1])
 
     class Communicator(host_nccl.NcclCommunicator):
         def __init__(self) -> None:

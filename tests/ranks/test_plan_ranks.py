@@ -7,10 +7,12 @@ import pytest
 import runs
 
 from heatsim.cli import main
+from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import slabs
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
-from heatsim.run.plan_ranks import LINKS, Link, efficiency, halo_bytes, plan_of_ranks
+from heatsim.run.plan_ranks import LINKS, plan_of_ranks
+from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
 from heatsim.scenario import load
 
 PLANES = ("domain.cells=[7,5,24]", "domain.size=[0.07,0.05,0.24]")
@@ -21,37 +23,56 @@ def test_efficiency_counts_halo_planes_and_messages() -> None:
     link, at_once = Link("", 15e-6, 300e9), Link("", 0.0, float("inf"))
     sent = 4 * 512 * 512 * 4
     of_ranks, costs = slabs(3 * 512, 3, periodic=True, group=512), np.ones(3 * 512)
-    found = efficiency(of_ranks, costs, 3 * 550e-6, sent, link)
+    found = efficiency_of_steps(of_ranks, costs, 3 * 550e-6, sent, link, writes_halo=True)
     assert found == pytest.approx(550 / (550 * 520 / 512 + 15 + 2 * 14), rel=1e-3)
-    assert efficiency(of_ranks, costs, 1.0, sent, at_once) == pytest.approx(512 / 520)
-    assert efficiency(slabs(512, 1, periodic=True), np.ones(512), 1.0, sent, link) == 1.0
+    assert efficiency_of_steps(of_ranks, costs, 1.0, sent, at_once, writes_halo=True) == pytest.approx(512 / 520)
+    assert efficiency_of_steps(slabs(512, 1, periodic=True), np.ones(512), 1.0, sent, link, writes_halo=True) == 1.0
     # The planes of the first third cost twice as much as the others.
     costs[:512] = 2.0
-    assert efficiency(of_ranks, costs, 1.0, sent, at_once) == pytest.approx(4 / 3 * 512 / (2 * 512 + 8))
+    assert efficiency_of_steps(of_ranks, costs, 1.0, sent, at_once, writes_halo=True) == pytest.approx(
+        4 / 3 * 512 / (2 * 512 + 8)
+    )
 
 
 @pytest.mark.parametrize(
     ("edge", "itemsize", "sweep", "measured"),
     [
-        (512, 4, 443.0e-6, 0.912),
-        (768, 4, 1360.8e-6, 0.958),
-        (1024, 4, 3274e-6, 0.958),
-        (512, 8, 902.3e-6, 0.933),
-        (768, 8, 2970.4e-6, 0.958),
+        (512, 4, 443.7e-6, 0.905),
+        (768, 4, 1366.0e-6, 0.961),
+        (1024, 4, 3289.7e-6, 0.966),
+        (512, 8, 898.0e-6, 0.933),
+        (768, 8, 2922.0e-6, 0.961),
     ],
 )
 def test_the_model_agrees_with_two_gpus(edge: int, itemsize: int, sweep: float, measured: float) -> None:
     """Weak scaling on two H200 with NVLink, kernels/MEASUREMENTS.md."""
     of_ranks, costs = slabs(2 * edge, 2, periodic=False), np.ones(2 * edge)
-    found = efficiency(of_ranks, costs, 2 * sweep, 4 * edge * edge * itemsize, LINKS["cuda"][0])
+    found = efficiency_of_steps(of_ranks, costs, 2 * sweep, 4 * edge**2 * itemsize, LINKS["cuda"][0], writes_halo=False)
     assert found == pytest.approx(measured, rel=0.03)
+
+
+def test_efficiency_of_cycles_counts_levels_that_each_rank_solves_alone() -> None:
+    """Five applications' work on the finest level, four on the others; the level of 16³ cells is not divided."""
+    shapes = [(64, 64, 64), (32, 32, 32), (16, 16, 16), (8, 8, 8), (4, 4, 4)]
+    at_once, slab = Link("", 0.0, float("inf")), slabs(64, 2, periodic=False)[0]
+    alone = 5 + 4 / 8 + 4 / 64 + 4 / 512
+    found = efficiency_of_cycles(slab, [(128, 64, 64), *shapes], 1.0, at_once, 0.0)
+    # Levels of 2·64³ and 64³ cells are divided, with four halo planes; 32³ and fewer are not.
+    taken = 5 * (0.5 + 4 / 128) + 4 / 2 * (0.5 + 4 / 64) + 4 / 16 + 4 / 128 + 4 / 1024
+    assert found == pytest.approx((5 + 4 / 2 + 4 / 16 + 4 / 128 + 4 / 1024) / 2 / taken)
+    # Three exchanges on the finest level, and two sums; none of the other levels is divided.
+    waiting = efficiency_of_cycles(slab, shapes, 1e-3, Link("", 1e-3, float("inf")), 0.0)
+    assert waiting == pytest.approx(alone / 2 / (5 * (0.5 + 4 / 64) + alone - 5 + 3 + 2))
+    # Python queues the work of four levels in 8 s.
+    assert efficiency_of_cycles(slab, shapes, 1.0, at_once, 2.0) == pytest.approx(alone / 2 / 8)
+    assert efficiency_of_cycles(slabs(64, 1, periodic=False)[0], shapes, 1.0, at_once, 2.0) == 1.0
 
 
 def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
     problem = HeatProblem.from_scenario(load(runs.write(tmp_path), PLANES))
     plans = plan_of_ranks(problem, 3, np.ones(24))
     assert [plan.slab.count for plan in plans] == [8, 8, 8]
-    assert halo_bytes(problem) == 4 * 7 * 5 * 4
+    assert halo_bytes(problem.grid, problem.precision) == 4 * 7 * 5 * 4
     # The axis is periodic: each rank has two cuts.
     assert {plan.copy_bytes for plan in plans} == {(8 + 2 * 4) * 7 * 5 * 4}
     assert {plan.disk_bytes for plan in plans} == {Plan.of(problem).disk_bytes}
@@ -67,7 +88,7 @@ def test_the_plan_of_several_ranks(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["plan", *arguments, "--set=time.method=implicit", "--ranks", "2"]) == 0
     out = capsys.readouterr().out
     assert "halo         560 B over each cut in each direction, for each vector and level of a cycle" in out
-    assert "efficiency" not in out
+    assert "% over one machine" in out
     for ranks, message in (("0", "--ranks = 0: expected a number of ranks, 1 or more"), ("9", "at most")):
         assert main(["plan", *arguments, "--ranks", ranks]) == 2
         assert message in capsys.readouterr().err

@@ -71,7 +71,8 @@ def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
 
 
 def same(problem: HeatProblem, ranks: int) -> None:
-    equal(found(problem, ALONE), on_ranks(ranks, lambda team: found(painted(problem, team), team)))
+    results = on_ranks(ranks, lambda team: found(painted(problem, team), team))
+    equal(found(painted(problem, ALONE), ALONE), results)
 
 
 def implicit(text: str, precision: str = "float64", device: str = "cpu", **tables: Any) -> HeatProblem:

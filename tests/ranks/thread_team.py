@@ -3,6 +3,7 @@
 import copy
 import functools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -55,6 +56,14 @@ class ThreadTeam(Team):
             assert found.nbytes == room.array.nbytes
             room.array.reshape(-1)[:] = found.reshape(-1)
 
+    def give_way(self) -> None:
+        """Let another rank run."""
+        self._meeting.baton.release()
+        time.sleep(1e-5)
+        self._meeting.baton.acquire()
+        if self._meeting.failed:
+            raise threading.BrokenBarrierError
+
     def branch(self) -> "ThreadTeam":
         raise NotImplementedError
 
@@ -65,7 +74,7 @@ class _Meeting:
     def __init__(self, size: int) -> None:
         self.size = size
         self.baton = threading.Lock()
-        self.failed: BaseException | None = None
+        self.failed = False
         self._barrier = threading.Barrier(size, timeout=120.0)
         self._values: list[Any] = [None] * size
 
@@ -82,6 +91,7 @@ class _Meeting:
         return [each for _, each in found]
 
     def stop(self) -> None:
+        self.failed = True
         self._barrier.abort()
 
 

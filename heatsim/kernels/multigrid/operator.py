@@ -23,7 +23,7 @@ The ground of a cell at the end of its body is reached through the same part of 
 1/ground' = part/inside + 1/ground. If a cell is at the end along m axes, they share its ground equally.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -105,16 +105,14 @@ def _strong(shape: tuple[int, int, int], means: Sequence[float]) -> Factors:
     return x, y, z
 
 
-def cells_below(shape: tuple[int, int, int], means: Sequence[float]) -> int:
-    """Number of cells of all levels below the finest, for mean links along x, y, z in any unit; an estimate."""
-    nx, ny, nz, below = *shape[::-1], 0
-    while nx * ny * nz > COARSEST:
-        factors = _strong((nz, ny, nx), means)
-        nx, ny, nz = (-(-n // factor) for n, factor in zip((nx, ny, nz), factors, strict=True))
+def shapes_below(shape: tuple[int, int, int], means: Sequence[float]) -> Iterator[tuple[int, int, int]]:
+    """The shapes of all levels below the finest, for mean links along x, y, z in any unit; an estimate."""
+    while prod(shape) > COARSEST:
+        factors = _strong(shape, means)
+        shape = shape_below(shape, factors)
         # Two halves in series, and parallel tubes.
         means = [mean * prod(factors) / factor**2 for mean, factor in zip(means, factors, strict=True)]
-        below += nx * ny * nz
-    return below
+        yield shape
 
 
 def shape_below(shape: tuple[int, int, int], factors: Factors) -> tuple[int, int, int]:

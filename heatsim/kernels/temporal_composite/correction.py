@@ -77,7 +77,12 @@ class CorrectedKernel(CudaKernel):
 
 
 def correct(
-    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], device: Device
+    build: Build,
+    materials: CellTypes,
+    periodic: tuple[bool, bool, bool],
+    open_faces: tuple[bool, ...],
+    device: Device,
+    written: tuple[int, int] | None = None,
 ) -> CudaKernel | None:
     """07 compiled with the correction for a composite body; None if single steps are faster.
 
@@ -87,9 +92,10 @@ def correct(
         periodic: which axes wrap.
         open_faces: which faces let heat through.
         device: the current GPU.
+        written: the first plane that must be right and the end; None for all planes.
     """
     memory = device.block_memory()
-    found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors())
+    found = boxes(build, materials, periodic, open_faces, memory, device.multiprocessors(), written=written)
     if found is None:
         return None
     kernel, correction = launch.compile_kernel(build), launch.compile_kernel(correction_build(build, memory))
@@ -123,6 +129,7 @@ def boxes(
     block_memory: int,
     multiprocessors: int,
     most: float = MOST,
+    written: tuple[int, int] | None = None,
 ) -> tuple[Launch, ...] | None:
     """The launches of the correction; an empty tuple if no cell is wrong, None if single steps are faster.
 
@@ -134,13 +141,14 @@ def boxes(
         block_memory: shared memory of a block in bytes.
         multiprocessors: multiprocessors of the device.
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
+        written: the first plane that must be right and the end; None for all planes.
     """
     from heatsim.kernels.temporal_composite.box_cells import Body
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = materials.grid
     second = correction_build(build, block_memory)
-    table = cover(build, materials, periodic, open_faces, second.room)
+    table = cover(build, materials, periodic, open_faces, second.room, written)
     if table[:, 6].sum(dtype=np.int64) > min(most * grid.cell_count, _MOST_CELLS):
         return None
     if not len(table):
@@ -256,9 +264,14 @@ def table_bytes(materials: CellTypes, open_faces: tuple[bool, ...]) -> int:
 
 
 def cover(
-    build: Build, materials: CellTypes, periodic: tuple[bool, bool, bool], open_faces: tuple[bool, ...], room: int
+    build: Build,
+    materials: CellTypes,
+    periodic: tuple[bool, bool, bool],
+    open_faces: tuple[bool, ...],
+    room: int,
+    written: tuple[int, int] | None = None,
 ) -> NDArray[np.int32]:
-    """Disjoint boxes over all cells that are wrong after a sweep of 07.
+    """Disjoint boxes over all cells that are wrong after a sweep of 07, of the planes ``written`` or of all planes.
 
     Returns:
         Rows (x, y, z, cells in x, in y, in z, cells with the halo).
@@ -277,5 +290,7 @@ def cover(
             axis = 2 - face // 2
             layers, n = np.moveaxis(needed, axis, 0), shape[axis]
             layers[slice(0, ceil(steps / BRICK)) if face % 2 == 0 else slice(max(n - steps, 0) // BRICK, None)] = True
+    if written is not None:
+        needed[: written[0] // BRICK] = needed[ceil(written[1] / BRICK) :] = False
     most_cells = _vectors(build, room) * build.access
     return np.asarray(boxes.cover(needed, shape, wraps, steps, build.access, most_cells))

@@ -1,0 +1,191 @@
+"""Copies between GPUs of one machine that go on while kernels run.
+
+    rank 0                                       rank 1
+    write n ───────────────────────────────────► ready      rank 0 no longer reads its halo
+    wait until ready ≥ n  ◄───────────────────── write n
+    copy own planes ───────────────────────────► halo
+    write n ───────────────────────────────────► arrived
+    wait until arrived ≥ n ◄──────────────────── write n
+
+Each array of a rank must have a counterpart on its neighbours: all ranks copy into the counterparts.
+"""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from heatsim.device import Device
+from heatsim.parallel.exchange_events import ExchangeEvents
+from heatsim.parallel.peer_memory import CudaPeerMemory, Offer, PeerMemory
+from heatsim.parallel.team import Team
+
+PEER_COPIES = "peer-to-peer copies"  # the name in messages
+_SIDES = 2
+_APART = 256  # bytes from one signal to the next
+_READY, _ARRIVED, _GREETING, _ANSWER = (_SIDES * kind for kind in range(4))  # the first signal of each kind
+_SIGNALS = 4 * _SIDES * _APART  # bytes
+_NUMBER = 4  # bytes
+_OFF = "NCCL_P2P_DISABLE"  # the environment variable that forbids memory shared by GPUs
+
+
+@dataclass(frozen=True)
+class Push:
+    """A copy into the memory of a neighbour.
+
+    Attributes:
+        side: the side of this rank on which the neighbour is: below (0) or above (1).
+        source, target: addresses, the second in the neighbour's memory.
+        count: bytes.
+    """
+
+    side: int
+    source: int
+    target: int
+    count: int
+
+
+class PeerCopies:
+    """Copies into the memory of the neighbours of a rank, on a separate stream.
+
+    Args:
+        memory: of the GPUs.
+        device: the GPU of this rank.
+        here: the address of this rank's signals.
+        peers: the addresses of the signals of the neighbours that are reached, by side.
+
+    Attributes:
+        sides: the sides on which neighbours are reached.
+        events: how far the copies are.
+    """
+
+    def __init__(self, memory: PeerMemory, device: Device, here: int, peers: Mapping[int, int]) -> None:
+        self._memory, self._xp, self._here, self._peers = memory, device.xp, here, peers
+        self.sides = tuple(sorted(peers))
+        self.events = ExchangeEvents(device)
+        self._number = 0
+        self._stream = device.xp.cuda.Stream(non_blocking=True)
+        self._offers: dict[int, Offer] = {}
+        self._opened: dict[bytes, int] = {}
+
+    def offer(self, array: Any) -> Offer:
+        """What neighbours need to open an array of this rank."""
+        address = int(array.data.ptr)
+        if address not in self._offers:
+            self._offers[address] = self._memory.offer(address)
+        return self._offers[address]
+
+    def open(self, offer: Offer) -> int:
+        """The address here of an array of a neighbour."""
+        handle, first = offer
+        if handle not in self._opened:
+            self._opened[handle] = self._memory.open(handle)
+        return self._opened[handle] + first
+
+    def begin(self, pushes: Sequence[Push]) -> Any:
+        """Queue copies that start when all work queued on the current stream is done.
+
+        Args:
+            pushes: one for each of ``sides``.
+
+        Returns:
+            An event: this rank's values have left, and those of its neighbours have arrived.
+        """
+        self._number += 1
+        self._stream.wait_event(_recorded(self._xp))
+        with self._stream:
+            with self.events.around():
+                self._queue(pushes)
+            return _recorded(self._xp)
+
+    def wait(self, event: Any) -> None:
+        """Let the current stream wait for an event of :meth:`begin`."""
+        self._xp.cuda.get_current_stream().wait_event(event)
+
+    def _queue(self, pushes: Sequence[Push]) -> None:
+        memory, number = self._memory, self._number
+        for push in pushes:
+            memory.write(_signal(self._peers[push.side], _READY + 1 - push.side), number)
+        for push in pushes:
+            memory.wait(_signal(self._here, _READY + push.side), number)
+            memory.copy(push.target, push.source, push.count)
+            memory.write(_signal(self._peers[push.side], _ARRIVED + 1 - push.side), number)
+        for push in pushes:
+            memory.wait(_signal(self._here, _ARRIVED + push.side), number)
+
+
+def _signal(signals: int, number: int) -> int:
+    return signals + number * _APART
+
+
+def _recorded(xp: Any) -> Any:
+    event = xp.cuda.Event(disable_timing=True)
+    event.record()
+    return event
+
+
+def connect_peers(team: Team, device: Device, neighbours: Mapping[int, int]) -> PeerCopies | None:
+    """Copies to the neighbours of this rank that share memory with it in both directions. Collective.
+
+    Args:
+        team: the ranks.
+        device: the GPU of this rank.
+        neighbours: the rank below (0) and above (1), as far as they exist.
+
+    Returns:
+        The copies; None if there are no such neighbours.
+    """
+    memory, here, offer, peers = None, 0, None, dict[int, int]()
+    # Drivers, containers and the settings of clusters may refuse any of these calls, with errors of several types.
+    with suppress(Exception):
+        if os.environ.get(_OFF, "0") == "0":
+            memory = peer_memory(device)
+            here = memory.allocate(_SIGNALS)
+            offer = memory.offer(here)
+    known, opened = team.gathered((socket.gethostname(), offer)), dict[int, int]()
+    with suppress(Exception):
+        for side, peer in neighbours.items():
+            host, of_peer = known[peer]
+            if memory is not None and of_peer is not None and host == known[team.rank][0]:
+                opened[peer] = opened.get(peer) or memory.open(of_peer[0]) + of_peer[1]
+                peers[side] = opened[peer]
+                _greet(memory, team.rank, here, peers[side], side)
+    team.meet()
+    heard = set[int]()
+    with suppress(Exception):
+        if memory is not None:
+            heard = {side for side, peer in neighbours.items() if _is_greeted(memory, peer, here, side)}
+    of_ranks = team.gathered(heard)
+    near = {
+        side: address for side, address in peers.items() if side in heard and 1 - side in of_ranks[neighbours[side]]
+    }
+    return PeerCopies(memory, device, here, near) if memory is not None and near else None
+
+
+def _greet(memory: PeerMemory, rank: int, here: int, peer: int, side: int) -> None:
+    """Write the number of this rank to a neighbour, once directly and once with a copy."""
+    source = _signal(here, _ANSWER + side) + _NUMBER
+    memory.write(source, 1 + rank)
+    memory.write(_signal(peer, _GREETING + 1 - side), 1 + rank)
+    memory.copy(_signal(peer, _ANSWER + 1 - side), source, _NUMBER)
+    memory.read(here)
+
+
+def _is_greeted(memory: PeerMemory, peer: int, here: int, side: int) -> bool:
+    """Whether a neighbour's numbers have arrived, after it has greeted."""
+    places = _signal(here, _GREETING + side), _signal(here, _ANSWER + side)
+    if any(memory.read(place) != 1 + peer for place in places):
+        return False
+    memory.wait(places[0], 1 + peer)
+    return memory.read(places[0]) == 1 + peer
+
+
+def peer_memory(device: Device) -> PeerMemory:
+    """The calls for memory that processes share.
+
+    Raises:
+        OSError, AttributeError: the driver does not offer them.
+    """
+    return CudaPeerMemory(device.xp)

@@ -250,8 +250,14 @@ MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wa
     ],
 )
 def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
-    tmp_path: Path, overrides: list[str], size: int, name: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    overrides: list[str],
+    size: int,
+    name: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(time_loop, "_OBSERVING_WORTH_A_WARNING", 1e9)  # many rows on a busy machine
     whole = runs.run(tmp_path, *overrides)
     target = tmp_path / "run"
     options = [option for override in overrides for option in ("--set", override)]

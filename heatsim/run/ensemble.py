@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from heatsim.errors import Interrupted
 from heatsim.observers.observer import Observer
-from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds
+from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds, look_ahead
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
 from heatsim.run.time_loop import TimeLoop
@@ -73,6 +73,7 @@ def run_together(
         taken = _at_a_time(
             [partial(simulation.take_folder, stack) for simulation, stack in zip(simulations, stacks, strict=True)]
         )
+        look_ahead([simulation.state for simulation in simulations])
         for number, (simulation, stepper, stack) in enumerate(zip(simulations, steppers, stacks, strict=True)):
             try:
                 taken[number].result()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from heatsim.kernels.autotune import Choice, Task
 from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
 from heatsim.solver.cuda_stepper import CudaStepper
@@ -75,12 +76,16 @@ class Rounds(ABC):
         return failed
 
 
-def _look_ahead(loops: Sequence[TimeLoop]) -> None:
+def look_ahead(states: Sequence[RunState]) -> None:
     """Find the data for observers of all runs with the same launches: separate requests would each wait."""
+    Field.look_at_all([state.field for state in states])
+    Ledger.look_at_all([state.ledger for state in states])
+
+
+def _look_ahead(loops: Sequence[TimeLoop]) -> None:
     if loops:
         started = time.perf_counter()
-        Field.look_at_all([loop.state.field for loop in loops])
-        Ledger.look_at_all([loop.state.ledger for loop in loops])
+        look_ahead([loop.state for loop in loops])
         for loop in loops:
             loop.timing.observing += (time.perf_counter() - started) / len(loops)
 

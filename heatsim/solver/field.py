@@ -270,27 +270,29 @@ class Field:
         """
         if highest not in self._firsts:
             found = self.statistics()
-            self._firsts[highest] = self.first_with(found.highest if highest else found.lowest)
+            (self._firsts[highest],) = self.first_with((found.highest if highest else found.lowest, None))
         return self._firsts[highest]
 
-    def first_with(self, value: float, among: Labelled | None = None) -> int:
-        """The index in the flattened whole field of the first cell with a value that the buffer has. Collective.
+    def first_with(self, *wanted: tuple[float, Labelled | None]) -> list[int]:
+        """The index in the flattened whole field of the first cell with each of some values. Collective.
 
         Args:
-            value: in the buffer.
-            among: restricts the search; labels are those of own cells.
+            wanted: values that the buffer has, each with the cells to search among, None for all; labels are those of
+                own cells.
         """
-        own, found = self.own, None
-        plane = int(own[0].size)
-        try:
-            (place,) = first_of_each(self.device, [own], [value], among)
-            if place < own.size:  # on a GPU a cell that is not found has a very large number
-                found = place + self.slab.first * plane
-        except ValueError:
-            if self.slab.alone:
-                raise
-        cells: list[int] = [cell for cell in self.team.gathered(found) if cell is not None]
-        return min(cells)
+        own, found = self.own, list[int | None]()
+        offset = self.slab.first * int(own[0].size)
+        for some in [wanted] if self.slab.alone else [(each,) for each in wanted]:
+            try:
+                places = first_of_each(self.device, [own] * len(some), *map(list, zip(*some, strict=True)))
+                # On a GPU a cell that is not found has a very large number.
+                found += [place + offset if place < own.size else None for place in places]
+            except ValueError:
+                if self.slab.alone:
+                    raise
+                found.append(None)
+        of_ranks = zip(*self.team.gathered(found), strict=True)
+        return [min(cell for cell in cells if cell is not None) for cells in of_ranks]
 
     def points(self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> Points:
         """The cells at three index arrays of equal shape."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,20 @@ class _Found:
     highest: list[float]
 
 
+class _Extreme(NamedTuple):
+    """An extreme whose cell is wanted: of a cell type, or of a region or the whole body.
+
+    Attributes:
+        cell_type: None for a region.
+        region: None for the whole body.
+        highest: the highest temperature, or else the lowest.
+    """
+
+    cell_type: int | None
+    region: str | None
+    highest: bool
+
+
 class FieldStatistics:
     """Statistics of the current values of a field.
 
@@ -63,6 +77,10 @@ class FieldStatistics:
         self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
+        self._places_of: list[Statistics] | None = None
+        self._places: dict[_Extreme, int] = {}
+        self._asked: list[_Extreme] = []
+        self._expected: tuple[_Extreme, ...] = ()
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
@@ -118,7 +136,7 @@ class FieldStatistics:
     def first_cell(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
         uniform = self._materials.uniform
-        number = self._field.first_cell(highest) if uniform else self._first_of_type(cell_type, highest)
+        number = self._field.first_cell(highest) if uniform else self._first(_Extreme(cell_type, None, highest))
         return self._place(number)
 
     def first_cell_of(self, region: str | None, highest: bool) -> tuple[int, int, int] | None:
@@ -126,15 +144,10 @@ class FieldStatistics:
 
         None where more than 256 parts of the body are watched: their numbers do not fit a byte.
         """
-        found, labels = self._found(), self._parts.labels
+        labels = self._parts.labels
         if labels is not None and labels.dtype != np.uint8:
             return None
-        parts = self._of_region(region)
-        part = max(parts, key=found.highest.__getitem__) if highest else min(parts, key=found.lowest.__getitem__)
-        of_part = found.by_part[part]
-        among = None if labels is None else Labelled(labels, self._parts.division.mask & 0xFF, part)
-        number = self._field.first_with(of_part.highest if highest else of_part.lowest, among)
-        return self._place(number)
+        return self._place(self._first(_Extreme(None, region, highest)))
 
     def type_of(self, cell: tuple[int, int, int]) -> int:
         """The type of a cell (x, y, z)."""
@@ -188,11 +201,36 @@ class FieldStatistics:
         division = self._parts.with_thermometers(self._problem, field.device.xp, field.reference).division
         return field.statistics_by_part(division)
 
-    def _first_of_type(self, cell_type: int, highest: bool) -> int:
-        """The index in the flattened whole field of the first cell of a type with its highest or lowest value."""
-        own = [self._found().by_part[part] for part in np.flatnonzero(self._parts.cell_types == cell_type)]
-        value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
-        return self._field.first_with(value, Labelled(self._cells, int(CELL_TYPE), cell_type))
+    def _first(self, extreme: _Extreme) -> int:
+        """The index in the flattened whole field of the first cell that has an extreme. Collective.
+
+        Records are mostly broken row after row. So on a GPU one launch finds the cells of all extremes that were asked
+        for in the last row with any.
+        """
+        by_part = self._found().by_part
+        if self._places_of is not by_part:
+            self._expected = tuple(self._asked) or self._expected
+            self._places_of, self._places, self._asked = by_part, {}, []
+        if extreme not in self._places:
+            together = self._field.device.backend == "cuda" and self._field.slab.alone and not self._asked
+            others = [one for one in self._expected if one != extreme] if together else []
+            wanted = [extreme, *others]
+            cells = self._field.first_with(*map(self._search, wanted))
+            self._places |= zip(wanted, cells, strict=True)
+        self._asked.append(extreme)
+        return self._places[extreme]
+
+    def _search(self, extreme: _Extreme) -> tuple[float, Labelled | None]:
+        """The value of an extreme in the buffer, and the cells to search."""
+        found, highest = self._found(), extreme.highest
+        if extreme.cell_type is not None:
+            own = [found.by_part[part] for part in np.flatnonzero(self._parts.cell_types == extreme.cell_type)]
+            value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
+            return value, Labelled(self._cells, int(CELL_TYPE), extreme.cell_type)
+        parts, labels = self._of_region(extreme.region), self._parts.labels
+        part = max(parts, key=found.highest.__getitem__) if highest else min(parts, key=found.lowest.__getitem__)
+        value = found.by_part[part].highest if highest else found.by_part[part].lowest
+        return value, None if labels is None else Labelled(labels, self._parts.division.mask & 0xFF, part)
 
 
 def own_cells(arrays: CompositeArrays, field: Field) -> Any:

@@ -124,6 +124,10 @@ class Results:
         """Keep the reason of a failure in memory; a full disk cannot keep it."""
         self._failures[number] = message
 
+    def read(self, number: int) -> None:
+        """Read a run that has ended."""
+        self._row(number)
+
     def rows(self) -> list[Row]:
         """All rows in the order of their numbers."""
         return [self._row(number) for number in self._definition.numbers]

@@ -1,49 +1,35 @@
 """Running a study from start to end."""
 
-import shutil
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from heatsim.errors import CapacityError, FolderError, InputError, Interrupted
+from heatsim.errors import FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.render.notebook import ShownPictures
-from heatsim.run.capacity import size
-from heatsim.run.interrupt import Stop, stop_on_signals
+from heatsim.run.interrupt import stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
-from heatsim.study.cluster import Cluster
-from heatsim.study.columns import DONE, FAILED, STATUS
+from heatsim.study.columns import DONE, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.groups import RunsLeft, make_groups
+from heatsim.study.dispatch import Dispatch
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
-from heatsim.study.progress import StudyProgress
 from heatsim.study.report import title_of
 from heatsim.study.results import Results, Row
-from heatsim.study.worker_processes import EarlyWorkers, Shares
-from heatsim.study.workers import Event, LocalWorkers
+from heatsim.study.worker_processes import EarlyWorkers
 
 if TYPE_CHECKING:
     import pyarrow
     from rich.console import Group
 
-_SECONDS_BETWEEN_TABLES = 10.0
-
-
-class _Workers(Protocol):
-    def events(self) -> Iterator[Event | None]: ...
-
-    def stop(self) -> list[Event]: ...
+    from heatsim.render.notebook import ShownPictures
 
 
 @dataclass(repr=False)
@@ -149,7 +135,9 @@ class Study:
             stack.callback(results.write)
             missing = [number for number in self.definition.numbers if self._is_missing(number)]
             if missing:
-                self._do(missing, results, stop, progress)
+                self._dispatch(missing).run(
+                    results, stop, len(self.definition.points), draws=self._draws, shown=progress
+                )
         self._rows = results.rows()
         if stop.requested and any(self._is_missing(number) for number in missing):
             done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
@@ -165,12 +153,13 @@ class Study:
             write_report(self.folder, self.definition, self._rows)
         return results.table()
 
-    def plot(self) -> ShownPictures:
+    def plot(self) -> "ShownPictures":
         """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.
 
         Raises:
             StorageError: the results cannot be read, or a picture could not be written.
         """
+        from heatsim.render.notebook import ShownPictures
         from heatsim.study.figures import draw
 
         return ShownPictures(draw(self.folder, self.definition, Results(self.folder, self.definition).rows()))
@@ -221,97 +210,17 @@ class Study:
                 f"{self.folder}: could not be created: {reason(error)}; choose another --output"
             ) from None
 
+    def _dispatch(self, missing: Sequence[int]) -> Dispatch:
+        ids = {number: identity(self.definition.points[number - 1]) for number in missing}
+        problems = {number: self._problems[its] for number, its in ids.items()}
+        plans = {number: self._plans[its] for number, its in ids.items() if its in self._plans}
+        return Dispatch(self.folder, problems, plans, self._workers, self._cluster, self._early)
+
     def _path(self, number: int) -> Path:
         return study_folder.run_path(self.folder, number)
-
-    def _problem(self, number: int) -> HeatProblem:
-        return self._problems[identity(self.definition.points[number - 1])]
 
     def _is_missing(self, number: int) -> bool:
         if study_folder.is_done(self._path(number)):
             return False
         failure = study_folder.read_failure(self._path(number))
         return failure is None or failure[1]
-
-    def _do(self, missing: Sequence[int], results: Results, stop: Stop, shown: bool) -> None:
-        problems = {number: self._problem(number) for number in missing}
-        steps = {number: problem.timeline.last_step for number, problem in problems.items()}
-        work = {number: float(steps[number] * problem.grid.cell_count) for number, problem in problems.items()}
-        finished = len(self.definition.points) - len(missing)
-        with StudyProgress(work, steps, finished, shown) as progress, ThreadPoolExecutor(1) as meanwhile:
-            meanwhile.submit(_get_ready_to_end, self._draws)
-            workers = self._start_workers(problems, stop)
-            if workers is None:
-                return
-            written_at = time.monotonic()
-            try:
-                for event in workers.events():
-                    if stop.requested:
-                        break
-                    _note(event, progress, results)
-                    if event is None:
-                        progress.show()
-                        if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
-                            results.write()
-                            written_at = time.monotonic()
-            finally:
-                for event in workers.stop():
-                    _note(event, progress, results)
-
-    def _start_workers(self, problems: Mapping[int, HeatProblem], stop: Stop) -> _Workers | None:
-        """Start the workers and give them the groups; None if the study is stopped before."""
-        requested = next(iter(problems.values())).scenario.solver.device
-        if self._cluster is not None:
-            cluster = Cluster(self._cluster)
-            if not cluster.wait_for_workers(lambda: stop.requested):
-                cluster.stop()
-                return None
-            backend, memory = cluster.devices(requested)
-            cluster.submit(self.folder, RunsLeft(problems, backend, memory))
-            return cluster
-        plans = [self._plans[identity(self.definition.points[number - 1])] for number in problems]
-        device = plans[0].device
-        largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
-        largest.check_capacity(self.folder)
-        self._check_disk(plans)
-        shares = Shares.of(len(plans), device.backend, self._workers, _fitting(largest))
-        sharing = -(-shares.workers // max(len(shares.gpus), 1))
-        groups = make_groups(problems, problems, device.backend, device.free_memory() // sharing, shares.workers)
-        early = self._early or EarlyWorkers(self.folder, self._workers)
-        return LocalWorkers(self.folder, groups, early.take(shares, requested))
-
-    def _check_disk(self, plans: Iterable[Plan]) -> None:
-        needed, free = sum(plan.disk_bytes for plan in plans), shutil.disk_usage(self.folder).free
-        if needed > free:
-            raise CapacityError(
-                f"{self.definition.path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are "
-                "free; leave output.every out, use fewer cells or choose another --output"
-            )
-
-
-def _get_ready_to_end(draws: bool) -> None:
-    """Import what the results and pictures need, while the workers run."""
-    import pyarrow.parquet  # noqa: F401
-
-    if draws:
-        import heatsim.study.figures
-        import heatsim.study.page  # noqa: F401
-        from heatsim.render.figure import warm_up
-
-        warm_up()
-
-
-def _note(event: Event | None, progress: StudyProgress, results: Results) -> None:
-    if event is None:
-        return
-    if event.step is not None:
-        progress.advance(event.number, event.step)
-        return
-    progress.end(event.number, event.status == FAILED)
-    if event.status == FAILED:
-        results.note_failure(event.number, event.message)
-
-
-def _fitting(largest: Plan) -> int:
-    """The number of workers whose fields fit the device's memory together."""
-    return max(1, largest.device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))

@@ -168,5 +168,5 @@ def test_the_first_cell_of_a_part_is_found(where: Device) -> None:
     labels[20:] = 0x82
     values[3, 4, 5] = values[25, 1, 2] = values[25, 1, 4] = values[39, 0, 0] = -500.0
     among = find.Labelled(where.xp.asarray(labels), 0x7F, 2)
-    (found,) = find.first_of_each(where, [where.xp.asarray(values)], [-500.0], among)
+    (found,) = find.first_of_each(where, [where.xp.asarray(values)], [-500.0], [among])
     assert found == (25 * 30 + 1) * 50 + 2

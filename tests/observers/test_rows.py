@@ -6,15 +6,18 @@ import bodies
 import numpy as np
 import pytest
 import runs
+from cuda_host import gpu
 
 from heatsim import Simulation
-from heatsim.device import choose
+from heatsim.device import Device, choose
 from heatsim.kernels.reductions import uploads
+from heatsim.kernels.reductions.find import first_of_each
 from heatsim.observers import table
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.time_loop import TimeLoop
 from heatsim.scenario import load
+from heatsim.solver import field
 from heatsim.storage import tables
 
 
@@ -69,3 +72,37 @@ def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
         uploads.uploaded(xp, np.full(5, number))
     assert len(uploads._kept) <= uploads._MOST
     assert uploads.uploaded(xp, np.arange(7)) is not first
+
+
+def test_a_gpu_finds_the_cells_of_all_records_of_a_row_with_one_launch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second row on: the same records as in the row before."""
+    gpu.play_gpu(monkeypatch)
+    scenario = runs.write(tmp_path, bodies.EVERYTHING)
+    state = Simulation.from_scenario(scenario, ["solver.device=cuda"], output=tmp_path / "run").state
+    searches: list[int] = []
+
+    def count(device: Device, fields: list[object], *rest: list[object]) -> list[int]:
+        searches.append(len(fields))
+        return first_of_each(device, fields, *rest)
+
+    monkeypatch.setattr(field, "first_of_each", count)
+    types, names = state.problem.materials.types_at, [region.name for region in state.problem.scenario.regions]
+    conducting = [name for name in names if state.problem.scenario.regions[names.index(name)].material != "void"]
+    z, y, x = np.indices(state.problem.grid.shape)
+    kinds = types(x, y, z)
+    for row in range(3):
+        values = np.random.default_rng(row).permutation(kinds.size).reshape(kinds.shape).astype("float32")
+        state.field.load_deviations(values)
+        searches.clear()
+        for cell_type in (0, 1):
+            for highest in (False, True):
+                at = state.statistics.first_cell(cell_type, highest)
+                own = values[kinds == cell_type]
+                assert values[at[::-1]] == (own.max() if highest else own.min())
+        for name in conducting[:2]:
+            of_region = state.statistics.first_cell_of(name, highest=True)
+            assert of_region is not None
+            assert values[of_region[::-1]] == state.statistics.extremes(name).highest - state.field.reference
+        assert searches == ([1] * 6 if row == 0 else [6])

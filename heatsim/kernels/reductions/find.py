@@ -42,7 +42,7 @@ class Labelled:
 
 
 def first_of_each(
-    device: Device, fields: Sequence[Any], values: Sequence[float], among: Labelled | None = None
+    device: Device, fields: Sequence[Any], values: Sequence[float], among: Sequence[Labelled | None] | None = None
 ) -> list[int]:
     """The index of the first cell of each flattened field that equals its value.
 
@@ -50,20 +50,23 @@ def first_of_each(
         device: of the fields.
         fields: contiguous arrays of one precision.
         values: for each field a number that one of its cells has.
-        among: the cells to search; None for all.
+        among: for each field the cells to search, None for all; None if all fields are searched as a whole.
 
     Raises:
         ValueError: on the CPU, no cell has it.
     """
+    among = among or [None] * len(fields)
     if device.backend == "cpu":
-        return [_on_cpu(field.reshape(-1), value, among) for field, value in zip(fields, values, strict=True)]
+        searches = zip(fields, values, among, strict=True)
+        return [_on_cpu(field.reshape(-1), value, labelled) for field, value, labelled in searches]
     precision = str(fields[0].dtype)
     table = np.zeros(len(fields), WANTED)
     table["field"] = [field.data.ptr for field in fields]
     table["count"] = [field.size for field in fields]
     table["value"] = values
-    if among is not None:
-        table["labels"], table["mask"], table["label"] = among.labels.data.ptr, among.mask, among.label
+    for row, labelled in zip(table, among, strict=True):
+        if labelled is not None:
+            row["labels"], row["mask"], row["label"] = labelled.labels.data.ptr, labelled.mask, labelled.label
     chunks = ceil(int(table["count"].max()) / CHUNK)
     on_device = device.xp.asarray(table.view(np.uint8))
     first = device.xp.empty(len(fields) * chunks, dtype=np.uint64)

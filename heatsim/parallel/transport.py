@@ -17,7 +17,9 @@ from heatsim.device import Device
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
 from heatsim.parallel.parcels import DeviceParcel, Transport
 from heatsim.parallel.peer_copies import PEER_COPIES, PeerCopies, connect_peers
-from heatsim.parallel.team import Parcel, Team
+from heatsim.parallel.team import ExchangeProgress, Parcel, Team
+
+_ALL = 1 << 62
 
 
 class HostTransport:
@@ -86,10 +88,15 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     found = {pair: way for of_rank in of_ranks for pair, way in of_rank.items()}
     check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
     copies = connect_peers(team, device, _neighbours(team, ring))
-    if copies is not None:
-        team.follow(copies.events.progress)
     copying = any(team.gathered(copies is not None))
+    if copying:  # all ranks follow the same kinds of exchanges
+        team.follow(_no_exchanges if copies is None else copies.events.progress)
     return NcclTransport(exchange, f"{PEER_COPIES} and " * copying + name_of(found), copies, copying)
+
+
+def _no_exchanges() -> ExchangeProgress:
+    """The progress of a rank that others need not wait for."""
+    return ExchangeProgress(_ALL, _ALL)
 
 
 def _neighbours(team: Team, ring: bool) -> dict[int, int]:

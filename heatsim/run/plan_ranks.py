@@ -21,7 +21,7 @@ LINKS = {
     "cuda": (Link("NVLink", 20e-6, 200e9), Link("InfiniBand NDR", 20e-6, 47e9)),
     "cpu": (Link("one machine", 20e-6, 5e9), Link("100 Gbit/s", 30e-6, 11e9)),
 }
-# Seconds in which Python queues the work of one level of multigrid on a GPU.
+# Seconds in which Python queues the work of one level of multigrid on a GPU: an estimate, not measured on several GPUs.
 _QUEUED = 0.3e-3
 
 

@@ -118,7 +118,10 @@ def test_why_a_process_is_silent() -> None:
     here = Process.this()
     process = Process(here.host, here.namespace, child.pid)
     try:
-        assert "cannot be reached" in process.why_silent(), "it sleeps, as any process that waits"
+        until = time.monotonic() + 10.0
+        while "cannot be reached" not in process.why_silent():  # it sleeps, as any process that waits
+            assert time.monotonic() < until, "its program was loaded long ago"
+            time.sleep(0.01)
         assert "cannot be reached" in Process("elsewhere", here.namespace, child.pid).why_silent()
         for number, text in ((signal.SIGSTOP, "stopped, for instance by SIGSTOP"), (signal.SIGKILL, "was killed")):
             child.send_signal(number)

@@ -12,8 +12,10 @@ from thread_team import current_team, on_ranks
 
 from heatsim.parallel import peer_copies
 from heatsim.parallel.halo import Halo
+from heatsim.parallel.hangs import Hangs
+from heatsim.parallel.signs import Sign
 from heatsim.parallel.slab import HALO, slabs
-from heatsim.parallel.team import Team
+from heatsim.parallel.team import ExchangeProgress, Team
 from heatsim.parallel.transport import choose_transport
 
 PLANE = (3, 5)
@@ -72,9 +74,14 @@ def test_numbers_of_signals_start_again_after_32_bits(monkeypatch: pytest.Monkey
 
 def test_nccl_sends_where_memory_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two ranks on one machine, one on another; in a ring, so that both have a neighbour there."""
-    memories = play_peers(monkeypatch)
+    memories, followed = play_peers(monkeypatch), list[Any]()
     monkeypatch.setattr(peer_copies.socket, "gethostname", lambda: f"node{current_team().rank // 2}")
+    monkeypatch.setattr(Team, "follow", lambda team, progress: followed.append(progress()))
     assert all(on_ranks(3, lambda team: exchanged(team, ring=True)))
+    # Of each rank NCCL and the copies; the rank that has none does not count.
+    signs = [Sign(progress=(ExchangeProgress(5, 5), progress)) for progress in followed[3:]]
+    assert len(signs) == 3
+    assert Hangs().look(signs) == (0, 0)
     assert sorted(memory.copied.count(BYTES) for memory in memories) == [0, 5, 5]
 
 

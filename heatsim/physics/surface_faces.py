@@ -1,0 +1,136 @@
+"""The voxel faces to which pieces of smooth surfaces belong."""
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.regions import Parts
+from heatsim.physics.surface_pieces import FARTHEST, SurfacePieces
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+NEAR = 2  # cells: longest search around a piece without a face in its columns
+
+
+class FaceSearch:
+    """Finds faces between painted cells.
+
+    Args:
+        grid: the whole grid.
+        parts: the painted cells.
+        material: the material of each cell, in the shape of the parts' arrays.
+        periodic: which axes wrap.
+    """
+
+    def __init__(
+        self, grid: Grid, parts: Parts, material: NDArray[np.uint8], periodic: tuple[bool, bool, bool]
+    ) -> None:
+        self._grid, self._periodic, self._held = grid, periodic, parts.held
+        self._owner, self._material = parts.owner.reshape(-1), material.reshape(-1)
+
+    def assign(self, samples: SurfacePieces, number: int, turned: bool = False) -> tuple[Indices, Array, Array]:
+        """Faces, the areas in m² that pieces of a region's surface add to them, and the points of these pieces.
+
+        Pieces without a face are tried once more with reversed normals: not in all STL files do normals point outwards.
+        """
+        shares = samples.normals**2
+        faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
+        # A share without a face in its column goes to the face with the largest share, or to the nearest face.
+        most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
+        home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
+        lost = np.flatnonzero(home < 0)
+        if len(lost):
+            home[lost] = self._nearest(samples[lost], number)
+        faces = np.where(faces >= 0, faces, home[:, None])
+        known = faces >= 0
+        found, areas = faces[known], (shares * samples.areas[:, None])[known]
+        points = samples.points[np.nonzero(known)[0]]
+        left = samples[home < 0]
+        if turned or not len(left.areas):
+            return found, areas, points
+        left = SurfacePieces(left.points, -left.normals, left.areas, left.other)
+        more = self.assign(left, number, turned=True)
+        return (
+            np.concatenate((found, more[0])),
+            np.concatenate((areas, more[1])),
+            np.concatenate((points, more[2])),
+        )
+
+    def _in_column(self, samples: SurfacePieces, number: int, axis: int) -> Indices:
+        """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""
+        points, normals = samples.points, samples.normals
+        slopes = np.abs(normals) * np.array(self._grid.spacing)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
+        left = np.flatnonzero(normals[:, axis] ** 2 > 1e-9)
+        nearest = np.rint(points[:, axis])
+        direction = np.where(points[:, axis] >= nearest, 1, -1)
+        cells = np.clip(np.floor(points).astype(np.int64), 0, np.array(self._grid.cells) - 1)
+        faces = np.full(len(points), -1, dtype=np.int64)
+        for step in range(2 * FARTHEST + 1):
+            distance = (step + 1) // 2 * (1 if step % 2 else -1)
+            left = left[abs(distance) <= reach[left]]
+            if not len(left):
+                break
+            upper = cells[left]
+            upper[:, axis] = nearest[left].astype(np.int64) + distance * direction[left]
+            faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], number)
+            left = left[faces[left] < 0]
+        return faces
+
+    def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, number: int) -> Indices:
+        """The face below each cell along an axis; −1 if it is not between the region and the other material.
+
+        Args:
+            upper: the cells (x, y, z), shape (n, 3); they may lie outside the grid.
+            axis: the axis across which the faces lie.
+            outwards: whether the region lies below.
+            other: the material on the other side.
+            number: the number of the region.
+        """
+        nx, ny, _ = self._grid.cells
+        n, wraps = self._grid.cells[axis], self._periodic[axis]
+        at = upper[:, axis]
+        inside = (at >= 0) & (at <= n) if wraps else (at > 0) & (at < n)
+        high, low = upper.copy(), upper.copy()
+        high[:, axis], low[:, axis] = at % n, (at - 1) % n
+        strides = np.array([1, nx, nx * ny])
+        low_cell, high_cell = low @ strides, high @ strides
+        found = np.flatnonzero(inside & (n > 1) & self._held.has(low[:, 2]) & self._held.has(high[:, 2]))
+        below, above = (self._held.local_cells(cells[found], nx * ny) for cells in (low_cell, high_cell))
+        inner, outer = np.where(outwards[found], below, above), np.where(outwards[found], above, below)
+        fits = (self._owner[inner] == number) & (self._owner[outer] < number) & (self._material[outer] == other[found])
+        faces = np.full(len(upper), -1, dtype=np.int64)
+        faces[found[fits]] = 3 * low_cell[found[fits]] + axis
+        return faces
+
+    def _nearest(self, pieces: SurfacePieces, number: int) -> Indices:
+        """The nearest face of the region to each piece, faces along the piece preferred; −1 if there is none."""
+        points = pieces.points
+        cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
+        spacing = np.array(self._grid.spacing)
+        faces = np.full(len(points), -1, dtype=np.int64)
+        for axis in range(3):
+            alike = np.abs(pieces.normals[:, axis])
+            for offset in product(range(-NEAR, NEAR + 1), repeat=3):
+                upper = cells + np.array(offset)
+                middle = upper + 0.5
+                middle[:, axis] -= 0.5
+                distance = np.linalg.norm((middle - points) * spacing, axis=1) * (2.0 - alike)
+                closer = np.flatnonzero(distance < best)
+                inside = np.ones(len(closer), dtype=bool)
+                place = upper[closer]
+                for along in range(3):
+                    if along != axis:
+                        if self._periodic[along]:
+                            place[:, along] %= self._grid.cells[along]
+                        inside &= (place[:, along] >= 0) & (place[:, along] < self._grid.cells[along])
+                closer, place = closer[inside], place[inside]
+                outwards = pieces.normals[closer, axis] > 0.0
+                found = self._face(place, axis, outwards, pieces.other[closer], number)
+                hit = closer[found >= 0]
+                faces[hit], best[hit] = found[found >= 0], distance[hit]
+        return faces

@@ -15,6 +15,7 @@ import runs
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import NotFiniteError
+from heatsim.run import time_loop
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader

@@ -5,6 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from heatsim.parallel.activity import unforeseen
+
 FOLDER = Path(__file__).parent / "reductions"
 REAL = {"float32": "float", "float64": "double"}
 
@@ -21,7 +23,8 @@ def function(source: str, name: str, macros: Mapping[str, str | int], folder: Pa
 
 @cache  # rows of tables ask for a few functions thousands of times: keys are quick to compare
 def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str | int], ...]) -> Any:
-    return _module(Path(folder, source), options(dict(macros))).get_function(name)
+    with unforeseen():
+        return _module(Path(folder, source), options(dict(macros))).get_function(name)
 
 
 @cache

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
+from heatsim.parallel.activity import unforeseen
 
 LARGEST_GRID_YZ = 65_535
 _MULTIPROCESSORS = 132  # of an H100; the default
@@ -223,7 +224,8 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     import cupy
 
     module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
-    function = module.get_function("advance")
+    with unforeseen():
+        function = module.get_function("advance")
     if kernel.shared_bytes:
         # CuPy gives the same function to all builds with equal sources and options.
         function.max_dynamic_shared_size_bytes = max(kernel.shared_bytes, function.max_dynamic_shared_size_bytes)

@@ -29,11 +29,11 @@ class Activity:
     """What a rank did since its last message to another rank.
 
     Attributes:
-        waiting: whether one of its threads waits for another rank.
+        waiting: whether the rank waits for another rank: the thread that steps does, or it rests while another one does.
         busy: processor time in s of the thread that steps; 0 while the time of its work is not known beforehand.
         idle: s in which nothing happened in the process; 0 as above.
         longest_busy, longest_idle: the longest such times before.
-        writing: s that the slowest disk needs for the data that are not yet on the disks of this machine.
+        writing: s that the slowest disk needs for the data that may not be on a disk yet.
         where: the line of the program that the thread has come to.
     """
 
@@ -84,12 +84,13 @@ class Meter:
     def __init__(self, interval: float) -> None:
         self._interval = interval
         self._lock = threading.Lock()
-        self._waiting = 0
+        self._waiting: list[int] = []  # the threads that wait for other ranks
         self.calls = 0
         self._paced: threading.Thread | None = None
         self._seen: tuple[int, int | None] = (0, None)
         self._before = _Used(0.0, 0.0, ())
         self._base = 0.0
+        self._unwritten = 0.0  # bytes of this process that the slowest disk would not have stored yet
         self._now = Activity()
 
     @contextmanager
@@ -105,41 +106,55 @@ class Meter:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Run a block in which this thread waits for other ranks."""
+        own = threading.get_ident()
         with self._lock:
-            self._waiting += 1
+            self._waiting.append(own)
             self.calls += 1
         try:
             yield
         finally:
             with self._lock:
-                self._waiting -= 1
+                self._waiting.remove(own)
 
     def look(self) -> Activity:
         """The activity until now. Called by one thread only, about once in each interval."""
         thread, before = self._paced, self._now
         used = _Used.now(thread)
-        measured = thread is not None and used is not None and not self._waiting and not _unforeseen.threads
+        quiet = used is not None and used.quiet_since(self._before, self._interval)
+        waiting = self._waits(thread, busy=used is not None and not quiet)
+        measured = thread is not None and used is not None and not waiting and not _unforeseen.threads
         seen = self.calls, None if thread is None else thread.ident
         if not measured or seen != self._seen or used is None:
             self._seen, self._base = seen, 0.0 if used is None else used.stepping
             self._now = Activity(
-                waiting=self._waiting > 0,
+                waiting=waiting,
                 longest_busy=max(before.longest_busy, before.busy),
                 longest_idle=max(before.longest_idle, before.idle),
             )
         else:
-            idle = before.idle + self._interval if used.quiet_since(self._before, self._interval) else 0.0
+            idle = before.idle + self._interval if quiet else 0.0
             self._now = Activity(
                 busy=used.stepping - self._base,
                 idle=idle,
                 longest_busy=before.longest_busy,
                 longest_idle=max(before.longest_idle, 0.0 if idle else before.idle),
-                writing=_bytes_to_write() / _SLOWEST_DISK if idle else 0.0,
+                writing=max(_bytes_to_write(), self._unwritten) / _SLOWEST_DISK if idle else 0.0,
                 where=_where(thread),
             )
         if used is not None:
+            stored = 0.0 if self._now.idle else _SLOWEST_DISK * self._interval
+            self._unwritten = max(0.0, self._unwritten + used.written - self._before.written - stored)
             self._before = used
         return self._now
+
+    def _waits(self, thread: threading.Thread | None, busy: bool) -> bool:
+        """Whether the rank waits for others.
+
+        A thread that writes files may wait for other ranks while ``thread`` steps: then nothing waits for their steps.
+        """
+        with self._lock:
+            waiting = list(self._waiting)
+        return bool(waiting) and (thread is None or thread.ident in waiting or not busy)
 
 
 @dataclass(frozen=True)
@@ -151,12 +166,14 @@ class _Used:
         all: processor time in s of all threads but the one that looks.
         moved: what changes when bytes are read or written, or memory is fetched from a disk.
         running: whether the thread that steps runs or waits for a processor.
+        written: bytes that all threads have passed to the system to write.
     """
 
     stepping: float
     all: float
     moved: tuple[object, ...]
     running: bool = True
+    written: int = 0
 
     @classmethod
     def now(cls, thread: threading.Thread | None) -> "_Used | None":
@@ -168,8 +185,10 @@ class _Used:
             task = _PROCESS / "task" / str(thread.native_id)
             state, _ = _state(task)
             # The looks themselves read files: of the whole process, only what disks have read and written counts.
-            moved = (_moved(task)[:2], _moved(_PROCESS)[4:6], _state(_PROCESS)[1])
-            return cls(stepping, time.process_time() - time.thread_time(), moved, state == _RUNNING)
+            process = _moved(_PROCESS)
+            moved = (_moved(task)[:2], process[4:6], _state(_PROCESS)[1])
+            others = time.process_time() - time.thread_time()
+            return cls(stepping, others, moved, state == _RUNNING, int(process[1]))
         return None
 
     def quiet_since(self, before: "_Used", interval: float) -> bool:
@@ -189,7 +208,10 @@ def _state(folder: Path) -> tuple[str, str]:
 
 
 def _bytes_to_write() -> float:
-    """Bytes that are not yet on the disks of this machine; 0 if the system does not tell."""
+    """Bytes that are not yet on the disks of this machine; 0 if the system does not tell.
+
+    Parallel file systems of clusters may keep such bytes in memory that is not counted here.
+    """
     with suppress(OSError, ValueError, IndexError):
         lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
         return 1024.0 * sum(int(line[1]) for line in lines if line[0] in ("Dirty:", "Writeback:"))

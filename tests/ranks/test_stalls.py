@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from heatsim.parallel import activity
 from heatsim.parallel.activity import Activity, Meter, unforeseen
 from heatsim.parallel.stalls import find_stalled
 
@@ -32,16 +33,23 @@ def during(work: Callable[[], object], seconds: float, meter: Meter, paced: bool
     return found
 
 
+def loop(seconds: float) -> None:
+    """Calculate for some time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
 def test_a_meter_tells_a_loop_from_a_blocked_call_and_from_a_wait(tmp_path: Path) -> None:
     meter, going_on = Meter(STEP), [True]
 
-    def loop() -> None:
+    def calculate() -> None:
         while going_on[0]:
             pass
 
     started = time.perf_counter()
-    busy = during(loop, 0.4, meter)
+    busy = during(calculate, 0.4, meter)
     assert 0.05 < busy[-1].busy <= time.perf_counter() - started
     assert busy[-1].idle == 0.0
     assert busy[-1].where.startswith(os.path.join("ranks", "test_stalls.py:"))
@@ -69,6 +77,49 @@ def test_a_meter_tells_a_loop_from_a_blocked_call_and_from_a_wait(tmp_path: Path
     time.sleep(0.1)
     assert all(each.idle == each.busy == 0.0 for each in during(compile_code, 0.16, meter)[1:])
     assert all(each.idle == each.busy == 0.0 for each in during(lambda: time.sleep(0.2), 0.1, meter, paced=False))
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
+def test_a_rank_that_steps_does_not_wait_while_another_thread_of_it_does() -> None:
+    """The thread that writes files waits for the files of other ranks; their steps do not delay it."""
+    meter, ended = Meter(STEP), threading.Event()
+
+    def write() -> None:
+        with meter.waiting():
+            ended.wait()
+
+    threading.Thread(target=write, daemon=True).start()
+    stepping = during(lambda: loop(0.4), 0.2, meter)[2:]
+    assert max(each.busy for each in stepping) > 0.05
+    assert sum(each.waiting for each in stepping) < len(stepping) / 2
+    time.sleep(0.3)
+    # Now the steps wait for the files, and so for other ranks.
+    blocked = during(lambda: time.sleep(0.4), 0.2, meter)[2:]
+    assert sum(each.waiting for each in blocked) > len(blocked) / 2
+    ended.set()
+
+
+@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
+def test_a_disk_has_time_for_what_the_process_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some file systems keep data in memory that the system does not count as unwritten."""
+    monkeypatch.setattr(activity, "_bytes_to_write", lambda: 0.0)
+
+    def store() -> None:
+        (tmp_path / "field").write_bytes(bytes(40_000_000))
+        time.sleep(0.4)  # the disk does not answer yet
+
+    before = int(Path("/proc/self/io").read_text().split()[3]) / 10e6
+    idle = [each.writing for each in during(store, 0.3, Meter(STEP)) if each.idle]
+    assert idle
+    assert before + 3.0 < min(idle) <= max(idle) < before + 5.0  # 4 s for 40 MB at 10 MB/s, less what is stored by now
+    time.sleep(0.2)
+    # A million seconds between looks are enough for all of it.
+    late = Meter(1e6)
+    during(lambda: loop(0.1), 0.06, late)
+    time.sleep(0.1)
+    rested = during(lambda: time.sleep(0.2), 0.1, late)
+    assert any(each.idle for each in rested)
+    assert all(each.writing == 0.0 for each in rested)
 
 
 def test_a_stalled_rank_exceeds_what_other_ranks_needed() -> None:

@@ -16,6 +16,7 @@ from heatsim.kernels import compilation
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
+from heatsim.parallel.activity import unforeseen
 from heatsim.parallel.team import ALONE, Team
 
 SOURCE = Path(__file__).parent / "multigrid.cu"
@@ -43,7 +44,8 @@ def source() -> str:
 
 def compile_function(name: str, defined: Mapping[str, str | int]) -> Any:
     """A function for the current GPU."""
-    return _module(tuple(f"-D{macro}={value}" for macro, value in defined.items())).get_function(name)
+    with unforeseen():
+        return _module(tuple(f"-D{macro}={value}" for macro, value in defined.items())).get_function(name)
 
 
 @cache

@@ -29,7 +29,7 @@ class Activity:
     """What a rank did since its last message to another rank.
 
     Attributes:
-        waiting: whether the rank waits for another rank: the thread that steps does, or it rests while another one does.
+        waiting: whether it waits for another rank: the thread that steps does, or it rests while another thread does.
         busy: processor time in s of the thread that steps; 0 while the time of its work is not known beforehand.
         idle: s in which nothing happened in the process; 0 as above.
         longest_busy, longest_idle: the longest such times before.

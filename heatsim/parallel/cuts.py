@@ -1,14 +1,17 @@
 """Where to cut a grid into slabs, if its planes do not all cost the same.
 
 A rank steps its own planes and the halo planes at its cuts. The cuts are those with which the slowest rank is as fast
-as possible; among them, those with the smallest sum of squares of the costs. Both are found by going through the ranks:
-the best cuts of the first r ranks that end at a plane follow from those of the first r − 1 ranks.
+as possible; among them, those with the smallest sum of squares of the costs. How fast the slowest rank can be is found
+by bisection. Then the best cuts of the first r ranks that end at a plane follow from those of the first r − 1 ranks.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Edges = NDArray[np.int64]
 
 _ROUNDING = 1e-9  # differences of costs that come from rounding are smaller than this part
 
@@ -25,33 +28,74 @@ def cheapest_cuts(costs: Array, ranks: int, least: int, group: int, halo: int, p
         periodic: whether the first and the last rank are neighbours.
     """
     edges = np.append(np.arange(0, len(costs), group), len(costs))
-    slab = slab_costs(costs, edges, halo, periodic)
-    width = edges[None, :] - edges[:, None]
-    last = np.arange(len(edges)) == len(edges) - 1
-    slab[(width < least) & ~(last[None, :] & (width >= halo))] = np.inf
-    slowest = _best(slab, ranks, np.maximum)[0]
-    allowed = np.where(slab <= slowest * (1.0 + _ROUNDING), slab**2, np.inf)
-    return [int(edges[place]) for place in _best(allowed, ranks, np.add)[1]]
-
-
-def slab_costs(costs: Array, edges: NDArray[np.int64], halo: int, periodic: bool) -> Array:
-    """The cost of each slab from one edge to a later one with its halo planes, shape (edges, edges)."""
     none = np.zeros(halo)
     around = (costs[-halo:], costs, costs[:halo]) if periodic else (none, costs, none)
     total = np.concatenate(([0.0], np.cumsum(np.concatenate(around))))
-    return np.asarray(total[edges + 2 * halo][None, :] - total[edges][:, None])
+    found = _Slabs(total[edges], total[edges + 2 * halo], np.searchsorted(edges, edges - least, side="right"))
+    found.end[-1] = np.searchsorted(edges, edges[-1] - halo, side="right")
+    begin, squares = found.squares((1.0 + _ROUNDING) * found.slowest(ranks))
+    return [int(edges[place]) for place in _best(begin, squares, ranks)]
 
 
-def _best(slab: Array, ranks: int, together: np.ufunc) -> tuple[float, list[int]]:
-    """The least cost of all slabs together, and the places of their edges."""
-    cost, chosen = slab[0].copy(), []
-    for _ in range(ranks - 1):
-        through = together(cost[:, None], slab)
-        before = np.argmin(through, axis=0)
-        chosen.append(before)
-        cost = np.take_along_axis(through, before[None], axis=0)[0]
-    places = [len(slab) - 1]
+@dataclass(frozen=True, eq=False)
+class _Slabs:
+    """The slabs between any two of some edges.
+
+    Attributes:
+        below, above: a slab from one edge to a later one costs above[later] − below[one].
+        end: of each edge, the first edge at which a slab that ends there may not begin, because it is too thin.
+    """
+
+    below: Array
+    above: Array
+    end: Edges
+
+    def first(self, limit: float) -> Edges:
+        """Of each edge, the first edge at which a slab that ends there and costs at most ``limit`` may begin."""
+        return np.minimum(np.searchsorted(self.below, self.above - limit), self.end)
+
+    def slowest(self, ranks: int) -> float:
+        """The least cost of the slowest rank that cuts can give, or little more."""
+        low = high = float(self.above[-1] - self.below[0]) / ranks
+        while not self._can_be(high, ranks):
+            low, high = high, 2.0 * high
+        while high - low > 0.1 * _ROUNDING * high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self._can_be(middle, ranks) else (middle, high)
+        return high
+
+    def _can_be(self, limit: float, ranks: int) -> bool:
+        """Whether there are cuts with which no rank costs more than a limit."""
+        first = self.first(limit)
+        reached = np.arange(len(first)) == 0
+        for _ in range(ranks):
+            before = np.concatenate(([0], np.cumsum(reached)))
+            reached = before[self.end] > before[first]
+        return bool(reached[-1])
+
+    def squares(self, limit: float) -> tuple[Edges, Array]:
+        """Of each edge, where slabs that end there may begin, and the squares of their costs; infinite for no slab."""
+        first = self.first(limit)
+        begin = first[:, None] + np.arange(max(1, int((self.end - first).max())))
+        allowed, begin = begin < self.end[:, None], np.minimum(begin, len(first) - 1)
+        return begin, np.where(allowed, (self.above[:, None] - self.below[begin]) ** 2, np.inf)
+
+
+def _best(begin: Edges, squares: Array, ranks: int) -> list[int]:
+    """The places of the edges with the smallest sum.
+
+    Args:
+        begin: of each edge, where slabs that end there may begin, shape (edges, most).
+        squares: of their costs; infinite where there is no such slab.
+        ranks: the number of slabs.
+    """
+    cost, chosen = np.where(np.arange(len(begin)) == 0, 0.0, np.inf), []
+    for _ in range(ranks):
+        through = cost[begin] + squares
+        best = np.argmin(through, axis=1)[:, None]
+        chosen.append(np.take_along_axis(begin, best, axis=1)[:, 0])
+        cost = np.take_along_axis(through, best, axis=1)[:, 0]
+    places = [len(begin) - 1]
     for before in reversed(chosen):
         places.append(int(before[places[-1]]))
-    places.append(0)
-    return float(cost[-1]), places[::-1]
+    return places[::-1]

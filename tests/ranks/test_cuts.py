@@ -1,5 +1,6 @@
 """Slabs whose planes cost different times: the slowest rank is as fast as possible, and bits do not depend on it."""
 
+import tracemalloc
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from slab_runs import painted, problem_of, same
 from thread_team import on_ranks
 
-from heatsim.parallel.cuts import cheapest_cuts, slab_costs
+from heatsim.parallel.cuts import cheapest_cuts
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.plane_costs import survey
@@ -56,7 +57,8 @@ def test_no_other_cuts_make_the_slowest_rank_faster(ranks: int, periodic: bool) 
     rng = np.random.default_rng(ranks)
     costs, group, least = rng.exponential(size=33) + 0.1, 2, 4
     edges = np.append(np.arange(0, 33, group), 33)
-    slab = slab_costs(costs, edges, HALO, periodic)
+    padded = np.concatenate((costs, costs, costs) if periodic else (0 * costs, costs, 0 * costs))
+    slab = np.array([[padded[33 + a - HALO : 33 + b + HALO].sum() for b in edges] for a in edges])
     best = min(
         max(slab[a, b] for a, b in pairwise(places))
         for inner in combinations(range(1, len(edges) - 1), ranks - 1)
@@ -67,8 +69,18 @@ def test_no_other_cuts_make_the_slowest_rank_faster(ranks: int, periodic: bool) 
     assert cuts[-1] == 33
     assert min(np.diff(cuts)) >= least
     assert all(edge % group == 0 for edge in cuts[:-1])
-    padded = np.concatenate((costs, costs, costs) if periodic else (0 * costs, costs, 0 * costs))
     assert max(padded[33 + a - HALO : 33 + b + HALO].sum() for a, b in pairwise(cuts)) == pytest.approx(best)
+
+
+def test_many_planes_are_divided_among_many_ranks_without_a_table_of_all_slabs() -> None:
+    """Each rank finds the cuts before it starts: that may need neither minutes nor gigabytes."""
+    planes, ranks = 8192, 64
+    tracemalloc.start()
+    cuts = cheapest_cuts(np.ones(planes), ranks, 4, 2, HALO, periodic=True)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert set(np.diff(cuts)) == {planes // ranks}
+    assert most < 8 * (planes // 2) ** 2 / 10  # bytes
 
 
 def test_planes_that_cost_more_are_shared_by_more_ranks() -> None:

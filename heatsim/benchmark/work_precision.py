@@ -234,7 +234,7 @@ def _euler(bench: _Bench) -> MethodResult:
 
 def _seconds_of_euler(simulation: Simulation) -> tuple[float, int]:
     """How long all steps of a run would take, from some that are done here, and their number."""
-    stepper, device = simulation.stepper(), simulation.plan.device
+    stepper, device = simulation.execution.stepper(), simulation.plan.device
     last = simulation.plan.problem.timeline.last_step
     stepper.prepare()
     stepper.advance(1)  # compiles what was not compiled before

@@ -17,7 +17,7 @@ from heatsim.run.execution import Execution
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
 from heatsim.run.time_loop import TimeLoop
-from heatsim.storage.folder import write_summary
+from heatsim.storage.summary_file import write_summary
 
 # Folders of runs in which files are brought to the disk at the same time.
 _FOLDERS_AT_ONCE = 16

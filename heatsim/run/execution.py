@@ -26,6 +26,8 @@ from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.disk import resume_command
+from heatsim.storage.preparation import prepare
+from heatsim.storage.summary_file import describe_finished, write_summary
 
 
 @dataclass
@@ -83,7 +85,7 @@ class Execution:
             batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:
                 self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
-            replaced = None if self.resuming or not team.first else folder.describe_finished(self.folder)
+            replaced = None if self.resuming or not team.first else describe_finished(self.folder)
             self.take_folder(stack)
             if progress and replaced is not None:
                 print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
@@ -100,7 +102,7 @@ class Execution:
             summary = self.summary(loop)
             with team.agreeing():
                 if team.first:
-                    folder.write_summary(self.folder, summary)
+                    write_summary(self.folder, summary)
 
     def stepper(self) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step."""
@@ -131,7 +133,7 @@ class Execution:
         with self.state.team.agreeing():
             if self.state.team.first:
                 if not self.resuming:
-                    folder.prepare(self.folder, self.overwrite, inputs=(scenario.path, *scenario.input_files))
+                    prepare(self.folder, self.overwrite, inputs=(scenario.path, *scenario.input_files))
                 stack.enter_context(folder.claim(self.folder))
                 if not self.resuming:
                     write_resolved(scenario, self.folder)

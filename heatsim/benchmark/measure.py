@@ -16,8 +16,8 @@ from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, elapsed, enough
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
-from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.solver.field import Field
 
 AUTO = "auto"  # name of the result for the autotuned kernel

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from heatsim.errors import FolderError, Interrupted
-from heatsim.kernels.autotune import Choice
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState

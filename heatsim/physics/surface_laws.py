@@ -70,7 +70,8 @@ class SurfaceLaw:
         middle = int(np.searchsorted(nodes, 0.0))
         film, possible = _values(self.film, times, T, middle, np.inf)
         emissivity, also_possible = _values(self.emissivity, times, T, middle, 1.0)
-        flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
+        with np.errstate(invalid="ignore", over="ignore"):  # ∞·0: the caller reports it
+            flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
         flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
         flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)

@@ -151,14 +151,11 @@ def test_expressions_that_cannot_be_read_are_refused(coefficient: str, parts: li
         assert part in str(caught.value)
 
 
-def test_values_that_are_impossible_at_the_ambient_temperature_are_refused() -> None:
-    text = BLOCK + FACES.replace(NATURAL, "T - Tamb - 1")
-    with pytest.raises(
-        ScenarioError,
-        match=re.escape(
-            '.coefficient: got "T - Tamb - 1", which is -1 at T = Tamb = 300 K; a heat transfer coefficient must be'
-        ),
-    ):
+@pytest.mark.parametrize(("coefficient", "value"), [("T - Tamb - 1", "-1"), ("1/(T - Tamb)", "inf")])
+def test_values_that_are_impossible_at_the_ambient_temperature_are_refused(coefficient: str, value: str) -> None:
+    text = BLOCK + FACES.replace(NATURAL, coefficient)
+    found = f'got "{coefficient}", which is {value} at T = Tamb = 300 K; a heat transfer coefficient must be'
+    with pytest.raises(ScenarioError, match=re.escape(f".coefficient: {found}")):
         HeatProblem.from_scenario(parse(tomllib.loads(text), "case.toml")).rows(np.zeros(1), 1e-3, 300.0)
 
 

@@ -13,6 +13,8 @@ from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
 class ExtremeTemperatures(Observer):
     """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
 
+    paced = True
+
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
         return state.problem.timeline.steps

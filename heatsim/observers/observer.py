@@ -1,7 +1,7 @@
 """The interface of observers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,13 @@ class Observer:
 
     ``due`` is known before the run, so kernels run without interruption between due steps. ``poll`` is called between
     batches of steps. It may use the clock only: no result may depend on where a batch ends.
+
+    Attributes:
+        paced: whether :meth:`handle` and :meth:`poll` take about the same time again and again. Of several ranks, one
+            on which they take far longer ends the job. Observers of a caller may do anything, so the default is False.
     """
+
+    paced: ClassVar[bool] = False
 
     @property
     def files(self) -> Sequence[str]:

@@ -40,6 +40,8 @@ class TableObserver(Observer):
         saved_as: begins the names of its values in checkpoints.
     """
 
+    paced = True
+
     file: ClassVar[str]
     saved_as: ClassVar[str]
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.parallel.activity import unforeseen
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
@@ -154,7 +155,8 @@ class TimeLoop:
                 self._notify()
                 self._find_next()
             for observer in self._observers:
-                observer.poll(self.state)
+                with self._pace_of(observer):
+                    observer.poll(self.state)
 
     def save(self) -> Values:
         """Write a checkpoint and return its values. Collective."""
@@ -204,7 +206,11 @@ class TimeLoop:
         due = self._due.at(self.state.step)
         for number, observer in enumerate(self._observers):
             if due[number] or self.state.stopped:
-                observer.handle(self.state)
+                with self._pace_of(observer):
+                    observer.handle(self.state)
+
+    def _pace_of(self, observer: Observer) -> AbstractContextManager[None]:
+        return nullcontext() if observer.paced or self.state.team.size == 1 else unforeseen()
 
 
 class Schedule:

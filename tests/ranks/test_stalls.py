@@ -7,11 +7,21 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
+from slab_runs import LINEAR, painted, problem_of
+from thread_team import on_ranks
 
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
 from heatsim.parallel import activity
 from heatsim.parallel.activity import Activity, Meter, unforeseen
 from heatsim.parallel.stalls import find_stalled
+from heatsim.parallel.team import Team
+from heatsim.run.initial_state import initial_state
+from heatsim.run.plan import Plan
+from heatsim.run.time_loop import TimeLoop, Timing
 
 WAITS = Activity(waiting=True, longest_busy=0.5, longest_idle=0.1)
 STEP = 0.02  # s between looks
@@ -120,6 +130,32 @@ def test_a_disk_has_time_for_what_the_process_has_written(tmp_path: Path, monkey
     rested = during(lambda: time.sleep(0.2), 0.1, late)
     assert any(each.idle for each in rested)
     assert all(each.writing == 0.0 for each in rested)
+
+
+@pytest.mark.parametrize(("paced", "threads"), [(False, {1, 2}), (True, {0})])
+def test_observers_of_a_caller_may_take_any_time(paced: bool, threads: set[int]) -> None:
+    """The time that they need once on one rank, as for a picture, does not end the job."""
+    seen: list[int] = []
+
+    class Watcher(Observer):
+        def due(self, state: RunState) -> NDArray[np.int64]:
+            return np.zeros(1, dtype=np.int64)
+
+        def handle(self, state: RunState) -> None:
+            seen.append(activity._unforeseen.threads)
+
+        poll = handle
+
+    class Own(Watcher):
+        paced = True
+
+    def run(team: Team) -> None:
+        plan = Plan.of(painted(problem_of(LINEAR, solver={"device": "cpu"}), team), team)
+        TimeLoop(initial_state(plan, Path("nowhere")), [Own() if paced else Watcher()], Timing(), None).look()
+
+    on_ranks(2, run)
+    assert len(seen) == 4
+    assert threads.issuperset(seen)
 
 
 def test_a_stalled_rank_exceeds_what_other_ranks_needed() -> None:

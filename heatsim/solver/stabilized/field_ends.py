@@ -20,7 +20,6 @@ from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
-
 _NOTHING = Weights(0.0, 0.0, 0.0, 0.0)
 # Rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
 _ROUNDING = 0.65

@@ -272,7 +272,7 @@ class Stability:
 
     @cached_property
     def _source_rates_of_types(self) -> Array:
-        """The largest of them in each cell type. Collective at the first time."""
+        """The largest of these rates in each cell type. Collective at the first access."""
         heated, materials = self.materials.heated, self.materials
         found = np.zeros(len(materials.types))
         if heated.tables:

@@ -105,7 +105,7 @@ class Beam(BaseModel):
     @field_validator("power", mode="before")
     @classmethod
     def _refuse_functions(cls, value: object) -> object:
-        """Say what to write instead of a function of time."""
+        """Refuse a function of time, and say what to write instead."""
         if isinstance(value, Mapping) or _is_expression(value):
             raise ValueError(f"got {show(value)}; power is a number: write a change in time as scale, beside beam")
         return value
@@ -198,7 +198,7 @@ class Source(Shaped):
     @field_validator("power", mode="before")
     @classmethod
     def _refuse_functions(cls, value: object) -> object:
-        """Say what to write instead of an expression or a table."""
+        """Refuse an expression or a table, and say what to write instead."""
         if isinstance(value, Mapping):
             of_time = "write power = 1.0, and this table as scale, a factor in time"
             remedy = "write a function of the temperature as power_density" if "temperatures" in value else of_time

@@ -121,7 +121,7 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Arr
     """The slabs of all ranks, cut between groups of planes so that the slowest rank is as fast as possible.
 
     Args:
-        planes: of the whole grid.
+        planes: number of planes of the whole grid.
         ranks: number of ranks.
         periodic: whether the z axis wraps.
         group: cuts lie at multiples of this number of planes.

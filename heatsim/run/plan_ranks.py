@@ -61,9 +61,9 @@ def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     """The plans of all ranks.
 
     Args:
-        problem: of the whole grid.
+        problem: the problem of the whole grid.
         ranks: the number of ranks.
-        costs: of each plane, in any unit.
+        costs: cost of each plane, in any unit.
 
     Raises:
         ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
@@ -115,8 +115,8 @@ def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: floa
     Args:
         plan: of any of the ranks.
         of_ranks: the slabs of all ranks.
-        costs: of each plane, in any unit.
-        seconds: of a step, a stage or an application of the operator on one processor.
+        costs: cost of each plane, in any unit.
+        seconds: time in s of a step, a stage or an application of the operator on one processor.
         link: the connection between neighbours.
     """
     problem = plan.problem

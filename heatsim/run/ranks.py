@@ -99,7 +99,7 @@ def cut(scenario: Scenario, boundary: Boundary, ranks: int, costs: Array | None 
         scenario: the scenario.
         boundary: its conditions.
         ranks: the number of slabs.
-        costs: of each plane; None if all cost the same.
+        costs: cost of each plane; None if all planes cost the same.
 
     Raises:
         ScenarioError: the grid has too few planes.

@@ -20,7 +20,7 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
         return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
     if scenario.material is not None and names:
         message = (
-            f"got [material] beside [{show_key(['materials', names[0]])}]; write [material] for one material, "
+            f"got both [material] and [{show_key(['materials', names[0]])}]; write [material] for one material, "
             "or [materials.NAME] for each of several materials"
         )
         return [Mistake("material", message)]

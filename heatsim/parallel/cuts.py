@@ -1,8 +1,9 @@
-"""Where to cut a grid into slabs, if its planes do not all cost the same.
+"""Cut a grid into slabs whose planes may have different costs.
 
-A rank steps its own planes and the halo planes at its cuts. The cuts are those with which the slowest rank is as fast
-as possible; among them, those with the smallest sum of squares of the costs. How fast the slowest rank can be is found
-by bisection. Then the best cuts of the first r ranks that end at a plane follow from those of the first r − 1 ranks.
+A rank steps its own planes and the halo planes at its cuts. The cuts minimise the cost of the slowest rank. If several
+sets of cuts are equally good, the one with the smallest sum of squares of the costs is taken. Bisection finds the cost
+of the slowest rank. Dynamic programming finds the cuts: the best cuts of the first r ranks that end at a plane follow
+from those of the first r − 1 ranks.
 """
 
 from dataclasses import dataclass
@@ -13,18 +14,18 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Edges = NDArray[np.int64]
 
-_ROUNDING = 1e-9  # differences of costs that come from rounding are smaller than this part
+_ROUNDING = 1e-9  # relative; smaller differences of costs come from rounding
 
 
 def cheapest_cuts(costs: Array, ranks: int, least: int, group: int, halo: int, periodic: bool) -> list[int]:
     """The first plane of each rank, and the number of planes.
 
     Args:
-        costs: of each plane, positive.
+        costs: cost of each plane, positive.
         ranks: number of ranks, at least 2.
-        least: planes that each rank needs, a multiple of ``group``; the last rank needs ``halo`` planes only.
+        least: smallest number of planes of a rank, a multiple of ``group``; the last rank needs only ``halo`` planes.
         group: cuts lie at multiples of this number of planes.
-        halo: planes at each cut that a rank steps too.
+        halo: number of planes at each cut that a rank steps in addition to its own.
         periodic: whether the first and the last rank are neighbours.
     """
     edges = np.append(np.arange(0, len(costs), group), len(costs))

@@ -80,12 +80,12 @@ def _types_remembered() -> Iterator[None]:
         return signature
 
     with global_compiler_lock:  # numba compiles in one thread at a time
-        search = BaseFunction.get_call_type
-        BaseFunction.get_call_type = remember
+        kind: Any = BaseFunction
+        search, kind.get_call_type = kind.get_call_type, remember
         try:
             yield
         finally:
-            BaseFunction.get_call_type = search
+            kind.get_call_type = search
 
 
 class _Code(CompileResultCacheImpl):

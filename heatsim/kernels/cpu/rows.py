@@ -23,6 +23,7 @@ SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled: Any = linked(**OPTIONS)
 intrinsic: Any = _intrinsic
+_larger_or_smaller: Any = do_minmax
 
 
 @intrinsic
@@ -73,7 +74,7 @@ def _choosing(compare: Any) -> Any:
     @intrinsic
     def chosen(typing_context: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return do_minmax(context, builder, signature.args, arguments, compare)
+            return _larger_or_smaller(context, builder, signature.args, arguments, compare)
 
         return typing_context.unify_types(a, b)(a, b), generate
 

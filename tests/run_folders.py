@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES, Grid
 from heatsim.storage import folder as run_folder
 from heatsim.storage.field_writer import FieldWriter
+from heatsim.storage.summary_file import write_summary
 from heatsim.storage.tables import TableWriter
 
 Field = Callable[[Grid, float], NDArray[np.float64]]
@@ -59,5 +60,5 @@ def write_run(
         write_table(folder / run_folder.PROBES, ["time", *probes], rows)
     ledger = [[t, -1234.5 * t, 0.0, -1234.5 * t, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9 * t] for t in steps]
     write_table(folder / run_folder.ENERGY, ["time", "stored", "sources", *FACES, "residual"], ledger)
-    run_folder.write_summary(folder, {"title": title, "time": times[-1], "energy_bound": 1e-8, **summary})
+    write_summary(folder, {"title": title, "time": times[-1], "energy_bound": 1e-8, **summary})
     return folder

@@ -23,6 +23,7 @@ from heatsim.kernels import autotune, compiled, cuda_graphs, launch
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.ensemble import launches
+from heatsim.kernels.launch_shapes import Shape, Task, candidates
 from heatsim.kernels.primers.primers import PRIMERS, Primer
 from heatsim.kernels.reductions import fused
 from heatsim.kernels.reductions.ladder import LADDER, Rung
@@ -267,9 +268,8 @@ def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     gpu, choose = host_device(), device.choose
     monkeypatch.setattr(device, "choose", lambda requested: choose("cpu") if requested == "cpu" else gpu)
     monkeypatch.setattr(launch, "compile_kernel", compile_on_host)
-    candidates = autotune.candidates
 
-    def recorded_in_graphs(task: autotune.Task) -> tuple[autotune.Shape, ...]:
+    def recorded_in_graphs(task: Task) -> tuple[Shape, ...]:
         return tuple(shape for shape in candidates(task) if not shape.spec.resident)[:2]
 
     monkeypatch.setattr(autotune, "candidates", recorded_in_graphs)
@@ -338,7 +338,6 @@ def test_what_auto_chooses_for_members_is_measured_too(
     members: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path))
-    candidates = autotune.candidates
     monkeypatch.setattr(autotune, "candidates", lambda task: candidates(task)[:1])
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0

@@ -14,7 +14,7 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.device import Device
 from heatsim.errors import Interrupted
-from heatsim.kernels import autotune, compiled, cuda_graphs, fitting, launch
+from heatsim.kernels import autotune, compiled, cuda_graphs, fitting, launch, launch_shapes
 from heatsim.kernels.temporal_composite import correction
 from heatsim.run.simulation import Simulation
 from heatsim.storage import folder, tables
@@ -91,7 +91,7 @@ def test_auto_takes_what_is_faster_and_keeps_the_bits(
     plain = simulate(tmp_path, "plain", several_cells, "solver.kernel=streamed")
     correct_anything(monkeypatch)
     monkeypatch.setattr(fitting, "tables_fit", lambda *needs: False)  # else 09 is taken on so small a grid
-    monkeypatch.setattr(autotune, "LARGE_GRID", 0)
+    monkeypatch.setattr(launch_shapes, "LARGE_GRID", 0)
     monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     clock = iter(seconds)
 
@@ -118,7 +118,7 @@ def test_auto_does_not_take_what_gives_other_bits(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(correction.CorrectedKernel, "__call__", correct_half)
     correct_anything(monkeypatch)
     monkeypatch.setattr(fitting, "tables_fit", lambda *needs: False)  # else 09 is taken on so small a grid
-    monkeypatch.setattr(autotune, "LARGE_GRID", 0)
+    monkeypatch.setattr(launch_shapes, "LARGE_GRID", 0)
     monkeypatch.setattr(autotune, "is_worth_trying", lambda cells, steps: True)
     simulate(tmp_path, "auto", "domain.cells=[16,8,8]", "solver.kernel=auto")
     launched = json.loads((tmp_path / "auto" / folder.SUMMARY).read_text())["launch"]

@@ -11,6 +11,7 @@ from heatsim.render import energy_picture
 from heatsim.render.energy_balance import SURFACES_TO_VOID, read_balance
 from heatsim.report.number_tables import balance_table, flow_table
 from heatsim.storage import folder as run_folder
+from heatsim.storage.summary_file import write_summary
 
 GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 PATCHES = {"chip": "z_max", "pipe": "z_max"}
@@ -25,7 +26,7 @@ def write_balance(folder: Path, rows: list[dict[str, float]], bound: float | Non
     if bound is None:
         (folder / run_folder.SUMMARY).unlink()
     else:
-        run_folder.write_summary(folder, {"energy_bound": bound})
+        write_summary(folder, {"energy_bound": bound})
     return folder
 
 
@@ -85,7 +86,7 @@ def test_a_bound_that_hides_errors_is_told(tmp_path: Path) -> None:
     for bound, shown in ((33.0, "±33 J"), (5e3, "±5 kJ")):
         folder = write_balance(tmp_path / shown, rows, bound)
         summary = {"energy_bound": bound, "steps": 1_000_000, "stages": None, "precision": "float32"}
-        run_folder.write_summary(folder, summary)
+        write_summary(folder, summary)
         balance = read_balance(folder, {})
         assert balance is not None
         assert set(balance.real()) == {"sources", "x_min"}

@@ -11,6 +11,7 @@ from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
 from heatsim.storage.export import export
 from heatsim.storage.field_writer import FieldWriter
+from heatsim.storage.preparation import prepare
 
 pytest.importorskip("pyvista", reason="PyVista is not installed")
 
@@ -63,7 +64,7 @@ def test_an_earlier_export_is_replaced_and_goes_with_the_run(tmp_path: Path) -> 
         "temperature.pvd",
         *(f"temperature_{index:04d}.vti" for index in range(3)),
     ]
-    run_folder.prepare(folder, overwrite=False)
+    prepare(folder, overwrite=False)
     assert not list(folder.iterdir())
 
 

@@ -157,7 +157,7 @@ def test_a_chart_keeps_short_peaks_and_the_ends() -> None:
     assert len(curve["x"]) < 1000
 
 
-@pytest.mark.parametrize("values", [[1.0], [3.0, 3.0], [np.nan, 2.0], [np.nan]])
+@pytest.mark.parametrize("values", [[1.0], [3.0, 3.0], [np.nan, 2.0], [np.nan], [990.13, 990.13 * (1 + 1e-15)]])
 def test_charts_of_few_points(values: list[float]) -> None:
     x = np.arange(len(values), dtype=float)
     text = charts.draw(Chart("few", "Time (s)", "T (K)", {"a": (x, np.array(values))}))

@@ -115,7 +115,7 @@ def test_killed_before_the_summary_only_the_summary_is_made(tmp_path: Path) -> N
         raise runs.Killed
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(folder, "write_summary", kill)
+        monkeypatch.setattr("heatsim.run.execution.write_summary", kill)
         with pytest.raises(runs.Killed):
             Simulation.from_scenario(runs.write(tmp_path), output=parts).run()
     simulation = Simulation.resume(parts)

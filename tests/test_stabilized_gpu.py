@@ -13,7 +13,7 @@ from cuda_host import gpu
 from heatsim import Simulation
 from heatsim.errors import Interrupted
 from heatsim.kernels import autotune, cuda_graphs
-from heatsim.kernels.autotune import Choice, Task
+from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.storage import folder, tables
 
 LINEAR = ("output.probe_every=0.5", "output.every=5", "time.tolerance=0.05")

@@ -18,6 +18,7 @@ from heatsim.solver import steady
 from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.summary_file import read_summary
 
 WALL = """
 title = "Wall of two layers"
@@ -120,7 +121,7 @@ def test_heat_flows_are_told_in_watts_with_what_is_left(tmp_path: Path) -> None:
 
 def test_the_summary_tells_how_it_was_found(tmp_path: Path) -> None:
     run(tmp_path)
-    summary = folder.read_summary(tmp_path / "out")
+    summary = read_summary(tmp_path / "out")
     assert summary["method"] == "steady"
     assert summary["newton_steps"] == 1
     assert summary["cycles"] >= 2

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import fitting, launch, structs
-from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.launch_shapes import Shape
 from heatsim.physics.coefficients import Scheme
 from heatsim.solver.field import Field
 

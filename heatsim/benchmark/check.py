@@ -9,9 +9,9 @@ from heatsim import device as devices
 from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.device import Device
 from heatsim.grid import FACES
-from heatsim.kernels.autotune import Shape
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import advance_numpy
+from heatsim.kernels.launch_shapes import Shape
 from heatsim.solver.field import Field
 
 # Grids that are no multiple of any tile, with their periodic axes: long rows, flat, thin, small. The first ones consist

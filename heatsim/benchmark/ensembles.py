@@ -15,9 +15,9 @@ from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, fitting, structs
-from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.run.capacity import size
 from heatsim.solver.field import Field
 

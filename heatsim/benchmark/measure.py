@@ -16,8 +16,8 @@ from heatsim.benchmark.stopwatch import KernelTiming, TimedWork, elapsed, enough
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
-from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.solver.field import Field
 
 AUTO = "auto"  # name of the result for the autotuned kernel
@@ -65,10 +65,7 @@ def measure(
         say(f"{precision}: timing the stages of a computation")
         fastest = max(speeds, key=lambda name: speeds[name])
         stages = _time_stages(fastest, works[fastest], field, repeats)
-    cpu = speeds.get(catalog.AUTO["cpu"])
-    if device.backend == "cuda":
-        say(f"{precision}: timing the CPU for comparison")
-        cpu = _cpu_speed(case, precision, energy)
+    cpu = _cpu_speed(case, precision, energy, say) if device.backend == "cuda" else speeds.get(catalog.AUTO["cpu"])
     copy_speed = 2.0 * int(field.deviation.nbytes) / copy.seconds / 1e9
     value = int(field.deviation.itemsize)
     ceiling = copy_speed / (2.0 * value)
@@ -233,8 +230,9 @@ def _time_stages(kernel: str, work: TimedWork, field: Field, repeats: int) -> St
     )
 
 
-def _cpu_speed(case: BenchmarkCase, precision: str, energy: bool) -> float | None:
+def _cpu_speed(case: BenchmarkCase, precision: str, energy: bool, say: Callable[[str], None]) -> float | None:
     """GCells/s of this machine's CPU with its fastest kernel on the same grid; None if it is wrong or too slow."""
+    say(f"{precision}: timing the CPU for comparison")
     device = devices.choose("cpu")
     spec = catalog.choose("auto", "cpu")
     if check.fault(spec, device, precision, case.grid.cells):

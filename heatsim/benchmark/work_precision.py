@@ -31,6 +31,7 @@ from heatsim.solver.field_copy import FieldCopy
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_tables import read_probes
+from heatsim.storage.summary_file import read_summary
 from heatsim.storage.vtkhdf import VOID
 from heatsim.temperature_units import KELVIN
 
@@ -234,7 +235,7 @@ def _euler(bench: _Bench) -> MethodResult:
 
 def _seconds_of_euler(simulation: Simulation) -> tuple[float, int]:
     """How long all steps of a run would take, from some that are done here, and their number."""
-    stepper, device = simulation.stepper(), simulation.plan.device
+    stepper, device = simulation.execution.stepper(), simulation.plan.device
     last = simulation.plan.problem.timeline.last_step
     stepper.prepare()
     stepper.advance(1)  # compiles what was not compiled before
@@ -279,7 +280,7 @@ def _compared(bench: _Bench, method: str, tolerance: float | None = None) -> Met
 
 def _numbers(run: Path) -> MethodResult:
     """What the summary of a finished run says."""
-    summary = folder.read_summary(run)
+    summary = read_summary(run)
     return MethodResult(
         method=summary["method"],
         tolerance=summary.get("tolerance"),

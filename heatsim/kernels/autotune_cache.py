@@ -16,7 +16,7 @@ from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.compilation import FOLDER
 
 # The code that launches the kernels and chooses among them.
-_LAUNCHING = ("tiling.py", "autotune.py", "autotune_cache.py")
+_LAUNCHING = ("tiling.py", "launch_shapes.py", "autotune.py", "autotune_cache.py")
 
 
 def cache_folder() -> Path:

@@ -14,6 +14,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings, read_settings
+from heatsim.storage.summary_file import read_summary
 from heatsim.storage.traces import latest_time
 from heatsim.storage.vtkhdf import HEAT_FLUX, TEMPERATURE, UNITS
 from heatsim.temperature_units import KELVIN
@@ -143,7 +144,7 @@ class Run:
         Raises:
             FolderError: the run has not finished.
         """
-        return run_folder.read_summary(self.folder)
+        return read_summary(self.folder)
 
     def plot(
         self,

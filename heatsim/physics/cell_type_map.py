@@ -44,8 +44,7 @@ def build(
     Args:
         grid: the whole grid.
         palette: the materials; for void :data:`heatsim.physics.substance.VOID`.
-        material: index of each cell's material in the palette, in the shape of the planes that are held; None if all
-            cells have the first.
+        material: index of each cell's material in the palette, shaped as the held planes; None if all have the first.
         contacts: contact resistances in m² K/W; keys are pairs of indices in the palette.
         heated: for each source the cells that it heats, of the same shape; None if it heats all cells that conduct.
         periodic: which axes wrap.
@@ -60,19 +59,13 @@ def build(
     """
     void = next((place for place, substance in enumerate(palette) if substance.conductivity is None), None)
     contacts, exposed = contacts or {}, void_conditions is not None
-    mapped, kinds = _map(held, grid, len(palette), material, heated, void)
-    if len(layering.cells):
-        mapped, kinds = layer_types.add(grid, palette, mapped, kinds, layering)
-    cells, types, counts = _in_order(held, grid, mapped, kinds, void, keep_map=len(layering.cells) > 0)
+    cells, types, counts = _types_of_cells(held, grid, palette, material, heated, void, layering)
     surfaces_of_cells, areas = NO_WEIGHTED_SURFACES, dict[frozenset[int], float]()
     if cells.size:
         if material is not None and surfaces is None:
-            faces = cell_faces.between(grid, material, weighted(palette, contacts, exposed), periodic)
-            surfaces = FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
+            surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
         surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
-        _mark_interior(cells, held.periodic(periodic))
-        if len(layering.cells):
-            cells.reshape(-1)[surfaces_of_cells.cells] &= CELL_TYPE
+        _mark_interior(cells, held.periodic(periodic), surfaces_of_cells.cells if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
     conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
     return CellTypes(
@@ -93,6 +86,34 @@ def build(
         held=held if cells.size else EVERYTHING,
         face_types=_face_types(held, grid, cells) if cells.size and held.slab is not None else (),
     )
+
+
+def _types_of_cells(
+    held: HeldPlanes,
+    grid: Grid,
+    palette: Sequence[Substance],
+    material: NDArray[np.uint8] | None,
+    heated: Iterable[NDArray[np.bool_] | None],
+    void: int | None,
+    layering: Layering,
+) -> tuple[NDArray[np.uint8], tuple[CellType, ...], NDArray[np.int64]]:
+    """The type of each cell, the types, and the number of cells of each, as :func:`_in_order` returns them."""
+    cells, types = _map(held, grid, len(palette), material, heated, void)
+    if len(layering.cells):
+        cells, types = layer_types.add(grid, palette, cells, types, layering)
+    return _in_order(held, grid, cells, types, void, keep_map=len(layering.cells) > 0)
+
+
+def _voxel_areas(
+    grid: Grid,
+    material: NDArray[np.uint8],
+    pairs: NDArray[np.bool_],
+    void: int | None,
+    periodic: tuple[bool, bool, bool],
+) -> FaceAreas:
+    """Smooth areas of the faces between the pairs of materials, from the voxels."""
+    faces = cell_faces.between(grid, material, pairs, periodic)
+    return FaceAreas(faces, voxel_areas.areas(grid, material, faces, void, periodic))
 
 
 def _resistances(
@@ -240,8 +261,13 @@ def resistances(materials: Sequence[int], contacts: Contacts) -> Array:
     return resistance
 
 
-def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) -> None:
-    """Set INTERIOR in cells whose neighbours all have the same type. Works on a few planes at a time."""
+def _mark_interior(
+    cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
+) -> None:
+    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never``.
+
+    Works on a few planes at a time.
+    """
     nz = len(cells)
     count = planes_at_once(cells.shape)
     for first in range(0, nz, count):
@@ -263,3 +289,5 @@ def _mark_interior(cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool]) 
                 along[0] &= ends
                 along[-1] &= ends
         cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))
+    if never is not None:
+        cells.reshape(-1)[never] &= CELL_TYPE

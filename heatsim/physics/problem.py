@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab
-from heatsim.physics import time_steps
+from heatsim.physics import timelines
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.coefficients import (
@@ -25,6 +24,7 @@ from heatsim.physics.coefficients import (
     choose_stage_scheme,
     derive,
 )
+from heatsim.physics.face_terms import face_terms
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import Painted
@@ -36,7 +36,7 @@ from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.step_heat import StepHeat
-from heatsim.physics.surface_balance import AMBIENT, linear_terms
+from heatsim.physics.surface_balance import AMBIENT
 from heatsim.physics.time_steps import Timeline
 from heatsim.scenario import Scenario
 
@@ -142,11 +142,7 @@ class HeatProblem:
         time, precision = scenario.time, self.precision
         if not isinstance(time.dt, str):
             self.stability.check(time.dt)
-        intervals = (scenario.output.every, scenario.output.probe_every)
-        try:
-            steps = time_steps.build(time.end, intervals, time.dt, time.safety, self.limit.dt, scenario.switching_times)
-        except time_steps.TimelineError as error:
-            raise ScenarioError(scenario.path, [Mistake(error.key, str(error))]) from None
+        steps = timelines.of_steps(scenario, self.limit.dt)
         scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, self.rounding)
         if (materials.varies or not materials.uniform) and scheme == "seven_term":
             scheme = "increments"  # one cell's coefficients differ from the next one's
@@ -155,12 +151,7 @@ class HeatProblem:
 
     def _with_stages(self) -> "HeatProblem":
         """For methods whose steps have stages of different lengths: the due times, and how stages are summed."""
-        scenario = self.scenario
-        intervals = (scenario.output.every, scenario.output.probe_every)
-        try:
-            due = Timeline.adaptive_to(scenario.time.end, intervals)
-        except time_steps.TimelineError as error:
-            raise ScenarioError(scenario.path, [Mistake(error.key, str(error))]) from None
+        due = timelines.of_due_times(self.scenario)
         scheme: Scheme = "increments"
         if self.linear and isfinite(self.limit.dt):
             scheme = choose_stage_scheme(self.grid, self.rates, np.array([self.limit.dt]), self.precision)
@@ -279,21 +270,11 @@ class HeatProblem:
         self, stages: StageTimes, exchange: Array, reference: float, longest: float | None = None
     ) -> tuple[NDArray[Any], NDArray[Any]]:
         """The terms f and g; ``exchange``: rounded α·dt/d² of the axes, shape (n, 3) or (3,)."""
-        f = np.zeros((len(stages), 6), dtype=self.precision)
-        g = np.zeros((len(stages), 6), dtype=self.precision)
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             rows = self._condition_rows(stages, reference, longest)
-            for face in range(6):
-                if not self.boundary.exchanging(face):
-                    continue
-                axis = face // 2
-                shares = 2.0 * self.rates[axis] * stages.sizes, 2.0 * exchange[..., axis]
-                conductance = float(1.0 / self.materials.half[axis, 0])
-                f[:, face], g[:, face] = linear_terms(rows[:, face], conductance, *shares, self.precision)
-                finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face])
-                if not finite.all():
-                    raise self.boundary.not_physical(face, float(stages.times[int(np.argmin(finite))]))
-        return f, g
+            return face_terms(
+                self.boundary, self.materials.half[:, 0], self.rates, stages, exchange, rows, self.precision
+            )
 
     def _rows(self, stages: StageTimes, dt: float, reference: float, longest: float | None = None) -> Rows:
         heated = stages[:1] if self.sources.heat_constant else stages

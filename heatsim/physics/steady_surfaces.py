@@ -11,6 +11,7 @@ from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.face_cells import beam_flux, cells_at, conditions_on, slices_at
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
@@ -80,7 +81,7 @@ def at_stage(
     fluxes: dict[int, Any] = {}
     beams = [beam for beam in beams if beam.at_face]
     for face in {beam.face for beam in beams}:
-        flux = _flux([beam for beam in beams if beam.face == face], cells_at(np, grid, face).shape)
+        flux = beam_flux([beam for beam in beams if beam.face == face], cells_at(np, grid, face).shape)
         fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
     rows = [tuple(row) for row in conditions.tolist()]
     return tuple(
@@ -126,13 +127,13 @@ class _Finder:
         one_half = bool((half == half[0]).all()) and not materials.varies
         if one_half and not beams and not body.boundary.maps[face].size and not self._changing:
             if exchanges[face]:
-                at = _Places(face, _slices_at(face), None, None)
+                at = _Places(face, slices_at(face), None, None)
                 yield self._surface(FACES[face], face, axis, at, 0, 1.0, 1.0, 0.0)
             return
         cells = cells_at(xp, materials.grid, face)
-        flux = xp.asarray(_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
+        flux = xp.asarray(beam_flux(beams, cells.shape).reshape(-1)) if beams else 0.0
         cells = cells.reshape(-1)
-        for number, places, fractions, parts in _conditions_on(xp, body.boundary, face):
+        for number, places, fractions, parts in conditions_on(xp, body.boundary, face):
             if beams or exchanges[number]:
                 places = xp.arange(len(cells)) if places is None else places
                 at = _Places(face, cells[places], places, parts)
@@ -193,7 +194,7 @@ class _Finder:
         found, grid = dict[int, Any](), self._body.materials.grid
         beams = self._body.sources.face_beams(np.zeros(1), INSTANT)
         for face in {beam.face for beam in beams}:
-            of_face = _flux([beam for beam in beams if beam.face == face], grid.face_shape(face))
+            of_face = beam_flux([beam for beam in beams if beam.face == face], grid.face_shape(face))
             found[face] = self._xp.asarray(of_face.reshape(-1))
         return found
 
@@ -246,12 +247,6 @@ class _Finder:
         )
 
 
-def _slices_at(face: int) -> tuple[slice, ...]:
-    """The cells at a face of the box, as an index of an array of shape (nz, ny, nx)."""
-    at = slice(-1, None) if face % 2 else slice(0, 1)
-    return tuple(at if axis == face // 2 else slice(None) for axis in (2, 1, 0))
-
-
 @dataclass(frozen=True, eq=False)
 class _Places:
     """Cells of a surface; see :class:`SteadySurface`."""
@@ -265,42 +260,6 @@ class _Places:
         """Some of them."""
         parts = None if self.parts is None else self.parts[some]
         return _Places(self.face, self.cells[some], self.places[some], parts)
-
-
-def cells_at(xp: Any, grid: Grid, face: int) -> Any:
-    """The cells at a face of the box, by their index in the flattened grid; of the shape of the face's map."""
-    nx, ny, _ = grid.cells
-    strides, axis = (1, nx, nx * ny), face // 2
-    u, v = (strides[other] * xp.arange(grid.cells[other], dtype=np.int64) for other in range(3) if other != axis)
-    return v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2)
-
-
-def _flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
-    """The flux of beams at the cells of a face in W/m²."""
-    flux = np.zeros(shape)
-    for beam in beams:
-        (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
-        flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
-    return flux
-
-
-def _conditions_on(xp: Any, boundary: Boundary, face: int) -> Iterator[tuple[int, Any, Any, Any]]:
-    """Each condition on a face with the places of its cells, None for all, the fractions of their faces, the parts."""
-    if not boundary.maps[face].size:
-        yield face, None, 1.0, None
-        return
-    numbers = xp.asarray(boundary.maps[face].reshape(-1))
-    parts, places = boundary.mixed.on_face(face)
-    part_numbers, fractions = boundary.mixed.numbers[parts], boundary.mixed.fractions[parts]
-    shared = np.arange(len(boundary.mixed.numbers))[parts]
-    for number in boundary.on_face(face):
-        whole, some = xp.flatnonzero(numbers == number), part_numbers == number
-        yield (
-            number,
-            xp.concatenate((whole, xp.asarray(places[some]))),
-            xp.concatenate((xp.ones(len(whole)), xp.asarray(fractions[some]))),
-            xp.concatenate((xp.full(len(whole), -1), xp.asarray(shared[some]))) if some.any() else None,
-        )
 
 
 def _taken(values: Any, places: Any) -> Any:

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.face_cells import cells_at
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import region_mask
-from heatsim.physics.steady_surfaces import VOID, at_stage, cells_at, find_surfaces
+from heatsim.physics.steady_surfaces import VOID, at_stage, find_surfaces
 from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.physics.surface_temperature import acting_at
 from heatsim.scenario import Probe

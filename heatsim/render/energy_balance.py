@@ -13,6 +13,7 @@ from heatsim.grid import FACES
 from heatsim.render.scales import ENERGIES, format_amount
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import JOULE, WATT, RunTable, read_energy
+from heatsim.storage.summary_file import read_summary
 
 _Floats = NDArray[np.float64]
 
@@ -137,7 +138,7 @@ def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | No
     if missing:
         path = folder / run_folder.ENERGY
         raise StorageError(f"{path}: has no column {', '.join(missing)}; it was not written by heatsim")
-    summary = run_folder.read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
+    summary = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     found, stages = summary.get("energy_bound"), summary.get("stages") or summary.get("steps")
     return EnergyBalance(
         *(table.times, heats["stored"], _parts(heats, patches), heats["residual"]),

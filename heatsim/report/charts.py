@@ -27,6 +27,7 @@ _MOST_NAMED = 14  # curves in the legend
 _DASHES = {"--": "8 4", ":": "2 3", "-.": "8 3 2 3"}
 _BORDERS = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}
 _DIGITS = 6
+_ROUNDINGS = 1e-12  # of the values of a curve, as a part of them
 _MARGIN = 0.04  # of the range of a curve, above and below it
 
 
@@ -183,9 +184,9 @@ def _thin(x: _Floats, y: _Floats) -> tuple[_Floats, _Floats]:
 
 
 def _span(parts: Sequence[_Floats]) -> tuple[float, float]:
-    """The range of some values, with a margin if all are equal."""
+    """The range of some values, with a margin if all are equal or differ only by roundings."""
     low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
-    if low == high:
+    if high - low <= _ROUNDINGS * max(abs(low), abs(high)):
         margin = 0.5 if low == 0.0 else 1e-3 * abs(low)
         return low - margin, high + margin
     return low, high

@@ -22,6 +22,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command, write_whole
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 _Floats = NDArray[np.float64]
@@ -52,7 +53,7 @@ def build(folder: Path) -> str:
         StorageError: a file cannot be read.
     """
     settings = read_settings(folder)
-    summary: Mapping[str, Any] = run_folder.read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
+    summary: Mapping[str, Any] = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     balance = None if settings.steady else read_balance(folder, settings.patches)
     flows = read_flows(folder, settings.patches) if settings.steady else None
     probes, energy = read_probes(folder), read_energy(folder)

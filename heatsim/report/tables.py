@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from heatsim.render.energy_balance import read_balance, read_flows
 from heatsim.report import facts, number_tables
 from heatsim.report.terminal import TerminalTable
-from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import read_settings
 from heatsim.storage.run_tables import read_energy, read_probes
+from heatsim.storage.summary_file import read_summary
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -29,7 +29,7 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     """
     from rich.console import Group
 
-    summary = run_folder.read_summary(folder)
+    summary = read_summary(folder)
     settings = read_settings(folder)
     probes = read_probes(folder)
     lines = [*facts.run_facts(summary, settings.temperature_unit, probes)]

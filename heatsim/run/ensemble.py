@@ -13,10 +13,11 @@ from typing import TypeVar
 from heatsim.errors import Interrupted
 from heatsim.observers.observer import Observer
 from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds, look_ahead
+from heatsim.run.execution import Execution
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
 from heatsim.run.time_loop import TimeLoop
-from heatsim.storage.folder import write_summary
+from heatsim.storage.summary_file import write_summary
 
 # Folders of runs in which files are brought to the disk at the same time.
 _FOLDERS_AT_ONCE = 16
@@ -40,7 +41,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class _Run:
-    simulation: Simulation
+    execution: Execution
     loop: TimeLoop
     stack: ExitStack
 
@@ -60,25 +61,26 @@ def run_together(
     """
     with ExitStack() as everything:
         wanted = everything.enter_context(stop_on_signals(stop))
-        plan = simulations[0].plan
-        steppers = [simulation.stepper() for simulation in simulations]
+        executions = [simulation.execution for simulation in simulations]
+        plan = executions[0].plan
+        steppers = [execution.stepper() for execution in executions]
         kind = StabilizedRounds if plan.problem.timeline.adaptive else EulerRounds
         rounds = kind(plan, steppers, lambda: wanted.requested)
         if not done_unless_stopped(plan.device.elsewhere(rounds.prepare), wanted):
-            for number, simulation in enumerate(simulations):
-                yield Ended(number, simulation.interrupted_early())
+            for number, execution in enumerate(executions):
+                yield Ended(number, execution.interrupted_early())
             return
         runs: dict[int, _Run] = {}
-        stacks = [everything.enter_context(ExitStack()) for _ in simulations]
+        stacks = [everything.enter_context(ExitStack()) for _ in executions]
         taken = _at_a_time(
-            [partial(simulation.take_folder, stack) for simulation, stack in zip(simulations, stacks, strict=True)]
+            [partial(execution.take_folder, stack) for execution, stack in zip(executions, stacks, strict=True)]
         )
-        look_ahead([simulation.state for simulation in simulations])
-        for number, (simulation, stepper, stack) in enumerate(zip(simulations, steppers, stacks, strict=True)):
+        look_ahead([execution.state for execution in executions])
+        for number, (execution, stepper, stack) in enumerate(zip(executions, steppers, stacks, strict=True)):
             try:
                 taken[number].result()
-                loop = simulation.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
-                runs[number] = _Run(simulation, loop, stack)
+                loop = execution.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
+                runs[number] = _Run(execution, loop, stack)
             except Exception as error:
                 stack.close()
                 yield Ended(number, error)
@@ -105,7 +107,7 @@ def _over(runs: dict[int, _Run]) -> Iterator[Ended]:
 
 def _summary(run: _Run) -> Callable[[], None]:
     """Writes summary.json of a run."""
-    return partial(write_summary, run.simulation.folder, run.simulation.summary(run.loop))
+    return partial(write_summary, run.execution.folder, run.execution.summary(run.loop))
 
 
 def _of_each(work: Callable[[T], U], each: Mapping[int, T]) -> tuple[dict[int, U], Failures]:
@@ -129,7 +131,7 @@ def _at_a_time(works: Sequence[Callable[[], None]]) -> "list[Future[None]]":
 def _interrupt(runs: dict[int, _Run]) -> Iterator[Ended]:
     for number, run in list(runs.items()):
         try:
-            run.simulation.interrupt(run.loop)
+            run.execution.interrupt(run.loop)
         except (Interrupted, Exception) as error:
             yield _drop(runs, number, error)
 

@@ -17,8 +17,8 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 
-from heatsim.kernels.autotune import Choice, Task
 from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop

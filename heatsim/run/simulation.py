@@ -1,40 +1,33 @@
-"""Run a simulation from start to end: the place that puts all parts together."""
+"""A simulation, the interface in Python: read a scenario or resume a run, look at the field, run it to the end."""
 
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import FolderError, Interrupted, in_python
-from heatsim.kernels.autotune import Choice
-from heatsim.observers.extreme_temperatures import temperature_warnings
-from heatsim.observers.observer import Observer, Values
+from heatsim.errors import in_python
+from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
-from heatsim.run.initial_state import find_steady_state, initial_state, notes_at_start, saved_state
-from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
-from heatsim.run.make_observers import make_observers
+from heatsim.run.execution import Execution
+from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
+from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
-from heatsim.run.ranks import held_planes, resume_advice
-from heatsim.run.resume import check_numerics, identity, input_files
-from heatsim.run.summary import summarise
-from heatsim.run.time_loop import Batch, TimeLoop, Timing
-from heatsim.scenario import Scenario, load, parse_dict, write_resolved
-from heatsim.solver.make_stepper import make_stepper
-from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder, tables, traces
-from heatsim.storage.disk import resume_command
+from heatsim.run.ranks import held_planes
+from heatsim.run.resume import check_numerics
+from heatsim.run.time_loop import Timing
+from heatsim.scenario import Scenario, load, parse_dict
+from heatsim.storage import checkpoint, folder, traces
 
 
 @dataclass(repr=False)
@@ -47,23 +40,10 @@ class Simulation:
     >>> simulation.temperature.max()
 
     Attributes:
-        plan: the problem, the device, the kernel, and the memory needed.
-        folder: the output folder.
-        state: field, step and time.
-        timing: wall-clock seconds of the parts of the run.
-        warnings: messages about the run for the user.
+        execution: the run in its folder; :meth:`run` starts it.
     """
 
-    plan: Plan
-    folder: Path
-    state: RunState
-    timing: Timing = field(default_factory=Timing)
-    warnings: list[str] = field(default_factory=list)
-
-    _choice: Choice | None = None
-    _saved: Values | None = None
-    _overwrite: bool = False
-    _resuming: bool = False
+    execution: Execution
 
     @classmethod
     def from_scenario(
@@ -168,15 +148,11 @@ class Simulation:
         plan = PlanInWords.of(problem, team)
         plan.check_capacity(target)
         state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)
-        simulation = cls(
-            *(plan, target, state),
-            _saved={**saved.values, **saved.files} if saved else None,
-            _overwrite=overwrite,
-            _resuming=resuming,
-        )
-        simulation.warnings.extend(notes_at_start(plan, scenario, saved))
-        simulation.timing.preparing = time.perf_counter() - started
-        return simulation
+        values = {**saved.values, **saved.files} if saved else None
+        execution = Execution(plan, target, state, saved=values, overwrite=overwrite, resuming=resuming)
+        execution.warnings.extend(notes_at_start(plan, scenario, saved))
+        execution.timing.preparing = time.perf_counter() - started
+        return cls(execution)
 
     def __repr__(self) -> str:
         count = len(self.warnings)
@@ -192,6 +168,31 @@ class Simulation:
         cells = " × ".join(map(str, scenario.domain.cells))
         reached = scenario.time.method if scenario.steady else f"t = {self.time:.6g} of {end:.6g} s"
         return f'"{scenario.title}": {cells} cells, {reached}, in {self.folder}'
+
+    @property
+    def plan(self) -> Plan:
+        """The problem, the device, the kernel, and the memory needed."""
+        return self.execution.plan
+
+    @property
+    def folder(self) -> Path:
+        """The output folder."""
+        return self.execution.folder
+
+    @property
+    def state(self) -> RunState:
+        """Field, step and time."""
+        return self.execution.state
+
+    @property
+    def timing(self) -> Timing:
+        """Wall-clock seconds of the parts of the run."""
+        return self.execution.timing
+
+    @property
+    def warnings(self) -> list[str]:
+        """Messages about the run for the user."""
+        return self.execution.warnings
 
     @property
     def temperature(self) -> NDArray[np.float64]:
@@ -211,8 +212,7 @@ class Simulation:
     @property
     def finished(self) -> bool:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
-        there = (self.folder / folder.SUMMARY).exists()
-        return self._resuming and self.state.finished and self.state.team.broadcast(there)
+        return self.execution.finished
 
     def run(
         self,
@@ -220,7 +220,7 @@ class Simulation:
         progress: bool = False,
         pictures: bool = False,
         watchers: Sequence[Observer] = (),
-        stop: "Stop | None" = None,
+        stop: Stop | None = None,
     ) -> None:
         """Run to the end and write all results to the folder. `heatsim.open(simulation.folder)` reads them.
 
@@ -241,7 +241,7 @@ class Simulation:
         if not self.finished:
             aloud = progress and in_python()
             shown = self._print_warnings(0) if aloud else 0
-            self._run(progress, watchers, stop)
+            self.execution.run(progress, watchers, stop)
             if aloud:
                 self._print_warnings(shown)
         if pictures:
@@ -256,157 +256,3 @@ class Simulation:
         for warning in self.warnings[first:]:
             print(f"warning: {warning}", file=sys.stderr)
         return len(self.warnings)
-
-    def _run(self, progress: bool, watchers: Sequence[Observer], stop: "Stop | None") -> None:
-        """Run to the end and write all results, except pictures."""
-        team = self.state.team
-        with ExitStack() as stack:
-            wanted = stack.enter_context(stop_on_signals(stop))
-            stack.enter_context(team.telling())
-            stepper = self.stepper()
-            batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
-            if self.state.method is not None:
-                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
-            replaced = None if self._resuming or not team.first else folder.describe_finished(self.folder)
-            self.take_folder(stack)
-            if progress and replaced is not None:
-                print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
-            if progress and team.size > 1:
-                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
-            team.advise(resume_advice(self.folder, team.size))
-            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
-            while not loop.finished:
-                if stop_of_ranks(wanted, team):
-                    self.interrupt(loop)
-                batch.steps = team.broadcast(batch.steps)
-                loop.advance(stepper, batch)
-            loop.finish()
-            summary = self.summary(loop)
-            with team.agreeing():
-                if team.first:
-                    folder.write_summary(self.folder, summary)
-
-    def stepper(self) -> Stepper | AdaptiveStepper:
-        """The stepper that advances the field from its present step."""
-        if self.state.method is not None:
-            return self.state.method
-        return make_stepper(
-            *(self.state.part, self.state.field, self.state.ledger, self.plan.kernel),
-            step=self.state.step,
-            tuned=self.plan.tuned,
-            arrays=self.state.arrays,
-        )
-
-    def take_folder(self, stack: ExitStack) -> None:
-        """Claim the run's folder until ``stack`` is closed; write a new run's scenario there. Works in any thread.
-
-        Rank 0 does it. Collective.
-
-        Raises:
-            FolderError: the folder cannot be used.
-            StorageError: the disk refused.
-        """
-        scenario = self.plan.problem.scenario
-        if self.step != (self._saved["step"] if self._saved else 0):
-            raise FolderError(
-                f"{self.folder}: the run failed {self.state.progress}; continue from its last checkpoint with "
-                f"`{resume_command(self.folder)}` or Simulation.resume"
-            )
-        with self.state.team.agreeing():
-            if self.state.team.first:
-                if not self._resuming:
-                    folder.prepare(self.folder, self._overwrite, inputs=(scenario.path, *scenario.input_files))
-                stack.enter_context(folder.claim(self.folder))
-                if not self._resuming:
-                    write_resolved(scenario, self.folder)
-        self._resuming = True
-
-    def begin(
-        self,
-        stack: ExitStack,
-        stepper: Stepper | AdaptiveStepper,
-        stop: Stop,
-        *,
-        progress: bool = False,
-        watchers: Sequence[Observer] = (),
-        choice: Choice | None = None,
-    ) -> TimeLoop:
-        """Open all files of the run, after :meth:`take_folder`. :mod:`heatsim.run.ensemble` calls it for several runs.
-
-        Args:
-            stack: closes everything when it is closed.
-            stepper: from :meth:`stepper`.
-            stop: ends the wait for the compiler.
-            progress: as for :meth:`run`.
-            watchers: as for :meth:`run`.
-            choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
-
-        Raises:
-            NotFiniteError, StorageError: the run failed at once.
-            Interrupted: a stop was requested while the kernel was compiled.
-        """
-        scenario = self.plan.problem.scenario
-        if scenario.steady:
-            with self.timing.timed("stepping"):
-                find_steady_state(self.state, stop)
-            self.state.wall_time = self.timing.stepping
-        team = self.state.team
-        same = team.broadcast(identity(self.plan, self.folder) if team.first else None) or {}
-        observers = make_observers(scenario, same, progress, watchers)
-        if self._saved is not None:
-            # All files are looked at before any of them is changed.
-            with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
-                for observer in observers:
-                    observer.check(self.state, self._saved)
-        for observer in observers:
-            stack.callback(observer.close)
-        with self.timing.timed("preparing"):
-            for observer in observers:
-                observer.prepare()
-            if not scenario.steady:
-                if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
-                    raise self.interrupted_early()
-                self._choice = choice or stepper.choice
-        stack.enter_context(self.state.writer)
-        return TimeLoop(self.state, observers, self.timing, self._saved)
-
-    def interrupted_early(self) -> Interrupted:
-        """The exception for a run that did no step since its field was read."""
-        return Interrupted(
-            f"interrupted while the kernel was compiled, {self.state.progress}; continue with "
-            f"`{resume_command(self.folder)}`"
-        )
-
-    def interrupt(self, loop: TimeLoop) -> NoReturn:
-        """Save a checkpoint.
-
-        Raises:
-            Interrupted: says how to go on.
-            NotFiniteError, StorageError: the checkpoint could not be saved.
-        """
-        self._saved = loop.save()
-        raise Interrupted(
-            f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
-            f"continue with `{resume_command(self.folder)}`"
-        )
-
-    def summary(self, loop: TimeLoop) -> dict[str, Any]:
-        """The content of summary.json, when the last checkpoint is on the disk; ``loop`` was told to finish.
-
-        Raises:
-            StorageError: the disk refused the last files.
-        """
-        self.warnings += loop.end() + temperature_warnings(self.state)
-        with self.state.team.agreeing():
-            if self.state.team.first:
-                folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
-        return {
-            **summarise(self.plan, self.state, self.timing, self._choice),
-            "checksums": _checksums(self.folder, loop.files) if self.state.team.first else {},
-            "warnings": list(self.warnings),
-        }
-
-
-def _checksums(target: Path, files: Sequence[str]) -> dict[str, int]:
-    """The checksums of the tables among the files of a run."""
-    return {name: tables.checksum(target / name) for name in files if Path(name).suffix == ".csv"}

@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Any
 
 from heatsim.grid import FACES
-from heatsim.kernels.autotune import Choice
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import Record, RunState
 from heatsim.run.plan import Plan

@@ -15,72 +15,16 @@ from pydantic.fields import FieldInfo
 
 from heatsim.scenario.boundaries import FACE_TYPES
 from heatsim.scenario.document_quantities import parts
-from heatsim.scenario.expressions import Expression
 from heatsim.scenario.fields import Form, OneOf
-from heatsim.scenario.files import InputFile
-from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.library import PREFIX, library_names
-from heatsim.scenario.materialfunction import MaterialFunction
 from heatsim.scenario.materials import Material, NamesMaterial
 from heatsim.scenario.named import Named
-from heatsim.scenario.quantities import LARGEST, Quantity
-from heatsim.scenario.timefunction import Constant, TimeFunction
-
-Schema = dict[str, Any]
+from heatsim.scenario.quantities import Quantity
+from heatsim.scenario.schema_values import TEXT, Schema, default_of, leaf, limited
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 DEFINITIONS = "definitions"
 _LIBRARY = "MaterialOfTheLibrary"
-_TEXT: Schema = {"type": "string"}
-_NUMBERS: Schema = {"type": "array", "items": {"type": ["number", "string"]}, "minItems": 2}
-_TABLE_IN_TIME: Schema = {
-    "type": "object",
-    "description": "Values over time, linear in between",
-    "properties": {"times": _NUMBERS, "values": _NUMBERS, "repeat": {"type": "boolean"}},
-    "required": ["times", "values"],
-    "additionalProperties": False,
-}
-_CSV_IN_TIME: Schema = {
-    "type": "object",
-    "description": "Two columns of a CSV file",
-    "properties": {
-        **dict.fromkeys(("file", "time", "time_unit", "column", "unit", "delimiter", "decimal"), _TEXT),
-        "repeat": {"type": "boolean"},
-    },
-    "required": ["file", "time", "column"],
-    "additionalProperties": False,
-}
-_TABLE_IN_TEMPERATURE: Schema = {
-    "type": "object",
-    "description": "Values over temperature, linear in between",
-    "properties": {
-        "temperatures": _NUMBERS,
-        # Three numbers along x, y and z for each temperature are a conductivity.
-        "values": {"type": "array", "items": {"type": ["number", "string", "array"]}, "minItems": 2},
-    },
-    "required": ["temperatures", "values"],
-    "additionalProperties": False,
-}
-_ARRAY_FILE: Schema = {
-    "type": "object",
-    "properties": {"file": _TEXT},
-    "required": ["file"],
-    "additionalProperties": False,
-}
-_IMAGE_FILE: Schema = {
-    "type": "object",
-    "properties": {"image": _TEXT, "range": _NUMBERS},
-    "required": ["image", "range"],
-    "additionalProperties": False,
-}
-# What TOML may have in the place of a value of these types, beside numbers.
-_READ_FROM: dict[Any, tuple[Schema, ...]] = {
-    TimeFunction: (_TEXT, _TABLE_IN_TIME, _CSV_IN_TIME),
-    MaterialFunction: (_TEXT, _TABLE_IN_TEMPERATURE),
-    Expression: (_TEXT,),
-    ArrayFile: (_ARRAY_FILE,),
-    ImageFile: (_IMAGE_FILE,),
-}
 
 
 class SchemaMaker:
@@ -171,8 +115,8 @@ class SchemaMaker:
         names = next((part.names for part in of_field if isinstance(part, OneOf)), None)
         kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
         if any(isinstance(part, NamesMaterial) for part in of_field):
-            kinds = [self._of_library(), _TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
-        kinds = kinds if form is None else [_limited(kind, form.whole) for kind in kinds]
+            kinds = [self._of_library(), TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
+        kinds = kinds if form is None else [limited(kind, form.whole) for kind in kinds]
         schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         about = [info.description or ""]
         if quantity is not None and quantity.unit:
@@ -181,7 +125,7 @@ class SchemaMaker:
             about.append(form.allowed)
         # Beside a reference, draft 7 ignores all other keys.
         described = {"allOf": [schema]} if "$ref" in schema else schema
-        return {**described, "description": "; ".join(part for part in about if part), **_default(info)}
+        return {**described, "description": "; ".join(part for part in about if part), **default_of(info)}
 
     def _kinds(self, annotation: Any, quantity: Quantity | None) -> list[Schema]:
         """The schemas of everything that TOML may have for a type."""
@@ -206,9 +150,9 @@ class SchemaMaker:
             return []
         if isclass(annotation) and issubclass(annotation, BaseModel):
             # The name of an STL file alone is short for its table.
-            short = [_TEXT] if annotation.__name__ == "Stl" else []
+            short = [TEXT] if annotation.__name__ == "Stl" else []
             return [*short, self._reference(annotation)]
-        return _leaf(annotation, quantity)
+        return leaf(annotation, quantity)
 
     def _tuple(self, arguments: tuple[Any, ...], quantity: Quantity | None) -> list[Schema]:
         """The schemas of a list."""
@@ -252,50 +196,3 @@ def schema_of(
     for key, table in (more or {}).items():
         schema["properties"][key] = maker.table(table) | {"description": table.__doc__ or ""}
     return {"$schema": DRAFT, "title": title, **schema, DEFINITIONS: maker.definitions}
-
-
-def _leaf(annotation: Any, quantity: Quantity | None) -> list[Schema]:
-    """The schemas of a type that is no table and no list."""
-    if annotation in _READ_FROM:
-        with_numbers = annotation in (TimeFunction, MaterialFunction)
-        return [*(_number(quantity) if with_numbers else ()), *_READ_FROM[annotation]]
-    if annotation is bool:
-        return [{"type": "boolean"}]
-    if annotation is int:
-        return [{"type": "integer"}]
-    if annotation is float:
-        return [*_number(quantity), *([_TEXT] if quantity is not None and quantity.unit else [])]
-    if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile)):
-        return [_TEXT]
-    return [{}]
-
-
-def _limited(kind: Schema, limits: tuple[int | None, int | None]) -> Schema:
-    """The schema of whole numbers, or of a list of them, with their limits; other schemas as they are."""
-    if kind.get("type") == "array":
-        return kind | {"items": _limited(kind["items"], limits)}
-    ends = zip(("minimum", "maximum"), limits, strict=True) if kind.get("type") == "integer" else ()
-    return kind | {name: end for name, end in ends if end is not None}
-
-
-def _number(quantity: Quantity | None) -> list[Schema]:
-    """The schema of a plain number, with the range of its quantity."""
-    schema: Schema = {"type": "number"}
-    if quantity is not None:
-        if quantity.above is not None:
-            schema["exclusiveMinimum"] = quantity.above
-        if quantity.at_least is not None:
-            schema["minimum"] = quantity.at_least
-        if quantity.at_most < LARGEST:
-            schema["maximum"] = quantity.at_most
-    return [schema]
-
-
-def _default(info: FieldInfo) -> Schema:
-    """The default of a key, if it is a number, a text or a truth value."""
-    extra = info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}
-    if info.is_required() or "default" in extra:
-        return {}
-    default = info.get_default(call_default_factory=True, validated_data={})
-    default = default.value if isinstance(default, Constant) else default
-    return {"default": default} if isinstance(default, bool | int | float | str) else {}

@@ -5,11 +5,11 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.cpu.composite_body import Entries, StepRows
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
+from heatsim.kernels.launch_shapes import Choice, Shape
 from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import autotune, compilation, fitting, launch
-from heatsim.kernels.autotune import Choice, Shape, Task
+from heatsim.kernels import autotune, compilation, fitting, launch, launch_shapes
 from heatsim.kernels.catalog import RESIDENT, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.kernels.temporal_composite.correction import correct
 from heatsim.parallel.slab import HALO
 from heatsim.physics.problem import HeatProblem
@@ -165,7 +165,7 @@ class CudaKernels:
         resident = self._resident()
         if resident is not None:
             return Prepared(Choice(Shape(resident.spec), "by rule"), [self._launched(resident)])
-        worth_trying = cells >= autotune.LARGE_GRID and autotune.is_worth_trying(cells, wanted.steps)
+        worth_trying = cells >= launch_shapes.LARGE_GRID and autotune.is_worth_trying(cells, wanted.steps)
         *several, single = self._builds(SINGLE_STEP if wanted.tuned and not worth_trying else wanted.spec)
         one, tried = self._launched(single), False
         for build in several:

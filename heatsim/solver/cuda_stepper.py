@@ -4,9 +4,9 @@ from collections.abc import Hashable
 from functools import cached_property
 from typing import Any
 
-from heatsim.kernels.autotune import Choice
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.corrected_trial import TrialSteps
 from heatsim.solver.cuda_kernels import CudaKernels, Wanted

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import Any
 
 from heatsim.kernels import autotune, fitting, structs
-from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.solver.kernel_arguments import LinearArguments
 from heatsim.solver.stage_kernels import CudaStageKernels
 from heatsim.solver.stage_work import StageRun, Work

@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 
 from heatsim.kernels import autotune, structs
-from heatsim.kernels.autotune import Choice, Shape, Task
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
+from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.kernel_arguments import STEPS_PER_TABLE
 

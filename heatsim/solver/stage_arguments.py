@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsim.kernels import structs
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows

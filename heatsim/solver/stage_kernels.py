@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import fitting, launch, structs
-from heatsim.kernels.autotune import Choice, Shape
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.kernels.launch_shapes import Choice, Shape
 from heatsim.physics.coefficients import derive
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows

@@ -3,9 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 
-from heatsim.kernels.autotune import Choice
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.energy_ledger import STEPS_TO_CARRY, Ledger
 from heatsim.solver.field import Field

@@ -23,10 +23,9 @@ import io
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +49,8 @@ from heatsim.storage.disk import (
 )
 from heatsim.storage.folder import CHECKPOINT, PREVIOUS
 from heatsim.storage.own_files import check_contained
+from heatsim.storage.stored_arrays import SLAB_BYTES, StoredArrays
 from heatsim.storage.system import File
-
-SLAB_BYTES = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,55 +76,6 @@ class Checkpoint:
         """Entries ``first`` to ``last`` − 1 along the first axis of an array."""
         arrays = self.arrays
         return arrays.part(name, first, last) if isinstance(arrays, StoredArrays) else arrays[name][first:last]
-
-
-class StoredArrays(Mapping[str, NDArray[Any]]):
-    """The arrays in a checkpoint, each of which is read when it is asked for.
-
-    Args:
-        path: the file, which must stay as it is.
-        names: of the arrays.
-    """
-
-    def __init__(self, path: Path, names: Sequence[str]) -> None:
-        self._path = path
-        self._names = tuple(names)
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name, 0, None)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def part(self, name: str, first: int, last: int) -> NDArray[Any]:
-        """Entries ``first`` to ``last`` − 1 along the first axis of an array."""
-        return self._read(name, first, last)
-
-    def shape(self, name: str) -> tuple[int, ...]:
-        """The shape of a whole array."""
-        with h5py.File(self._path, "r", locking=False) as file:
-            shape: tuple[int, ...] = file["arrays"][name].shape
-        return shape
-
-    def _read(self, name: str, first: int, last: int | None) -> NDArray[Any]:
-        with h5py.File(self._path, "r", locking=False) as file:
-            dataset = file["arrays"][name]
-            shape, dtype, place = dataset.shape, dataset.dtype, dataset.id.get_offset()
-            if not shape or place is None:
-                return np.asarray(dataset[first:last] if shape else dataset[()])
-        # Not by HDF5, which would stop all threads of Python for the whole time.
-        found = np.empty((len(range(*slice(first, last).indices(shape[0]))), *shape[1:]), dtype)
-        with open(self._path, "rb", buffering=0) as raw:
-            raw.seek(place + first * (dtype.itemsize * prod(shape[1:])))
-            left = found.reshape(-1).view(np.uint8).data
-            while left and (count := raw.readinto(left[:SLAB_BYTES])):
-                left = left[count:]
-        return found
 
 
 def write(

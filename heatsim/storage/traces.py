@@ -8,7 +8,8 @@ from pathlib import Path
 from heatsim.errors import HeatsimError
 from heatsim.storage import tables
 from heatsim.storage.field_reader import FieldReader
-from heatsim.storage.folder import ENERGY, FIELDS, PROBES, read_summary
+from heatsim.storage.folder import ENERGY, FIELDS, PROBES
+from heatsim.storage.summary_file import read_summary
 
 
 def latest_time(folder: Path) -> float:

@@ -20,6 +20,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage import system
 from heatsim.storage.disk import make_folders, part_of, reason, write_whole, writing
 from heatsim.storage.own_files import refuse_links
+from heatsim.storage.preparation import prepare
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
@@ -208,7 +209,7 @@ def _clear(study: Path) -> None:
         for folder in sorted((study / RUNS).iterdir()) if (study / RUNS).is_dir() else []:
             if not (folder / run_folder.SCENARIO).exists():
                 forget_failure(folder)
-            run_folder.prepare(folder, overwrite=True)
+            prepare(folder, overwrite=True)
             system.calls.remove_folder(folder)
         for path in sorted((study / FIGURES).iterdir()) if (study / FIGURES).is_dir() else []:
             if path.suffix in run_folder.SUFFIXES[run_folder.FIGURES]:

@@ -18,6 +18,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables, tables
 from heatsim.storage.disk import write_whole
 from heatsim.storage.run_tables import JOULE, SECOND
+from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import (
     DONE,
@@ -208,7 +209,7 @@ def _csv_value(value: object) -> str:
 
 def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
     """The values of a finished run, from its folder; temperatures in K."""
-    summary = run_folder.read_summary(path)
+    summary = read_summary(path)
     found: Row = {}
     temperature: Mapping[str, Any] = summary.get("temperature", {})
     for column, name in zip(FINAL_COLUMNS, ("min", "max", "mean"), strict=True):

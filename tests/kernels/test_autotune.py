@@ -17,8 +17,9 @@ from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, autotune_cache, compiled, launch, structs
-from heatsim.kernels.autotune import Choice, Shape, Task, candidates, choose
+from heatsim.kernels.autotune import choose
 from heatsim.kernels.autotune_cache import cache_folder
+from heatsim.kernels.launch_shapes import Choice, Shape, Task, candidates
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
@@ -245,7 +246,7 @@ def test_a_gpu_is_tried_and_every_shape_works_there(cells: tuple[int, int, int],
     c = np.array([0.4, *[0.1] * 6]).astype(precision)
     coefficients = np.array((c,), structs.coefficients_dtype(precision))
 
-    def work_of(shape: autotune.Shape) -> Callable[[int], None]:
+    def work_of(shape: Shape) -> Callable[[int], None]:
         return autotune._sweeps(what, shape, T, T_new, coefficients)
 
     times = autotune._try(what, candidates(what), work_of, autotune.seconds)

@@ -18,9 +18,9 @@ from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import cuda_graphs, fitting, launch, structs
-from heatsim.kernels.autotune import Task, in_three_steps
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps, padded
+from heatsim.kernels.launch_shapes import Task, in_three_steps
 from heatsim.physics.coefficients import Scheme
 
 EVERY_KERNEL = pytest.mark.parametrize("spec", [spec for spec in CUDA if not spec.resident], ids=lambda spec: spec.name)

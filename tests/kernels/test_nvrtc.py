@@ -18,10 +18,10 @@ from executor import BLOCK_MEMORY
 
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, compiled
-from heatsim.kernels.autotune import in_three_steps
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.composite.cell_heat import heating_build
+from heatsim.kernels.launch_shapes import in_three_steps
 from heatsim.kernels.multigrid import cuda_sweeps
 from heatsim.kernels.primers import primers
 from heatsim.kernels.reductions import find, fused, gather, step_error

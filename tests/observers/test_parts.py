@@ -11,6 +11,7 @@ from heatsim import Simulation
 from heatsim.render.energy_balance import read_flows
 from heatsim.report.page import build
 from heatsim.storage import folder, run_tables, tables
+from heatsim.storage.summary_file import read_summary
 
 HEATS = "output.region_heat=true"
 # 20 W through two layers with a contact between them, along any axis.
@@ -65,7 +66,7 @@ def test_a_contact_passes_what_a_region_without_other_exchange_gains(tmp_path: P
     table = energy(tmp_path, text, "time.end=4000", "time.method=euler", "output.probe_every=50")
     flow, heat = table.in_unit("W")["contact copper to iron"], table.in_unit("J")["region iron"]
     integral = float(((flow[1:] + flow[:-1]) / 2.0 * np.diff(table.times)).sum())
-    (dt,) = map(float, folder.read_summary(tmp_path / "out")["dt"])
+    (dt,) = map(float, read_summary(tmp_path / "out")["dt"])
     assert integral - heat[-1] == pytest.approx(dt / 2.0 * (flow[-1] - flow[0]), rel=0.1)
     assert integral == pytest.approx(heat[-1], rel=1e-3)
 

@@ -58,7 +58,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     grid = derived.grid
     from heatsim.kernels.composite.arrays import make_tables
     from heatsim.kernels.cpu.composite_body import Entries
-    from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+    from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
     from heatsim.solver.kernel_arguments import composite_arrays
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)

@@ -13,15 +13,18 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import held_planes
-from heatsim.scenario import parse
+from heatsim.scenario import Scenario, parse
 from heatsim.solver.make_stepper import make_stepper
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
+def scenario_of(text: str, **tables: Any) -> Scenario:
+    return parse(tomllib.loads(text) | tables, SCENARIOS / "here.toml")
+
+
 def problem_of(text: str, **tables: Any) -> HeatProblem:
-    document = tomllib.loads(text) | tables
-    return HeatProblem.from_scenario(parse(document, SCENARIOS / "here.toml"))
+    return HeatProblem.from_scenario(scenario_of(text, **tables))
 
 
 LINEAR = """

@@ -17,11 +17,12 @@ from heatsim.errors import StorageError
 from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab, slabs
 from heatsim.parallel.team import Team
-from heatsim.storage.checkpoint import Checkpoint, StoredArrays, read_last_good, write
+from heatsim.storage.checkpoint import Checkpoint, read_last_good, write
 from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.checksums import combined
 from heatsim.storage.field_file import FieldFile
 from heatsim.storage.field_writer import FieldWriter
+from heatsim.storage.stored_arrays import StoredArrays
 
 GRID = Grid((9, 7, 23), (0.9, 0.7, 2.3))
 SHAPE = GRID.shape

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from slab_runs import LIT, equal, found, painted, problem_of
+from slab_runs import LIT, equal, found, painted, problem_of, same, scenario_of
 from test_slabs import observed
 from thread_team import on_ranks
 
@@ -18,7 +18,6 @@ from heatsim.run.initial_state import find_steady_state, initial_state
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import held_planes
-from heatsim.scenario import parse
 
 # A slender body: curved and slanted surfaces towards void and between materials cross cuts, with powers on them;
 # regions with conditions, sources in regions and shapes, a patch, values that vary over a face.
@@ -202,7 +201,7 @@ method = "euler"
 """
     problem = problem_of(text, solver=SOLVER)
     assert painted_less(problem, 4)
-    equal(found(problem, ALONE), on_ranks(4, lambda team: found(painted(problem, team), team)))
+    same(problem, 4)
 
 
 def painted_less(problem: HeatProblem, ranks: int) -> bool:
@@ -233,11 +232,7 @@ def test_mistakes_are_those_of_one_rank() -> None:
 
 
 def refused(text: str, team: Team) -> str:
-    import tomllib
-
-    from slab_runs import SCENARIOS
-
-    scenario = parse(tomllib.loads(text) | {"solver": SOLVER}, SCENARIOS / "here.toml")
+    scenario = scenario_of(text, solver=SOLVER)
     with pytest.raises(ScenarioError) as error:
         Plan.of(HeatProblem.from_scenario(scenario, held_planes(scenario, team)), team)
     return str(error.value)
@@ -271,7 +266,7 @@ def test_sources_in_single_cells_and_beams() -> None:
     text = LIT.replace("[0.012, 0.01, 0.02]", "[0.012, 0.01, 0.16]").replace("[12, 10, 20]", "[12, 10, 160]")
     problem = problem_of(text.replace("[0.006, 0.018]", "[0.006, 0.15]"), solver=SOLVER)
     assert painted_less(problem, 3)
-    equal(found(problem, ALONE), on_ranks(3, lambda team: found(painted(problem, team), team)))
+    same(problem, 3)
 
     def powers(problem: HeatProblem) -> dict[str, Any]:
         rows = problem.sources.beam_rows(np.zeros(1), 1e-3)

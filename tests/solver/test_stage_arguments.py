@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.errors import ScenarioError
-from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import StageTimes

@@ -12,7 +12,9 @@ from PIL import Image
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.scenario import load, write_resolved
-from heatsim.storage.folder import claim, prepare, read_summary, require_run, write_summary
+from heatsim.storage.folder import claim, require_run
+from heatsim.storage.preparation import prepare
+from heatsim.storage.summary_file import read_summary, write_summary
 
 RUN = [
     "checkpoint.h5",

@@ -14,7 +14,7 @@ import study_text
 
 import heatsim
 from heatsim.errors import DeviceError
-from heatsim.run.simulation import Stop
+from heatsim.run.interrupt import Stop
 from heatsim.storage import checkpoint
 from heatsim.study import cluster
 from heatsim.study import folder as study_folder

@@ -7,7 +7,7 @@ import pytest
 import study_text
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.run.simulation import Stop
+from heatsim.run.interrupt import Stop
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
 from heatsim.study.run_group import run_group

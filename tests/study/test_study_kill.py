@@ -11,7 +11,7 @@ import pytest
 import runs
 import study_text
 
-from heatsim.run.simulation import Stop
+from heatsim.run.interrupt import Stop
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
 from heatsim.study import folder as study_folder

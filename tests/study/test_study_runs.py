@@ -22,6 +22,7 @@ from heatsim.run.simulation import Simulation
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
+from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
 from heatsim.study.run_group import run_group
@@ -94,7 +95,7 @@ def test_runs_are_those_that_heatsim_run_does_and_nothing_is_done_twice(finished
     assert row["middle final"] == curve[-1, 1]
     assert row["cooled"] == pytest.approx(np.interp(-390.0, -curve[:, 1], curve[:, 0]), rel=1e-12)
     assert row["folder"] == "runs/0005"
-    summary = run_folder.read_summary(alike)
+    summary = read_summary(alike)
     assert (row["energy_residual"], row["wall_time"]) == (summary["energy"]["residual"], summary["wall_time"])
 
     before, tables = stamps(out), (out / "results.csv").read_bytes()

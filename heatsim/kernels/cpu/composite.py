@@ -22,6 +22,8 @@ from heatsim.kernels.cpu import (
     composite_cells,
     composite_faces,
     composite_heat,
+    composite_surfaces,
+    composite_void,
     linked_functions,
     march,
     plan,
@@ -31,8 +33,9 @@ from heatsim.kernels.cpu import (
     varying_cells,
 )
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
-from heatsim.kernels.cpu.composite_faces import add_faces, add_void
+from heatsim.kernels.cpu.composite_faces import add_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
+from heatsim.kernels.cpu.composite_void import add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
@@ -59,7 +62,7 @@ from heatsim.physics import mixed_cells, surface_balance
 _OTHER_SOURCES = source_key(
     (
         *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, composite_heat),
-        *(subnormals, varying_cells),
+        *(composite_surfaces, composite_void, subnormals, varying_cells),
         *(mixed_cells, surface_balance),
     )
 )

@@ -10,8 +10,8 @@ launches do the stages of all of them, and a member with fewer stages is left ou
 
 from collections.abc import Iterable, Sequence
 
-from heatsim.kernels.autotune import Choice, Task
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.solver.ensemble_stages import EnsembleStages
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps

@@ -5,9 +5,11 @@ the field only after :meth:`FieldEnds.interpolate`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
+
+import numpy as np
 
 from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, combined, step_errors
 from heatsim.physics.problem import HeatProblem
@@ -17,6 +19,10 @@ from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
+
+_NOTHING = Weights(0.0, 0.0, 0.0, 0.0)
+# Rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
+_ROUNDING = 0.65
 
 
 @dataclass
@@ -95,6 +101,21 @@ class FieldEnds:
             return Measure(found.norm, extremes.lowest, extremes.highest)
         reference = self._field.reference
         return Measure(found.norm, found.lowest + reference, found.highest + reference)
+
+    def peak(self, weights: Weights, stages: int) -> float:
+        """The largest absolute value of a combination in a cell, 0 if rounding in a step of ``stages`` can cause it.
+
+        The field that observers read is overwritten with the combination.
+        """
+        device, shown = self._field.device, self._field.deviation
+        combine(device, shown, weights, self._fields())
+        self._field.changed()
+        ends = self._ends(_NOTHING)
+        combination = replace(ends, fields=(shown[self._field.slab.own],) * 4)
+        found = step_errors(device, [combination, ends])
+        of_combination, of_T = map(combined, zip(*self._field.team.gathered(found), strict=True))
+        largest, T = (max(-found.lowest, found.highest) for found in (of_combination, of_T))
+        return largest if largest > _ROUNDING * stages**2 * np.finfo(self._problem.precision).eps * T else 0.0
 
     def accept(self) -> None:
         """Make the last end the first one."""

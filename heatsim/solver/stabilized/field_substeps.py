@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.autotune import Choice
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.solver.energy_ledger import Ledger

@@ -13,11 +13,13 @@ from heatsim.errors import NotFiniteError, RunError
 from heatsim.physics.stage_times import Side
 from heatsim.physics.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller, SavedController
-from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
+from heatsim.solver.stabilized.interpolation import Weights, change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6
+# The norm sees an error if the peak is at most this multiple of it; a single hot cell has 16.
+_SEEN = 32.0
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class SavedMethod(TypedDict):
     tolerance: dict[str, float]
     stages: int
     work: dict[str, int]
+    rough: bool
 
 
 @dataclass
@@ -109,6 +112,8 @@ class AdaptiveMethod:
         work: what was done so far.
         stages: number of stages of the last step.
         last: the step whose ends the backend keeps; None at the start and once it is settled.
+        rough: whether the field may alternate from cell to cell, which the norm of errors does not see. Only an initial
+            field can: steps damp it.
     """
 
     substeps: Substeps
@@ -120,6 +125,7 @@ class AdaptiveMethod:
     work: Work = field(default_factory=Work)
     stages: int = 0
     last: Step | None = None
+    rough: bool = True
     _rate_known: bool = False
 
     def step(self, stop: float, jump: bool, kink: bool = False) -> Step:
@@ -172,7 +178,8 @@ class AdaptiveMethod:
         trial = min(substeps.dt_limit / 2, stop - self.t)
         substeps.trial(trial)
         substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
-        change = substeps.measure(change_of_rate(trial)).norm
+        weights = change_of_rate(trial)
+        change, _ = self._largest(substeps.measure(weights).norm, weights, stages=1)
         substeps.reject()
         controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
         return self._attempt(Attempt(stop, jump, 0.0, stop, controller, kink=kink))
@@ -199,10 +206,11 @@ class AdaptiveMethod:
         Raises:
             NotFiniteError, RunError: as for :meth:`step`.
         """
-        error, tolerance = inf, self.tolerance
+        error, tolerance, rough = inf, self.tolerance, self.rough
         if all(isfinite(number) for number in measure):
             outside = max(self.bounds[0] - measure.low, measure.high - self.bounds[1])
-            error, tolerance = max(measure.norm, outside), self.tolerance.widened(measure.low, measure.high)
+            estimate, rough = self._largest(measure.norm, error_estimate(attempt.h), stages.count)
+            error, tolerance = max(estimate, outside), self.tolerance.widened(measure.low, measure.high)
         part, tried = error / tolerance.kelvin, attempt.stages + stages.count
         if error > tolerance.kelvin:
             self.substeps.reject()
@@ -221,7 +229,7 @@ class AdaptiveMethod:
         self.work = Work(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
         self.stages = stages.count
         self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
-        self.t, self.tolerance = attempt.end, tolerance
+        self.t, self.tolerance, self.rough = attempt.end, tolerance, rough
         return self.last
 
     def settle(self) -> None:
@@ -245,6 +253,7 @@ class AdaptiveMethod:
             "tolerance": self.tolerance.to_dict(),
             "stages": self.stages,
             "work": asdict(self.work),
+            "rough": self.rough,
         }
 
     def resume(self, saved: SavedMethod) -> None:
@@ -260,7 +269,12 @@ class AdaptiveMethod:
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])
         self.work, self.stages = Work(**saved["work"]), int(saved["stages"])
-        self.last, self._rate_known = None, False
+        self.last, self._rate_known, self.rough = None, False, saved["rough"]
+
+    def _largest(self, norm: float, weights: Weights, stages: int) -> tuple[float, bool]:
+        """The norm of a combination, or its peak if the norm does not see it; and whether the field is still rough."""
+        peak = self.substeps.peak(weights, stages) if self.rough else 0.0
+        return (peak, True) if peak > _SEEN * norm else (norm, False)
 
     def _attempt(self, attempt: Attempt) -> Attempt:
         """An attempt with the length that its controller proposes."""

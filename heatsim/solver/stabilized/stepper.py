@@ -10,7 +10,7 @@ from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.kernels.autotune import Choice
+from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.jumps import find_jumps
 from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem

@@ -96,6 +96,13 @@ class Substeps(Protocol):
         axis may be smaller. Void cells do not count. NaN in the combination gives NaN.
         """
 
+    def peak(self, weights: Weights, stages: int) -> float:
+        """The largest absolute value of the combination in a cell, 0 if rounding in a step of ``stages`` can cause it.
+
+        It also sees what alternates from cell to cell, which the norm of :meth:`measure` averages away. The values
+        that observers read are lost: :meth:`interpolate` gives them back.
+        """
+
     def accept(self) -> None:
         """Make the last end the first one: field, rate, flows and sums."""
 

@@ -182,6 +182,10 @@ class ReferenceSubsteps:
         norm = _largest_mean(self._combined(weights))
         return Measure(norm, float(self.last.T.min()), float(self.last.T.max()))
 
+    def peak(self, weights: Weights, stages: int) -> float:
+        found, T = (float(np.abs(field).max()) for field in (self._combined(weights), self.last.T))
+        return found if found > stages**2 * np.finfo(self.last.T.dtype).eps * T else 0.0
+
     def accept(self) -> None:
         self.first = self.last
         self.last = State(np.full_like(self.first.T, np.nan), np.full_like(self.first.T, np.nan))

@@ -1,0 +1,230 @@
+"""The execution of a run: claim its folder, open its files, step to the end, write the summary."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from heatsim.errors import FolderError, Interrupted
+from heatsim.kernels.launch_shapes import Choice
+from heatsim.observers.extreme_temperatures import temperature_warnings
+from heatsim.observers.observer import Observer, Values
+from heatsim.observers.state import RunState
+from heatsim.run.initial_state import find_steady_state
+from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
+from heatsim.run.make_observers import make_observers
+from heatsim.run.plan import Plan
+from heatsim.run.ranks import resume_advice
+from heatsim.run.resume import identity, input_files
+from heatsim.run.summary import summarise
+from heatsim.run.time_loop import Batch, TimeLoop, Timing
+from heatsim.scenario import write_resolved
+from heatsim.solver.make_stepper import make_stepper
+from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.solver.stepper import Stepper
+from heatsim.storage import checkpoint, folder, tables
+from heatsim.storage.disk import resume_command
+from heatsim.storage.preparation import prepare
+from heatsim.storage.summary_file import describe_finished, write_summary
+
+
+@dataclass
+class Execution:
+    """One run and its folder.
+
+    A run alone calls :meth:`run`. An ensemble (:mod:`heatsim.run.ensemble`) calls the parts of it for several runs.
+
+    Attributes:
+        plan: the problem, the device, the kernel, and the memory needed.
+        folder: the output folder.
+        state: field, step and time.
+        saved: the values of the last checkpoint; None if there is none.
+        overwrite: replace the files of an unfinished run in the folder.
+        resuming: the folder holds the files of this run.
+        timing: wall-clock seconds of the parts of the run.
+        warnings: messages about the run for the user.
+    """
+
+    plan: Plan
+    folder: Path
+    state: RunState
+    saved: Values | None = None
+    overwrite: bool = False
+    resuming: bool = False
+    timing: Timing = field(default_factory=Timing)
+    warnings: list[str] = field(default_factory=list)
+
+    _choice: Choice | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether a summary says that the run in the folder is complete, with nothing left to do."""
+        there = (self.folder / folder.SUMMARY).exists()
+        return self.resuming and self.state.finished and self.state.team.broadcast(there)
+
+    def run(self, progress: bool, watchers: Sequence[Observer], stop: Stop | None) -> None:
+        """Run to the end and write all results, except pictures.
+
+        Args:
+            progress: print the progress on stderr.
+            watchers: additional observers.
+            stop: interrupts the run once it is requested, as a signal does.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            NotFiniteError, StorageError: the run failed; the files written before are good.
+            Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
+        """
+        team = self.state.team
+        with ExitStack() as stack:
+            wanted = stack.enter_context(stop_on_signals(stop))
+            stack.enter_context(team.telling())
+            stepper = self.stepper()
+            batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
+            if self.state.method is not None:
+                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
+            replaced = None if self.resuming or not team.first else describe_finished(self.folder)
+            self.take_folder(stack)
+            if progress and replaced is not None:
+                print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
+            if progress and team.size > 1:
+                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
+            team.advise(resume_advice(self.folder, team.size))
+            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
+            while not loop.finished:
+                if stop_of_ranks(wanted, team):
+                    self.interrupt(loop)
+                batch.steps = team.broadcast(batch.steps)
+                loop.advance(stepper, batch)
+            loop.finish()
+            summary = self.summary(loop)
+            with team.agreeing():
+                if team.first:
+                    write_summary(self.folder, summary)
+
+    def stepper(self) -> Stepper | AdaptiveStepper:
+        """The stepper that advances the field from its present step."""
+        if self.state.method is not None:
+            return self.state.method
+        return make_stepper(
+            *(self.state.part, self.state.field, self.state.ledger, self.plan.kernel),
+            step=self.state.step,
+            tuned=self.plan.tuned,
+            arrays=self.state.arrays,
+        )
+
+    def take_folder(self, stack: ExitStack) -> None:
+        """Claim the run's folder until ``stack`` is closed; write a new run's scenario there. Works in any thread.
+
+        Rank 0 does it. Collective.
+
+        Raises:
+            FolderError: the folder cannot be used.
+            StorageError: the disk refused.
+        """
+        scenario = self.plan.problem.scenario
+        if self.state.step != (self.saved["step"] if self.saved else 0):
+            raise FolderError(
+                f"{self.folder}: the run failed {self.state.progress}; continue from its last checkpoint with "
+                f"`{resume_command(self.folder)}` or Simulation.resume"
+            )
+        with self.state.team.agreeing():
+            if self.state.team.first:
+                if not self.resuming:
+                    prepare(self.folder, self.overwrite, inputs=(scenario.path, *scenario.input_files))
+                stack.enter_context(folder.claim(self.folder))
+                if not self.resuming:
+                    write_resolved(scenario, self.folder)
+        self.resuming = True
+
+    def begin(
+        self,
+        stack: ExitStack,
+        stepper: Stepper | AdaptiveStepper,
+        stop: Stop,
+        *,
+        progress: bool = False,
+        watchers: Sequence[Observer] = (),
+        choice: Choice | None = None,
+    ) -> TimeLoop:
+        """Open all files of the run, after :meth:`take_folder`. :mod:`heatsim.run.ensemble` calls it for several runs.
+
+        Args:
+            stack: closes everything when it is closed.
+            stepper: from :meth:`stepper`.
+            stop: ends the wait for the compiler.
+            progress: as for :meth:`run`.
+            watchers: as for :meth:`run`.
+            choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
+
+        Raises:
+            NotFiniteError, StorageError: the run failed at once.
+            Interrupted: a stop was requested while the kernel was compiled.
+        """
+        scenario = self.plan.problem.scenario
+        if scenario.steady:
+            with self.timing.timed("stepping"):
+                find_steady_state(self.state, stop)
+            self.state.wall_time = self.timing.stepping
+        team = self.state.team
+        same = team.broadcast(identity(self.plan, self.folder) if team.first else None) or {}
+        observers = make_observers(scenario, same, progress, watchers)
+        if self.saved is not None:
+            # All files are looked at before any of them is changed.
+            with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
+                for observer in observers:
+                    observer.check(self.state, self.saved)
+        for observer in observers:
+            stack.callback(observer.close)
+        with self.timing.timed("preparing"):
+            for observer in observers:
+                observer.prepare()
+            if not scenario.steady:
+                if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
+                    raise self.interrupted_early()
+                self._choice = choice or stepper.choice
+        stack.enter_context(self.state.writer)
+        return TimeLoop(self.state, observers, self.timing, self.saved)
+
+    def interrupted_early(self) -> Interrupted:
+        """The exception for a run that did no step since its field was read."""
+        return Interrupted(
+            f"interrupted while the kernel was compiled, {self.state.progress}; continue with "
+            f"`{resume_command(self.folder)}`"
+        )
+
+    def interrupt(self, loop: TimeLoop) -> NoReturn:
+        """Save a checkpoint.
+
+        Raises:
+            Interrupted: says how to go on.
+            NotFiniteError, StorageError: the checkpoint could not be saved.
+        """
+        self.saved = loop.save()
+        raise Interrupted(
+            f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
+            f"continue with `{resume_command(self.folder)}`"
+        )
+
+    def summary(self, loop: TimeLoop) -> dict[str, Any]:
+        """The content of summary.json, when the last checkpoint is on the disk; ``loop`` was told to finish.
+
+        Raises:
+            StorageError: the disk refused the last files.
+        """
+        self.warnings += loop.end() + temperature_warnings(self.state)
+        with self.state.team.agreeing():
+            if self.state.team.first:
+                folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
+        return {
+            **summarise(self.plan, self.state, self.timing, self._choice),
+            "checksums": _checksums(self.folder, loop.files) if self.state.team.first else {},
+            "warnings": list(self.warnings),
+        }
+
+
+def _checksums(target: Path, files: Sequence[str]) -> dict[str, int]:
+    """The checksums of the tables among the files of a run."""
+    return {name: tables.checksum(target / name) for name in files if Path(name).suffix == ".csv"}

@@ -1,0 +1,75 @@
+"""summary.json: the numbers of a finished run."""
+
+import json
+import math
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import FolderError, StorageError
+from heatsim.storage.disk import reason, resume_command, write_whole
+from heatsim.storage.folder import SUMMARY, require_run
+
+
+def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
+    """Write summary.json, completely or not at all, with its keys in the order of `summary`.
+
+    Values may be numbers and arrays of NumPy, and paths; infinity and NaN become null.
+
+    Raises:
+        StorageError: the disk refused.
+    """
+    text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(folder / SUMMARY, (text + "\n").encode())
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """The content of summary.json of a finished run.
+
+    Raises:
+        FolderError: the run has not finished, or the folder is not of a run.
+        StorageError: the file is damaged.
+    """
+    path = require_run(folder) / SUMMARY
+    try:
+        summary = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FolderError(
+            f"{path}: is missing, the run has not finished; continue it with `{resume_command(folder)}`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{path}: could not be read: {reason(error)}") from error
+    if not isinstance(summary, dict):
+        raise StorageError(f"{path}: holds a {type(summary).__name__} instead of an object")
+    return summary
+
+
+def describe_finished(folder: Path) -> str | None:
+    """The title and the time of the finished run in a folder, as text; None without one."""
+    try:
+        written = (folder / SUMMARY).stat().st_mtime
+        title = read_summary(folder).get("title")
+    except (OSError, FolderError, StorageError):
+        return None
+    moment = time.strftime("%Y-%m-%d %H:%M", time.localtime(written))
+    return f'"{title}" of {moment}' if title else f"of {moment}"
+
+
+def _plain(value: Any) -> Any:
+    """The same value with JSON's types."""
+    match value:
+        case Mapping():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case np.ndarray() | np.generic():
+            return _plain(value.tolist())
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float():
+            return float(value) if math.isfinite(value) else None
+        case Path():
+            return str(value)
+        case _:
+            return value

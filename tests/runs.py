@@ -213,7 +213,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def default_signals() -> Iterator[None]:
-    """Processes that are started here take signals as usual, even if this process ignores some, as under nohup."""
+    """Let new processes handle signals as usual, even if this process ignores some, as under nohup."""
     ignored = [
         number
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -140,9 +140,9 @@ def test_axes_of_one_or_two_cells_that_wrap_change_nothing(tmp_path: Path, wrapp
 
 @pytest.mark.parametrize("conductivity", [50.0, "50 + 0*T"])
 def test_a_guess_where_the_heat_of_a_surface_is_constant(tmp_path: Path, conductivity: float | str) -> None:
-    """Between hot surroundings and a cold bar, an emissivity that grows would make a warmer surface take in more.
+    """Between hot surroundings and a cold bar, with a growing emissivity, a warmer surface would absorb more heat.
 
-    Such a surface counts as taking in equally much, so at 250 K the slope of its heat is 0.
+    The heat of such a surface counts as constant, so at 250 K its slope is 0.
     """
     T, _ = steady(
         tmp_path,
@@ -165,8 +165,8 @@ def test_a_guess_where_the_heat_of_a_surface_is_constant(tmp_path: Path, conduct
     assert np.abs(T - (low + 100.0 / 50.0 * centres(31))).max() <= 1e-3 + 2e-5 * (low - 430.0)
 
 
-def test_heat_that_leaves_by_the_face_that_it_enters_counts_as_heat_flow(tmp_path: Path) -> None:
-    """5 W in through a patch and out beside it: the face lets no heat through in sum."""
+def test_heat_that_enters_and_leaves_by_one_face_counts_as_heat_flow(tmp_path: Path) -> None:
+    """5 W enter through a patch and leave beside it: the net heat flow through the face is 0."""
     _, simulation = steady(
         tmp_path,
         boundaries={"z_max": {"type": "convection", "coefficient": 50.0, "ambient": 300.0}},

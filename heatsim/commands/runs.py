@@ -182,7 +182,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
 
 
 def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: "Team") -> int:
-    """Show the plan of a run by the ranks of this job; each of them paints its planes only."""
+    """Show the plan of a run on the ranks of this job. Each rank paints only the planes that it needs."""
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan

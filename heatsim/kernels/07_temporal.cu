@@ -52,7 +52,7 @@
 #define THREADS (WARP * WARPS)
 // Whether a stage starts before the previous one has ended. For composite bodies this pays only in float64.
 #define EARLY (!(FACES && VECTOR == 4))
-// Whether tiles at one face in x have iterations of their own, shorter than those for two faces. This pays only in float64.
+// Whether tiles at one face in x have separate iterations, shorter than those for two faces. This pays only in float64.
 #define ONE_SIDED (VECTOR == 2)
 #define AHEAD 2          // planes being copied from memory
 #define ROOMS (AHEAD + 2)  // buffers for those, the plane that arrives, and the centre of stage 0

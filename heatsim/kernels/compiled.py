@@ -19,7 +19,7 @@ def function(source: str, name: str, macros: Mapping[str, str | int], folder: Pa
     return _function(str(folder), source, name, tuple(macros.items()))
 
 
-@cache  # rows of tables ask for a few functions thousands of times: keys are quick to compare
+@cache  # rows of tables look up the same few functions thousands of times; these keys compare fast
 def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str | int], ...]) -> Any:
     return _module(Path(folder, source), options(dict(macros))).get_function(name)
 

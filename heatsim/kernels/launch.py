@@ -77,7 +77,7 @@ def launches(
             fewer where a kernel that defers cells would have too few blocks.
         recorded: whether a ledger records the heat.
         members: number of grids, for a kernel that steps an ensemble.
-        written: the first plane to write and the end, for a kernel with a pipeline; None for all planes.
+        written: the first plane to write and the end, for a kernel with a pipeline; None to write all planes.
     """
     bits = structs.periodic_bits(periodic)
     if kernel.pipeline is not None:

@@ -30,8 +30,8 @@ LANES = (32, 16, 8)  # widths of tiles in patches
 _NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
 # Costs of faces by (bytes of a value, who adds heat to the ledger). The first three are the times of an iteration of a
 # tile at a face in x, in y and in both, relative to a tile at none. The last is the extra cost of an end of the box in
-# z, in iterations. Fitted to the times of blocks on an H200, then searched over nine grids there; those for the
-# correction were fastest on an H100 over six grids.
+# z, in iterations. The costs were fitted to the times of blocks on an H200, then searched on nine grids
+# there. The costs for the correction were the fastest on six grids on an H100.
 _FACE_COSTS = {
     (4, "none"): (1.12, 1.27, 1.45, 3),
     (4, "itself"): (1.29, 1.32, 1.83, 7),
@@ -192,7 +192,7 @@ def segments(
 
     In an ensemble, tiles are numbered member after member, and the bits of ``sides`` above the lowest four hold the
     member. Blocks with fewer segments have empty ones at the end. Blocks that record heat (``recorded``) take longer at
-    faces and at the ends of the box. ``written`` are the first plane to write and the end; None for all planes.
+    faces and at the ends of the box. ``written`` has the first plane to write and the end; None for all planes.
     """
     first, last = written or (0, cells[2])
     plane_tiles = tiles(cells, periodic, pipeline)

@@ -1,4 +1,4 @@
-"""The lowest and highest temperature of a run, and those at which the ranges of tables were left."""
+"""Record the lowest and highest temperature of a run, and temperatures outside the ranges of tables."""
 
 import json
 
@@ -23,7 +23,7 @@ class ExtremeTemperatures(Observer):
         if saved is not None:
             lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
             state.lowest = lowest and Record.from_list(lowest)
-            # Checkpoints of an older heatsim have only materials, without this word.
+            # Checkpoints of an older heatsim have only materials, and do not say so.
             words = [(*which, record) if len(which) == 3 else ("material", *which, record) for *which, record in beyond]
             state.beyond = {LeftRange(*which): Record.from_list(record) for *which, record in words}
             # Checkpoints of an older heatsim do not have it.

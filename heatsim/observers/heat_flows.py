@@ -1,9 +1,9 @@
 """The heat flows of a steady state, written to energy.csv: one row, in W, positive into the body.
 
 Columns: sources, the six faces, patches, all void surfaces, the surface of each region with a condition towards void,
-and the imbalance in W and in % of the heat flow through the body. This is half of the sum of all magnitudes, where
-patches and the rest of their faces count apart. The heat of a patch is included in that of its face. The heat of a beam
-is in the column of its source, not in that of the face.
+and the imbalance in W and in % of the heat flow through the body. This heat flow is half of the sum of all magnitudes;
+a patch and the rest of its face count separately. The heat of a patch is included in the column of its face. The heat
+of a beam is in the column of its source, not in that of the face.
 """
 
 import numpy as np

@@ -83,7 +83,7 @@ class Probes(TableObserver):
         super().start(state, saved)
 
     def rows(self, samples: "Sequence[_Sample]") -> list[list[float]]:
-        """The rows. NumPy takes as long for one as for many.
+        """Make many rows together, because NumPy takes about as long for one row as for many.
 
         Raises:
             NotFiniteError: the temperature of a face is not finite at the time of a row.

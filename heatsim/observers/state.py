@@ -51,7 +51,7 @@ class Record:
 
 
 class LeftRange(NamedTuple):
-    """What left the range of its tables, and on which side.
+    """A material or source that left the range of its tables, and the side.
 
     Attributes:
         kind: "material" or "source".
@@ -83,12 +83,12 @@ class RunState:
         stopped: whether the run is to end here, before its last step.
         lowest: the lowest temperature at the due times so far.
         highest: the highest temperature at the due times so far; None in a run that an older heatsim began.
-        beyond: the lowest and highest temperature of materials and sources that left the range of their tables.
+        beyond: the most extreme temperature of each material or source that left the range of its tables.
         of_probes: the records of probes whose statistic is "max" or "min", by their names.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.
         steady: how the steady state was found that the field holds; None of a run in which time passes.
         method: the stepper of a method that chooses its own steps; None for ``euler`` and ``steady``.
-        writer: what fields and checkpoints are written by while the run goes on.
+        writer: writes fields and checkpoints while the run goes on.
         copies: whether the device has room for a copy of the field; without one the run waits while a field is written.
     """
 

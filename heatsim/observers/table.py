@@ -32,8 +32,8 @@ _SECONDS_BETWEEN_WRITES = 1.0
 class TableObserver(Observer):
     """Writes a row at 0, probe_every, 2·probe_every, … and the end. Resume cuts the table back to the checkpoint.
 
-    A subclass has :meth:`columns`, :meth:`row` and these attributes. At a due time it reads what a row needs; rows are
-    made and written later, many together, but at most a second later and before each checkpoint.
+    A subclass has :meth:`columns`, :meth:`row` and these attributes. At a due time it reads what a row needs. It
+    makes and writes many rows together: at most a second later, and before each checkpoint.
 
     Attributes:
         file: the name of the table, from heatsim/storage/folder.py.
@@ -69,7 +69,7 @@ class TableObserver(Observer):
         return [state.time, *self.row(state)]
 
     def rows(self, samples: Sequence[Any]) -> Sequence[Sequence[float]]:
-        """The rows with their times, from what :meth:`sample` returned."""
+        """Make the rows, with their times, from the results of :meth:`sample`."""
         return samples
 
     @property

@@ -1,4 +1,4 @@
-"""Temperatures at which materials, or sources that depend on the temperature, left the range of their tables."""
+"""Record temperatures outside the tables of materials, and of sources that depend on temperature."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ class Ranged:
     Attributes:
         kind: "material" or "source".
         name: its name in the scenario.
-        ends: of each table in K: (key, lowest, highest).
+        ends: for each table (key, lowest, highest), temperatures in K.
         types: the cell types of a material.
-        amount: that of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
+        amount: index of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
     """
 
     kind: str
@@ -37,7 +37,7 @@ class Ranged:
     amount: int | None = None
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
-        """The keys and the ends in K of the tables that a temperature has passed on one side."""
+        """The key and the end in K of each table that does not reach to ``temperature`` on one side."""
         if side == "high":
             return [(key, high) for key, _, high in self.ends if temperature > high + ROUNDING]
         return [(key, low) for key, low, _ in self.ends if temperature < low - ROUNDING]
@@ -47,8 +47,8 @@ class Ranged:
 
         Args:
             state: the run.
-            lowest: of each cell type in K.
-            highest: of each cell type in K.
+            lowest: lowest temperature of each cell type in K.
+            highest: highest temperature of each cell type in K.
         """
         ends = max(low for _, low, _ in self.ends), min(high for _, _, high in self.ends)
         types = self.types or range(len(lowest))

@@ -1,11 +1,11 @@
-"""What a rank does between its messages: the processor time of its work, and how long nothing at all happens.
+"""Measure what a rank does between its messages: the processor time that it uses, and how long it is idle.
 
-Time steps need about the same time again and again, so a rank that takes far longer than before does not progress
+All batches of time steps take about the same time. A rank that takes far longer makes no progress
 (:mod:`heatsim.parallel.stalls`). Processor time is compared, not wall time: on a loaded machine a rank is slow, but it
-needs no more processor time. A rank counts as idle only while none of its threads runs or waits for a processor, and
-no bytes are read or written.
+needs no more processor time. A rank is idle while none of its threads runs or waits for a processor, and no bytes are
+read or written.
 
-On systems without /proc nothing is measured, and nothing counts as too long.
+On systems without /proc nothing is measured, so no rank counts as stalled.
 """
 
 import os
@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_QUIET = 0.1  # of the time between two looks: an idle process uses less processor time
+_QUIET = 0.1  # fraction of the time between two samples; an idle process uses less processor time
 _RUNNING = "R"
 _PROCESS = Path("/proc/self")
-# Bytes per second that the slowest disk writes.
+# Write speed of the slowest disk, in bytes per second.
 _SLOWEST_DISK = 10e6
 
 
@@ -30,11 +30,11 @@ class Activity:
 
     Attributes:
         waiting: whether one of its threads waits for another rank.
-        busy: processor time in s of the thread that steps; 0 while the time of its work is not known beforehand.
-        idle: s in which nothing happened in the process; 0 as above.
-        longest_busy, longest_idle: the longest such times before.
-        writing: s that the slowest disk needs for the data that are not yet on the disks of this machine.
-        where: the line of the program that the thread has come to.
+        busy: processor time in s of the thread that does time steps; 0 during work of unknown duration.
+        idle: time in s since anything happened in the process; 0 during work of unknown duration.
+        longest_busy, longest_idle: the largest of these times so far.
+        writing: time in s that the slowest disk needs for all data not yet written on this machine.
+        where: the line of the program that the thread executes.
     """
 
     waiting: bool = False
@@ -47,7 +47,7 @@ class Activity:
 
 
 class _Unforeseen:
-    """Counts the threads that do work whose time is not known beforehand."""
+    """Counts the threads that do work of unknown duration."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -63,7 +63,7 @@ _unforeseen = _Unforeseen()
 
 @contextmanager
 def unforeseen() -> Iterator[None]:
-    """Mark work whose time is not known beforehand, such as compiling, within a part that is paced."""
+    """Mark work of unknown duration, such as compiling, inside a block of :meth:`Meter.paced`."""
     _unforeseen.add(1)
     try:
         yield
@@ -72,13 +72,13 @@ def unforeseen() -> Iterator[None]:
 
 
 class Meter:
-    """Measures the activity of this process. The watch's thread looks at it at regular intervals.
+    """Measures the activity of this process. The thread of the watch samples it at regular intervals.
 
     Args:
-        interval: s between two looks.
+        interval: time in s between two samples.
 
     Attributes:
-        calls: grows with each message to other ranks.
+        calls: a counter that grows with each message to other ranks.
     """
 
     def __init__(self, interval: float) -> None:
@@ -94,7 +94,7 @@ class Meter:
 
     @contextmanager
     def paced(self) -> Iterator[None]:
-        """Run a block, such as some time steps, that takes about the same time again and again."""
+        """Run a block that takes about the same time each time, such as a batch of time steps."""
         self._paced = threading.current_thread()
         try:
             yield
@@ -115,7 +115,7 @@ class Meter:
                 self._waiting -= 1
 
     def look(self) -> Activity:
-        """The activity until now. Called by one thread only, about once in each interval."""
+        """Return the activity until now. Only one thread calls this, about once per interval."""
         thread, before = self._paced, self._now
         used = _Used.now(thread)
         measured = thread is not None and used is not None and not self._waiting and not _unforeseen.threads
@@ -144,13 +144,13 @@ class Meter:
 
 @dataclass(frozen=True)
 class _Used:
-    """What the process has used since its start.
+    """The resources that the process has used since its start.
 
     Attributes:
-        stepping: processor time in s of the thread that steps.
-        all: processor time in s of all threads but the one that looks.
-        moved: what changes when bytes are read or written, or memory is fetched from a disk.
-        running: whether the thread that steps runs or waits for a processor.
+        stepping: processor time in s of the thread that does time steps.
+        all: processor time in s of all threads except the calling one.
+        moved: counters that change when bytes are read or written, or when memory is fetched from a disk.
+        running: whether the thread that does time steps runs or waits for a processor.
     """
 
     stepping: float
@@ -160,14 +160,14 @@ class _Used:
 
     @classmethod
     def now(cls, thread: threading.Thread | None) -> "_Used | None":
-        """Until now; None if the system does not tell, or ``thread`` is None or has ended."""
+        """The resources used until now; None if the system has no numbers, or if ``thread`` is None or has ended."""
         if thread is None or thread.ident is None or not hasattr(time, "pthread_getcpuclockid"):
             return None
         with suppress(OSError, ValueError, IndexError):
             stepping = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
             task = _PROCESS / "task" / str(thread.native_id)
             state, _ = _state(task)
-            # The looks themselves read files: of the whole process, only what disks have read and written counts.
+            # Sampling reads files too. So for the whole process, only count what disks have read and written.
             moved = (_moved(task)[:2], _moved(_PROCESS)[4:6], _state(_PROCESS)[1])
             return cls(stepping, time.process_time() - time.thread_time(), moved, state == _RUNNING)
         return None
@@ -178,18 +178,18 @@ class _Used:
 
 
 def _moved(folder: Path) -> list[str]:
-    """The bytes read and written by a process or thread: with calls 0 and 1, from and to disks 4 and 5."""
+    """Counters of a process or thread: bytes read and written by calls (0, 1), and from and to disks (4, 5)."""
     return (folder / "io").read_text().split()[1::2]
 
 
 def _state(folder: Path) -> tuple[str, str]:
-    """The state of a process or thread, and how often it waited for memory from a disk."""
+    """The state of a process or thread, and its number of page faults that read from a disk."""
     numbers = (folder / "stat").read_text().rpartition(")")[2].split()
     return numbers[0], numbers[9]
 
 
 def _bytes_to_write() -> float:
-    """Bytes that are not yet on the disks of this machine; 0 if the system does not tell."""
+    """The number of bytes not yet written to the disks of this machine; 0 if the system has no number."""
     with suppress(OSError, ValueError, IndexError):
         lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
         return 1024.0 * sum(int(line[1]) for line in lines if line[0] in ("Dirty:", "Writeback:"))
@@ -197,7 +197,7 @@ def _bytes_to_write() -> float:
 
 
 def _where(thread: threading.Thread | None) -> str:
-    """The file, line and function that a thread has come to."""
+    """The file, line and function that a thread executes."""
     frame = None if thread is None or thread.ident is None else sys._current_frames().get(thread.ident)
     if frame is None:
         return ""

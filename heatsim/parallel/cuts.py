@@ -1,8 +1,8 @@
-"""Where to cut a grid into slabs, if its planes do not all cost the same.
+"""Cut a grid into slabs whose planes may have different costs.
 
-A rank steps its own planes and the halo planes at its cuts. The cuts are those with which the slowest rank is as fast
-as possible; among them, those with the smallest sum of squares of the costs. Both are found by going through the ranks:
-the best cuts of the first r ranks that end at a plane follow from those of the first r − 1 ranks.
+A rank steps its own planes and the halo planes at its cuts. The cuts minimise the cost of the slowest rank. If several
+sets of cuts are equally good, the one with the smallest sum of squares of the costs is taken. Both minima are found by
+dynamic programming: the best cuts of the first r ranks that end at a plane follow from those of the first r − 1 ranks.
 """
 
 import numpy as np
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-9  # differences of costs that come from rounding are smaller than this part
+_ROUNDING = 1e-9  # relative; smaller differences of costs come from rounding
 
 
 def cheapest_cuts(costs: Array, ranks: int, least: int, group: int, halo: int, periodic: bool) -> list[int]:
     """The first plane of each rank, and the number of planes.
 
     Args:
-        costs: of each plane, positive.
+        costs: cost of each plane, positive.
         ranks: number of ranks, at least 2.
-        least: planes that each rank needs, a multiple of ``group``; the last rank needs ``halo`` planes only.
+        least: smallest number of planes of a rank, a multiple of ``group``; the last rank needs only ``halo`` planes.
         group: cuts lie at multiples of this number of planes.
-        halo: planes at each cut that a rank steps too.
+        halo: number of planes at each cut that a rank steps in addition to its own.
         periodic: whether the first and the last rank are neighbours.
     """
     edges = np.append(np.arange(0, len(costs), group), len(costs))
@@ -35,7 +35,7 @@ def cheapest_cuts(costs: Array, ranks: int, least: int, group: int, halo: int, p
 
 
 def slab_costs(costs: Array, edges: NDArray[np.int64], halo: int, periodic: bool) -> Array:
-    """The cost of each slab from one edge to a later one with its halo planes, shape (edges, edges)."""
+    """The cost of each slab with its halo planes, from one edge to a later one; shape (edges, edges)."""
     none = np.zeros(halo)
     around = (costs[-halo:], costs, costs[:halo]) if periodic else (none, costs, none)
     total = np.concatenate(([0.0], np.cumsum(np.concatenate(around))))
@@ -43,7 +43,7 @@ def slab_costs(costs: Array, edges: NDArray[np.int64], halo: int, periodic: bool
 
 
 def _best(slab: Array, ranks: int, together: np.ufunc) -> tuple[float, list[int]]:
-    """The least cost of all slabs together, and the places of their edges."""
+    """The least cost of all slabs, combined by ``together``, and the indices of their edges."""
     cost, chosen = slab[0].copy(), []
     for _ in range(ranks - 1):
         through = together(cost[:, None], slab)

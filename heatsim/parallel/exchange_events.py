@@ -1,4 +1,4 @@
-"""How far a GPU is with exchanges that were queued on its streams."""
+"""Track which of the exchanges on the streams of a GPU have started and ended."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from heatsim.parallel.team import ExchangeProgress
 
 
 class ExchangeEvents:
-    """Events around each exchange that may not have ended yet.
+    """Events before and after each exchange that may not have ended yet.
 
     Args:
         device: the GPU of this rank, current in the thread that makes this object.
@@ -24,13 +24,13 @@ class ExchangeEvents:
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Queue an exchange on the current stream."""
+        """Run a block that queues an exchange on the current stream."""
         before = self._event()
         yield
         self._events.append((before, self._event()))
 
     def progress(self) -> ExchangeProgress:
-        """How far the GPU is; another thread calls this."""
+        """The numbers of exchanges that the GPU has started and ended. Another thread calls this."""
         with self._gpu:
             while self._events and self._events[0][1].done:
                 self._events.popleft()

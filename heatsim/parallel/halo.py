@@ -19,7 +19,7 @@ ALWAYS = 1 << 62
 
 
 def halo_bytes(grid: Grid, precision: str) -> int:
-    """The bytes that a rank sends over one cut in an exchange of a field on the whole grid ``grid``."""
+    """The number of bytes that a rank sends over one cut when it exchanges a field; ``grid`` is the whole grid."""
     nx, ny, _ = grid.cells
     return HALO * nx * ny * np.dtype(precision).itemsize
 
@@ -34,11 +34,11 @@ class Halo:
     """
 
     def __init__(self, slab: Slab, team: Team, transport: Transport, most: int = HALO) -> None:
-        """``most``: at most HALO; less if something else than steps makes halo planes wrong."""
+        """``most``: at most HALO; less if anything other than steps makes halo planes wrong."""
         self.slab, self.team, self._transport = slab, team, transport
         self.most = ALWAYS if slab.alone else most
         self._good = ALWAYS if slab.alone else 0
-        # Of each array the copies that exchange its halo planes, by its address; the array whose exchange was begun.
+        # The copies that exchange the halo planes of each array, by its address; the array whose exchange has begun.
         self._pushes: dict[int, list[Push]] = {}
         self._begun: tuple[int, Any] | None = None
         self._asked: Hashable = None
@@ -81,28 +81,28 @@ class Halo:
             self._exchange(values, (0, 1))
 
     def prepare(self, values: Any, spare: Any, sweeps: Hashable) -> bool:
-        """Prepare exchanges that go on while kernels run. Collective.
+        """Prepare exchanges that overlap with kernels. Collective.
 
         Args:
-            values: the array with which the next steps begin.
+            values: the array that holds the field before the next steps.
             spare: the other array.
-            sweeps: the sweeps that steps consist of. They decide when the two arrays change places.
+            sweeps: identifies the sweeps of the steps. Sweeps determine when the two arrays are swapped.
 
         Returns:
-            Whether :meth:`begin` may be called: some ranks share memory, and all have equal sweeps.
+            Whether :meth:`begin` may be called: some ranks share memory, and the sweeps of all ranks are equal.
         """
         if not self._transport.copying or self.most < HALO:
             return False
-        # Equal sweeps change the places of both arrays on all ranks, so they remain counterparts.
+        # With equal sweeps all ranks swap their arrays together, so the arrays remain counterparts.
         asked = sweeps, frozenset((values.data.ptr, spare.data.ptr))
         if asked != self._asked:
             self._asked, self._can_begin = asked, self._find_pushes((values, spare), sweeps)
         return self._can_begin
 
     def _find_pushes(self, arrays: Sequence[Any], sweeps: Hashable) -> bool:
-        """Find the copies to the counterparts of two arrays. Returns whether all ranks can make them. Collective."""
+        """Find the copies to the counterparts of two arrays. Returns whether all ranks can copy. Collective."""
         copies, own, offers = self._transport.copies, self.slab.own, list[Offer]()
-        # A driver may refuse to share memory that is larger than what was tried when the ranks connected.
+        # The ranks shared a small allocation when they connected. A driver may still refuse to share a larger one.
         with suppress(Exception):
             if copies is not None:
                 offers = [copies.offer(array) for array in arrays]
@@ -121,7 +121,7 @@ class Halo:
     def _push(
         self, copies: PeerCopies, side: int, number: int, array: Any, of_ranks: Sequence[tuple[Any, slice, list[Offer]]]
     ) -> Push:
-        """The copy of own planes beside a cut to the halo of a neighbour."""
+        """The copy of the own planes beside a cut into the halo of a neighbour."""
         plane, own = int(array[0].nbytes), self.slab.own
         _, own_of_peer, offers = of_ranks[self._peer(side)]
         edge, halo = (own.start, own_of_peer.stop) if side == 0 else (own.stop - HALO, own_of_peer.start - HALO)
@@ -129,23 +129,23 @@ class Halo:
         return Push(side, array.data.ptr + edge * plane, target, HALO * plane)
 
     def begin(self, values: Any) -> None:
-        """Begin to exchange the halo planes of one of the arrays of :meth:`prepare`, after all work queued so far.
+        """Begin to exchange the halo planes of an array of :meth:`prepare`, after all work queued so far.
 
-        Kernels may go on, but they may not change these planes and the own planes beside the cuts.
+        Kernels may run at the same time, but must change neither these planes nor the own planes beside the cuts.
         """
         copies = self._transport.copies
         self._begun = values.data.ptr, None if copies is None else copies.begin(self._pushes[values.data.ptr])
 
     def end(self, values: Any) -> None:
-        """End an exchange that was begun. Collective."""
+        """End an exchange that has begun. Collective."""
         if self._complete(values):
             self._good = self.most
 
     def _complete(self, values: Any) -> bool:
-        """Wait for an exchange that was begun, and exchange the planes that copies do not reach.
+        """Wait for an exchange that has begun, then exchange planes with neighbours that copies do not reach.
 
         Returns:
-            Whether it was that of this array.
+            Whether an exchange of this array had begun.
         """
         if self._begun is None:
             return False
@@ -162,7 +162,7 @@ class Halo:
         return True
 
     def _exchange(self, values: Any, sides: Sequence[int]) -> None:
-        """Copy the own planes of the neighbours on some sides into the halo planes."""
+        """Copy the neighbours' own planes into the halo planes on some sides."""
         own, sent, received = self.slab.own, list[DeviceParcel](), list[DeviceParcel]()
         edges = slice(own.start, own.start + HALO), slice(own.stop - HALO, own.stop)
         halos = slice(0, own.start), slice(own.stop, None)

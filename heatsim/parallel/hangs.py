@@ -6,7 +6,7 @@ from heatsim.parallel.signs import Sign
 
 
 class Hangs:
-    """Counts how often the same exchange was found unfinished although all ranks have come to it."""
+    """Counts how often the same exchange was found unfinished although all ranks have started it."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[int, int]] = {}  # of each followed progress: the exchange, and how often

@@ -114,12 +114,12 @@ class MpiTeam(Team):
             self._watch.request_stop()
 
     def follow(self, progress: Callable[[], ExchangeProgress]) -> None:
-        """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it."""
+        """Watch exchanges between devices, and end the job if one hangs although all ranks have started it."""
         if self._watch is not None:
             self._watch.follow(progress)
 
     def paced(self) -> AbstractContextManager[None]:
-        """Run a block that takes about the same time again and again; a rank that takes far longer ends the job."""
+        """Run a block that takes about the same time each time. A rank that takes far longer ends the job."""
         return nullcontext() if self._watch is None else self._watch.meter.paced()
 
     def advise(self, advice: str) -> None:
@@ -170,7 +170,7 @@ class MpiTeam(Team):
         self._called = time.monotonic()
 
     def _wait_long(self, requests: list[Any], began: float) -> None:
-        """Wait until all requests are done; ``began``: the time at which the wait began."""
+        """Wait until all requests are done. ``began`` is the time at which the wait began."""
         pause = 1e-5
         while not self._mpi.Request.Testall(requests):
             if self._watch is not None:

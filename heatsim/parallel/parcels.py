@@ -1,4 +1,4 @@
-"""What ranks exchange: arrays on devices, and the methods to send them."""
+"""Arrays on devices that ranks exchange, and the interface of the methods that send them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from heatsim.parallel.peer_copies import PeerCopies
 
 @dataclass(frozen=True, eq=False)
 class DeviceParcel:
-    """An array on a device to send to, or to receive from, another rank.
+    """An array on a device that is sent to another rank, or received from it.
 
     Attributes:
         peer: the other rank.
-        mark: distinguishes the parcels between two ranks; equal at both ends.
-        array: contiguous: the values to send, or the buffer to receive into.
+        mark: a number that distinguishes the parcels between two ranks; equal at both ends.
+        array: contiguous; the values to send, or the buffer for the values to receive.
     """
 
     peer: int
@@ -26,7 +26,7 @@ class Transport(Protocol):
     """A method to send arrays on devices between ranks.
 
     Attributes:
-        copies: to neighbours, beside kernels; None if this rank reaches no neighbour so.
+        copies: copies to neighbours that overlap with kernels; None if this rank has no neighbour that they reach.
         copying: whether any rank has such copies.
     """
 
@@ -38,4 +38,4 @@ class Transport(Protocol):
         """Its name in messages."""
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
-        """Send some arrays and receive others. On a GPU this may only be queued. Collective."""
+        """Send some arrays and receive others. On a GPU this call may return before the exchange ends. Collective."""

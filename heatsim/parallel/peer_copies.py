@@ -1,4 +1,4 @@
-"""Copies between GPUs of one machine that go on while kernels run.
+"""Copy between GPUs of one machine while kernels run.
 
     rank 0                                       rank 1
     write n ───────────────────────────────────► ready      rank 0 no longer reads its halo
@@ -7,7 +7,7 @@
     write n ───────────────────────────────────► arrived
     wait until arrived ≥ n ◄──────────────────── write n
 
-Each array of a rank must have a counterpart on its neighbours: all ranks copy into the counterparts.
+Each array of a rank needs a counterpart on each neighbour: ranks copy into the counterparts.
 """
 
 import os
@@ -37,8 +37,8 @@ class Push:
 
     Attributes:
         side: the side of this rank on which the neighbour is: below (0) or above (1).
-        source, target: addresses, the second in the neighbour's memory.
-        count: bytes.
+        source, target: addresses; ``target`` is in the neighbour's memory.
+        count: number of bytes.
     """
 
     side: int
@@ -51,14 +51,14 @@ class PeerCopies:
     """Copies into the memory of the neighbours of a rank, on a separate stream.
 
     Args:
-        memory: of the GPUs.
+        memory: CUDA's calls for shared memory.
         device: the GPU of this rank.
         here: the address of this rank's signals.
-        peers: the addresses of the signals of the neighbours that are reached, by side.
+        peers: the addresses of the signals of the neighbours that copies reach, by side.
 
     Attributes:
-        sides: the sides on which neighbours are reached.
-        events: how far the copies are.
+        sides: the sides with a neighbour that copies reach.
+        events: track which exchanges have started and ended.
     """
 
     def __init__(self, memory: PeerMemory, device: Device, here: int, peers: Mapping[int, int]) -> None:
@@ -78,7 +78,7 @@ class PeerCopies:
         return self._offers[address]
 
     def open(self, offer: Offer) -> int:
-        """The address here of an array of a neighbour."""
+        """The address of a neighbour's array in this process."""
         handle, first = offer
         if handle not in self._opened:
             self._opened[handle] = self._memory.open(handle)
@@ -91,7 +91,7 @@ class PeerCopies:
             pushes: one for each of ``sides``.
 
         Returns:
-            An event: this rank's values have left, and those of its neighbours have arrived.
+            An event. It is recorded when this rank's values have left and those of its neighbours have arrived.
         """
         self._number += 1
         self._stream.wait_event(_recorded(self._xp))
@@ -127,12 +127,12 @@ def _recorded(xp: Any) -> Any:
 
 
 def connect_peers(team: Team, device: Device, neighbours: Mapping[int, int]) -> PeerCopies | None:
-    """Copies to the neighbours of this rank that share memory with it in both directions. Collective.
+    """Connect to the neighbours of this rank that share memory with it in both directions. Collective.
 
     Args:
         team: the ranks.
         device: the GPU of this rank.
-        neighbours: the rank below (0) and above (1), as far as they exist.
+        neighbours: the rank below (0) and above (1), where they exist.
 
     Returns:
         The copies; None if there are no such neighbours.
@@ -165,7 +165,7 @@ def connect_peers(team: Team, device: Device, neighbours: Mapping[int, int]) -> 
 
 
 def _greet(memory: PeerMemory, rank: int, here: int, peer: int, side: int) -> None:
-    """Write the number of this rank to a neighbour, once directly and once with a copy."""
+    """Write the number of this rank into a neighbour's memory: once directly, once with a copy."""
     source = _signal(here, _ANSWER + side) + _NUMBER
     memory.write(source, 1 + rank)
     memory.write(_signal(peer, _GREETING + 1 - side), 1 + rank)
@@ -174,7 +174,7 @@ def _greet(memory: PeerMemory, rank: int, here: int, peer: int, side: int) -> No
 
 
 def _is_greeted(memory: PeerMemory, peer: int, here: int, side: int) -> bool:
-    """Whether a neighbour's numbers have arrived, after it has greeted."""
+    """Whether both numbers from a neighbour have arrived, after its :func:`_greet`."""
     places = _signal(here, _GREETING + side), _signal(here, _ANSWER + side)
     if any(memory.read(place) != 1 + peer for place in places):
         return False
@@ -183,7 +183,7 @@ def _is_greeted(memory: PeerMemory, peer: int, here: int, side: int) -> bool:
 
 
 def peer_memory(device: Device) -> PeerMemory:
-    """The calls for memory that processes share.
+    """CUDA's calls for memory that processes share.
 
     Raises:
         OSError, AttributeError: the driver does not offer them.

@@ -1,49 +1,49 @@
-"""Memory of a GPU that another process on the same machine can read and write, and signals between their streams.
+"""Share memory of a GPU with other processes on the same machine, and send signals between their streams.
 
 Copy engines move the values, and a stream waits for a number in memory. Neither occupies a multiprocessor, so copies
-and kernels run at the same time. NCCL's kernels would wait for those of the steps.
+and kernels run at the same time. NCCL uses kernels, which would wait for the kernels of the steps.
 """
 
 import ctypes
 from typing import Any, Protocol
 
-_ANY_MEMORY = 4  # cudaMemcpyDefault: the addresses tell where the memory is
+_ANY_MEMORY = 4  # cudaMemcpyDefault: CUDA finds the direction from the addresses
 _AT_LEAST = 0  # CU_STREAM_WAIT_VALUE_GEQ: until (int32)(number in memory − value) ≥ 0
 _WORD = 1 << 32
-# Bytes. CUDA puts smaller allocations into one block of this size, and shares only whole blocks.
+# Bytes. CUDA puts smaller allocations together into blocks of this size, and shares only whole blocks.
 _BLOCK = 2 << 20
 
-# What another process needs to open memory: CUDA's handle of an allocation, and the first byte in it.
+# What another process needs to open memory: CUDA's handle of an allocation, and an offset in bytes.
 Offer = tuple[bytes, int]
 
 
 class PeerMemory(Protocol):
-    """What CUDA offers for memory that processes share. Copies, waits and writes are queued on the current stream."""
+    """CUDA's calls for memory that processes share. Copies, waits and writes are queued on the current stream."""
 
     def allocate(self, count: int) -> int:
-        """The address of ``count`` bytes of 0."""
+        """Allocate ``count`` bytes of value 0, and return the address."""
 
     def offer(self, address: int) -> Offer:
         """What another process needs to open the memory at an address."""
 
     def open(self, handle: bytes) -> int:
-        """The address here of another process's allocation."""
+        """Open an allocation of another process, and return its address in this process."""
 
     def copy(self, target: int, source: int, count: int) -> None:
         """Copy bytes."""
 
     def write(self, address: int, number: int) -> None:
-        """Write a number of 32 bits, after all copies queued before."""
+        """Write a 32-bit number, after all copies queued before."""
 
     def wait(self, address: int, number: int) -> None:
-        """Let the stream wait until the number at an address, of 32 bits, is ``number`` or more."""
+        """Let the stream wait until the 32-bit number at an address is ``number`` or more."""
 
     def read(self, address: int) -> int:
-        """The number of 32 bits at an address, after all queued work."""
+        """The 32-bit number at an address, after all queued work."""
 
 
 class CudaPeerMemory:
-    """The memory of GPUs.
+    """Memory that GPUs share through the CUDA driver.
 
     Args:
         xp: CuPy.
@@ -62,7 +62,7 @@ class CudaPeerMemory:
             call.argtypes = [ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint]
 
     def allocate(self, count: int) -> int:
-        """The address of at least ``count`` bytes of 0."""
+        """Allocate at least ``count`` bytes of value 0, and return the address."""
         runtime, count = self._cuda.runtime, -(-count // _BLOCK) * _BLOCK
         address: int = runtime.malloc(count)
         runtime.memset(address, 0, count)
@@ -70,7 +70,7 @@ class CudaPeerMemory:
         return address
 
     def offer(self, address: int) -> Offer:
-        """What another process needs to open the memory at an address, which may lie within an allocation.
+        """What another process needs to open the memory at an address, which may lie inside an allocation.
 
         Raises:
             RuntimeError: the allocation is too small to be shared, or the driver refuses.
@@ -82,7 +82,7 @@ class CudaPeerMemory:
         return bytes(self._cuda.runtime.ipcGetMemHandle(base.value)), address - base.value
 
     def open(self, handle: bytes) -> int:
-        """The address here of another process's allocation."""
+        """Open an allocation of another process, and return its address in this process."""
         address: int = self._cuda.runtime.ipcOpenMemHandle(handle)
         return address
 
@@ -91,7 +91,7 @@ class CudaPeerMemory:
         self._cuda.runtime.memcpyAsync(target, source, count, _ANY_MEMORY, self._stream)
 
     def write(self, address: int, number: int) -> None:
-        """Queue the writing of a number, after all copies queued before."""
+        """Queue a write of a number, after all copies queued before."""
         self._check(self._write(self._stream, address, number % _WORD, 0))
 
     def wait(self, address: int, number: int) -> None:

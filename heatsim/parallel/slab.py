@@ -121,11 +121,11 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Arr
     """The slabs of all ranks, cut between groups of planes so that the slowest rank is as fast as possible.
 
     Args:
-        planes: of the whole grid.
+        planes: number of planes of the whole grid.
         ranks: number of ranks.
         periodic: whether the z axis wraps.
         group: cuts lie at multiples of this number of planes.
-        costs: of a step of each plane, in any unit, shape (planes,); None if all planes cost the same.
+        costs: cost of a step of each plane, in any unit, shape (planes,); None if all planes cost the same.
 
     Raises:
         TooManyRanksError: a rank would have fewer than HALO planes.

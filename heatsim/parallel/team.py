@@ -132,14 +132,14 @@ class Team:
         """Tell rank 0 that a signal asks the run to stop."""
 
     def follow(self, progress: Callable[[], ExchangeProgress]) -> None:
-        """Watch exchanges between devices, and end the job if one hangs although all ranks have come to it.
+        """Watch exchanges between devices, and end the job if one hangs although all ranks have started it.
 
         Args:
             progress: called from another thread. An error that it raises ends the job.
         """
 
     def paced(self) -> AbstractContextManager[None]:
-        """Run a block that takes about the same time again and again; a rank that takes far longer ends the job."""
+        """Run a block that takes about the same time each time. A rank that takes far longer ends the job."""
         return nullcontext()
 
     def advise(self, advice: str) -> None:

@@ -45,8 +45,8 @@ class NcclTransport:
     """Sends arrays from GPU to GPU with NCCL.
 
     Attributes:
-        name: NCCL, with the connections that it took.
-        copies, copying: as of a :class:`Transport`.
+        name: NCCL, with the connections that it uses.
+        copies, copying: see :class:`Transport`.
     """
 
     def __init__(self, nccl: NcclExchange, name: str, copies: PeerCopies | None, copying: bool) -> None:
@@ -58,7 +58,9 @@ class NcclTransport:
 
 
 def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
-    """NCCL, with copies where they work, if every rank has NCCL and a separate GPU, else host memory. Collective.
+    """Choose NCCL, with peer copies where they work, or host memory. Collective.
+
+    NCCL needs a separate GPU for every rank.
 
     Args:
         team: the ranks.
@@ -89,18 +91,18 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     check_connections(found, [gpu[0] for gpu in gpus if gpu is not None], os.environ)
     copies = connect_peers(team, device, _neighbours(team, ring))
     copying = any(team.gathered(copies is not None))
-    if copying:  # all ranks follow the same kinds of exchanges
+    if copying:  # all ranks must follow the same kinds of exchanges
         team.follow(_no_exchanges if copies is None else copies.events.progress)
     return NcclTransport(exchange, f"{PEER_COPIES} and " * copying + name_of(found), copies, copying)
 
 
 def _no_exchanges() -> ExchangeProgress:
-    """The progress of a rank that others need not wait for."""
+    """The progress of a rank without peer copies: other ranks do not wait for it."""
     return ExchangeProgress(_ALL, _ALL)
 
 
 def _neighbours(team: Team, ring: bool) -> dict[int, int]:
-    """The rank below (0) and above (1), as far as they exist."""
+    """The rank below (0) and above (1), where they exist."""
     of_sides = enumerate((team.rank - 1, team.rank + 1))
     return {side: rank % team.size for side, rank in of_sides if ring or 0 <= rank < team.size}
 

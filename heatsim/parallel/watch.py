@@ -34,7 +34,7 @@ TICK = 0.25  # s
 SILENCE = 10.0  # s until a rank counts as dead or hanging
 LEAST_SILENCE = 2.0  # s, the smallest number that the user can set
 VARIABLE = "HEATSIM_RANK_TIMEOUT"  # the environment variable with another number of seconds
-TIMES_SILENCE = 2.0  # this times the seconds of silence: the time that a rank may always take for some steps
+TIMES_SILENCE = 2.0  # time that a rank may always take for some steps, as a multiple of the seconds of silence
 SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
 SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
 _TO_DEBUG = f"; to debug a rank, set {VARIABLE} to more seconds"
@@ -180,7 +180,7 @@ class Watch:
         if count * TICK >= self._patience and not failing:
             text = (
                 f"rank {hanging} on {self._processes[hanging].host}: an exchange of planes between GPUs has not ended "
-                f"for {self._patience:g} s, although all ranks have come to it: a connection between GPUs failed"
+                f"for {self._patience:g} s, although all ranks have started it: a connection between GPUs failed"
             )
             self._notice = Notice(1, text + self._advice, RanksError.__name__, at_once=True)
             return

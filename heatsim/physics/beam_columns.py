@@ -125,7 +125,7 @@ def _window(columns: NDArray[np.bool_]) -> tuple[slice, slice]:
 
 
 def _surfaces(materials: CellTypes, cells: NDArray[np.int64], face: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Which cells have a void surface on the side of a face, and the places of these surfaces in the list. Collective.
+    """Which cells have a void surface on the side of a face, and the list indices of these surfaces. Collective.
 
     The list has the surfaces in the planes that are held.
     """

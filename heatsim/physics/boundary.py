@@ -192,7 +192,7 @@ class Boundary:
 
     @property
     def lasts(self) -> bool:
-        """Whether no condition varies in time."""
+        """Whether all conditions are constant in time."""
         return self._lasting is not None
 
     @cached_property

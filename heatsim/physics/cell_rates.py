@@ -6,8 +6,7 @@ In a time dt a cell loses dt·rate, with the rate in 1/s
 
 where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface. A
 source whose heat q falls with the temperature T of the cell adds its largest −(dq/dT)/(ρ·cp). Where q rises, the cell's
-own coefficient grows: each step stays monotone, whatever its length, and follows the growth of T with an error of first
-order.
+own coefficient grows. Steps of any length then stay monotone, and follow the growth of T with an error of first order.
 """
 
 from collections.abc import Iterator
@@ -155,7 +154,7 @@ class CellRates:
 
     @cached_property
     def _source_rates_of_types(self) -> Array:
-        """The largest of them in each cell type. Collective at the first time."""
+        """The largest of these rates in each cell type. Collective at the first access."""
         heated, materials = self.materials.heated, self.materials
         found = np.zeros(len(materials.types))
         if heated.tables:
@@ -165,7 +164,7 @@ class CellRates:
         return found * materials.warming
 
     def _source_rates_at(self, cells: NDArray[np.int64], own: NDArray[np.intp]) -> Array:
-        """Those of some cells of the types ``own``."""
+        """These rates of some cells of the types ``own``."""
         heated, total = self.materials.heated, np.zeros(len(cells))
         if heated.tables:
             at = np.minimum(np.searchsorted(heated.cells, cells), len(heated) - 1)

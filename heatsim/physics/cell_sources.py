@@ -26,7 +26,7 @@ _START = np.zeros(1)
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
-# A function has a pole if its largest value grows by more than this factor while steps are halved this number of times.
+# A function has a pole if its largest value grows by more than this factor when steps are halved this many times.
 _POLE, _HALVED = 2.0, 4
 
 
@@ -105,7 +105,7 @@ class _HeatFinder:
             self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
 
     def light(self, side: int, places: Cells) -> None:
-        """Add sides of weighted cells that a beam falls on; ``places``: indices among those held. Collective."""
+        """Add the sides of weighted cells that a beam hits; ``places`` are indices among the held cells. Collective."""
         if self._materials.held.any(len(places) > 0):
             if not len(self._lit):
                 self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)

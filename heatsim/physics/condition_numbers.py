@@ -25,10 +25,10 @@ Array = NDArray[np.float64]
 def numbers_of(
     condition: Condition, functions: Functions, times: Array, means: StageTimes | None = None
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """The six numbers at times in s, temperatures in K, shape (times, 6); and when they are finite and physical.
+    """The six numbers at some times, shape (times, 6), temperatures in K; and whether they are finite and physical.
 
     Args:
-        condition: the condition; of a law, whose flux is a table, only the ambient temperature counts.
+        condition: the condition. The flux of a law is a table, so of a law only the ambient temperature is used.
         functions: its terms.
         times: in s.
         means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.
@@ -54,7 +54,7 @@ def numbers_of(
 
 
 def largest_film(condition: Condition, functions: Functions, end: float) -> float:
-    """The largest h between 0 and ``end`` (s) in W/(m² K); infinite if the condition holds, radiates or is a law."""
+    """The largest h between 0 and ``end`` (s) in W/(m² K); infinite for held temperatures, radiation and laws."""
     film, _, _, emissivity, _ = functions
     if depends_on_surface(condition) or isinstance(condition, Temperature):
         return float(np.inf)

@@ -1,8 +1,8 @@
 """Whether a body has a steady state: each connected part needs a surface whose heat flux depends on temperature.
 
 If all surfaces of a part are insulated or have a given flux, its steady temperature does not exist or is not unique.
-On several ranks each looks at its slab. Neighbours tell each other which cells of their outermost own planes are
-connected to such a surface, until no rank finds more.
+Each of several ranks searches its own slab. Neighbours send each other the cells of their outermost own planes that
+are connected to such a surface, until no rank finds more.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ def refuse_floating(scenario: Scenario, balance: SteadyBalance, team: Team = ALO
 
     Args:
         scenario: the scenario.
-        balance: of the body; with several ranks that of this rank's slab.
+        balance: the balance of the body; with several ranks, of this rank's slab.
         team: the ranks.
 
     Raises:
@@ -80,7 +80,7 @@ def find_floating(balance: SteadyBalance, team: Team = ALONE) -> Mask | None:
 
 
 def _told_by_neighbours(reached: Mask, slab: Slab, team: Team) -> bool:
-    """Take the halo planes beside the own planes from the neighbours. Returns whether more cells are reached."""
+    """Receive the halo planes beside the own planes from the neighbours. Returns whether more cells are reached."""
     own, (below, above) = slab.own, slab.cut
     low, high = np.empty_like(reached[0]), np.empty_like(reached[0])
     peers = (team.rank - 1) % team.size, (team.rank + 1) % team.size
@@ -110,7 +110,7 @@ def _spread(reached: Mask, conducts: Mask, materials: CellTypes, periodic: tuple
 
 
 def _in_grid(balance: SteadyBalance, cell: tuple[int, ...]) -> tuple[int, int, int]:
-    """The place (z, y, x) in the whole grid of a cell of the own planes."""
+    """The index (z, y, x) in the whole grid of a cell of the own planes."""
     return balance.body.slab.first + cell[0], cell[1], cell[2]
 
 

@@ -1,13 +1,18 @@
-"""The time that kernels need for a sweep over cells of different kinds: fixed weights, never measured in a run.
+"""The time that kernels need for a sweep over cells of different kinds: fixed weights, not measured in a run.
 
-The weights of cells are ns of one CPU core. Measured there on 36 to 2 million cells, for a cell: an Euler step 0.5 in
-plain bodies, 1.8 to 6 where materials vary, 0.9 to 2.3 in others; a stage 1.4, 3.6 to 9, 1.9 to 4; an application 10,
-45 to 60, 10 to 13. On a GPU a stage costs little more than a step, but an application as much as 3 to 60 stages: its
-weight lies in between. What counted as a gain of three was 2 to 5 in time on the CPU.
+The weights of cells are in ns on one CPU core. Measured times there, in ns a cell, with 36 to 2 million cells:
 
-The weights of planes are for dividing a grid among ranks. They differ between devices. Measured with 370,000 cells on
-one CPU core, in ns, and with 14 million cells on an H200, in ps, for bodies of fins and pins of 4 to 16 cells. Void
-cells cost as much as others. Not measured yet on a GPU, but estimated: materials that vary, and heated cells.
+                      plain bodies    materials vary    other bodies
+    Euler step             0.5           1.8 to 6        0.9 to 2.3
+    stage                  1.4           3.6 to 9        1.9 to 4
+    application            10            45 to 60        10 to 13
+
+On a GPU a stage costs little more than a step, but an application costs as much as 3 to 60 stages. The weight of an
+application lies in between. Where the weights promise a speed-up of three, the CPU was 2 to 5 times as fast.
+
+The weights of planes serve to divide a grid among ranks. They were measured for bodies with fins and pins of 4 to 16
+cells: in ns with 370,000 cells on one CPU core, and in ps with 14 million cells on an H200. Void cells cost as much as
+others. On a GPU the weights for materials that vary and for heated cells are estimates.
 """
 
 from dataclasses import dataclass
@@ -20,10 +25,10 @@ class SweepCost(NamedTuple):
     """The cost of one sweep over the grid.
 
     Attributes:
-        call: of the call.
-        plain: of a cell of a body of one constant material whose faces are linear.
-        varying: of a cell of a body in which a material varies with temperature.
-        other: of a cell of any other body.
+        call: cost of the call itself.
+        plain: cost of a cell in a body of one constant material with linear faces.
+        varying: cost of a cell in a body with a material that varies with temperature.
+        other: cost of a cell in any other body.
     """
 
     call: float
@@ -42,10 +47,10 @@ class PlaneCost:
     """The cost of what a plane can contain, in any unit.
 
     Attributes:
-        step, stage: of a cell in a step of "euler", or in a stage of other methods.
-        face: of a face between two kinds of cells, in addition.
-        surface: of a face towards void that lets heat through, in addition.
-        heated: of a cell that a source heats by a value of its own, in addition.
+        step, stage: cost of a cell in a step of "euler", or in a stage of other methods.
+        face: additional cost of a face between two kinds of cells.
+        surface: additional cost of a face towards void that lets heat through.
+        heated: additional cost of a cell that a source heats individually.
     """
 
     step: float

@@ -1,4 +1,4 @@
-"""On which side of the interfaces around it a point between cells lies."""
+"""Find the side of the interfaces around a point on which the point lies."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -23,7 +23,7 @@ def own_side(
 ) -> Sides:
     """The side of the interfaces on which a point lies: 0 or 1 along x, y, z.
 
-    A point on the border between cells belongs to the last painted region whose shape contains it, as cells do. Without
+    Like a cell, a point on the border between cells belongs to the last painted region whose shape contains it. Without
     regions it belongs to the upper cell. It never belongs to void.
 
     Args:

@@ -61,7 +61,7 @@ def paint_planes(scenario: Scenario, held: HeldPlanes) -> Paint:
 
 
 def blocks(shaped: Shaped, grid: Grid, held: HeldPlanes) -> Iterator[tuple[Block, Mask]]:
-    """The blocks of a shape in the planes that are held, or of all of these planes if there is no shape."""
+    """The blocks of a shape in the planes that are held; without a shape, blocks of all these planes."""
     solid = None if shaped.shape is None else Solid.of(shaped.shape)
     for first, last, at in held.runs(grid.shape[0]):
         for (z, y, x), mask in _whole(grid, first, last) if solid is None else solid.blocks(grid, first, last):
@@ -82,7 +82,7 @@ def _paint_labels(
     assert region.labels is not None
     try:
         found = load_labels(region.labels.file.path)
-    except ValueError as error:  # Changed since the scenario was read.
+    except ValueError as error:  # The file has changed since the scenario was read.
         return [Mistake(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
     planes = max(1, _CELLS_PER_SLAB // found[0].size)
     for begin, end, at in held.runs(len(found)):

@@ -1,7 +1,7 @@
-"""What a sweep over each plane of a grid costs, so that the planes can be divided evenly among ranks.
+"""The cost of a sweep over each plane of a grid, so that ranks can share the planes evenly.
 
-The cost follows from the scenario alone. It is found before any rank knows its planes: each rank paints a part of the
-grid, a few planes at a time, counts what costs time there, and forgets the painting.
+The cost must be known before a rank knows its planes. So each rank paints a part of the grid, a few planes at a time,
+counts what costs time there, and discards the painted planes.
 """
 
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ class PlaneContents:
     """What costs time in each plane of a grid, in addition to its cells.
 
     Attributes:
-        faces: between two kinds of cells; one to the plane above counts here. Shape (planes,).
-        surfaces: those of the faces that lie towards void and let heat through.
-        heated: cells that a source heats by a value of its own, for each such source.
+        faces: number of faces between two kinds of cells, with those to the plane above; shape (planes,).
+        surfaces: number of those faces that lie towards void and let heat through.
+        heated: number of cells that sources heat individually; a cell counts once for each such source.
     """
 
     faces: Counts
@@ -56,7 +56,7 @@ class PlaneContents:
 
 
 def survey(scenario: Scenario, boundary: Boundary, share: Slab, team: Team) -> PlaneContents | None:
-    """What all planes contain; None if all of them contain the same. Collective.
+    """Count what each plane contains; None if all planes contain the same. Collective.
 
     Mistakes in shapes are ignored here; painting reports them.
 
@@ -86,7 +86,7 @@ def _counted(scenario: Scenario, boundary: Boundary, share: Slab, uneven: list[S
         parts = Parts(painted.material, painted.owner, (), (), held)
         found = np.zeros((3, last - first), dtype=np.int64)
         found[:2] = _faces(division.cells(parts), void, last - first)
-        with suppress(ValueError):  # a surface that is open
+        with suppress(ValueError):  # an open surface
             for source in uneven:
                 heated = source_mask(source, scenario, parts)[: last - first]
                 found[2] += np.count_nonzero(heated, axis=(1, 2))

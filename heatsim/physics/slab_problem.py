@@ -227,8 +227,8 @@ def lists_of(first: NDArray[np.int64], which: NDArray[np.intp]) -> tuple[NDArray
 def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[WeightedSurfaces, NDArray[np.intp]]:
     """The weighted surfaces of a slab, and the indices of their cells among those of the whole grid.
 
-    All cells that kernels take for weighted ones must be listed, also in the outermost halo planes: kernels look up
-    their place in the list, and enter heat there.
+    The list must have all cells that kernels treat as weighted, also those in the outermost halo planes: kernels look
+    up the place of a cell in the list, and store heat there.
     """
     if surfaces is NO_WEIGHTED_SURFACES:
         return surfaces, np.zeros(0, dtype=np.intp)
@@ -238,7 +238,7 @@ def _cut_surfaces(surfaces: WeightedSurfaces, grid: Grid, slab: Slab) -> tuple[W
     links = surfaces.links[found] if len(surfaces.links) else surfaces.links
     area = surfaces.area[found]
     for end, outermost in enumerate((0, slab.depth - 1)):
-        if slab.cut[end]:  # there the neighbour is missing
+        if slab.cut[end]:  # the neighbour is missing there
             at = slice(*np.searchsorted(cells, (outermost * plane, (outermost + 1) * plane)))
             area[at, 4 + end] = 1.0
             links[at, 4 + end] = 0.0

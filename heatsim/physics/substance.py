@@ -13,7 +13,7 @@ class Substance:
         name: its name in the scenario.
         conductivity: (kx, ky, kz) in W/(m K); None for void.
         heat_capacity: ρ·cp in J/(m³ K); 0 for void.
-        enthalpy: their change with temperature; None if the material is constant.
+        enthalpy: how both change with temperature; None if the material is constant.
         region: the region whose cells it stands for, if contacts or surfaces name the region; else "".
     """
 

@@ -1,4 +1,4 @@
-"""The voxel faces to which pieces of smooth surfaces belong."""
+"""Find the voxel faces to which pieces of smooth surfaces belong."""
 
 from itertools import product
 
@@ -12,7 +12,7 @@ from heatsim.physics.surface_pieces import FARTHEST, SurfacePieces
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-NEAR = 2  # cells: longest search around a piece without a face in its columns
+NEAR = 2  # in cells: largest distance of the search for a face, if a piece has none in its columns
 
 
 class FaceSearch:
@@ -34,7 +34,7 @@ class FaceSearch:
     def assign(self, samples: SurfacePieces, number: int, turned: bool = False) -> tuple[Indices, Array, Array]:
         """Faces, the areas in m² that pieces of a region's surface add to them, and the points of these pieces.
 
-        Pieces without a face are tried once more with reversed normals: not in all STL files do normals point outwards.
+        Pieces without a face are tried again with reversed normals, because normals in some STL files point inwards.
         """
         shares = samples.normals**2
         faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
@@ -108,7 +108,7 @@ class FaceSearch:
         return faces
 
     def _nearest(self, pieces: SurfacePieces, number: int) -> Indices:
-        """The nearest face of the region to each piece, faces along the piece preferred; −1 if there is none."""
+        """The nearest face of the region for each piece, preferably parallel to the piece; −1 if there is none."""
         points = pieces.points
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
         spacing = np.array(self._grid.spacing)

@@ -76,9 +76,9 @@ class SurfaceLaw:
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
 
     def fault(self, time: float) -> tuple[str, str] | None:
-        """The key, and the message, of an expression whose value at T = Tamb is not possible at a time in s, or None.
+        """The key and the message of an expression whose value at T = Tamb is not allowed at a time in s; else None.
 
-        The key begins with a point: it stands below that of the condition.
+        The key begins with a dot, because it follows the key of the condition.
         """
         ambient = float(self.ambient.at(np.array([time]))[0])
         for key, function, quantity in (

@@ -1,4 +1,4 @@
-"""The pieces of the smooth surface of a region that other regions leave visible."""
+"""Find the visible pieces of a region's smooth surface: those that no other region covers."""
 
 from dataclasses import dataclass
 
@@ -15,10 +15,10 @@ from heatsim.scenario import Region, load_labels
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-FARTHEST = 16  # cells: the longest distance along a column between a piece and its face
+FARTHEST = 16  # in cells: largest distance along a column between a piece and its face
 
-_BESIDE = 1e-3  # cells: distance from a surface at which its neighbour is looked up; STL files round by less
-_LEVELS = 4  # a piece that another region partly covers is quartered at most this often
+_BESIDE = 1e-3  # in cells: distance from a surface at which its neighbour is looked up; STL files round by less
+_LEVELS = 4  # a piece that another region partly covers is quartered at most this many times
 
 
 @dataclass(frozen=True, eq=False)

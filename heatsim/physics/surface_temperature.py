@@ -53,7 +53,7 @@ def acting_at(problem: HeatProblem, step: int) -> Acting:
 
 
 def acting_over(problem: HeatProblem, steps: Sequence[int]) -> Iterator[tuple[slice, Acting]]:
-    """What acts on surfaces after each of some numbers of steps, with the slice of those with equal conditions."""
+    """What acts on surfaces after some numbers of steps, each with the slice of ``steps`` to which it applies."""
     if problem.boundary.lasts and not problem.sources.beams:
         yield slice(0, len(steps)), acting_at(problem, steps[0])
         return
@@ -83,7 +83,7 @@ class SurfaceTemperatures:
     def of(self, temperatures: Array, acting: Acting) -> Array:
         """Temperatures of the surfaces in K.
 
-        If a condition is not finite at this time, neither is the temperature of its surfaces. Void keeps its number.
+        If a condition is not finite at this time, the temperature of its surfaces is not finite. Void keeps its values.
 
         Args:
             temperatures: of the cells in K, shape (points,), or (times, points) if the same acts at all times.

@@ -214,7 +214,7 @@ def _round_up(value: float) -> float:
 
 
 def _multiples(every: Fraction, end: Fraction) -> int:
-    """How many of 0, every, 2·every, … are below the end; one that misses it by rounding (1/3 in 16 digits) is not."""
+    """The number of times 0, every, 2·every, … before the end. A time within rounding of the end does not count."""
     return int((end - every / 10**9) / every) + 1
 
 

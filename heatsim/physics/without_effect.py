@@ -1,4 +1,4 @@
-"""Contacts and conditions that are allowed but act nowhere, because of where the parts of a body lie."""
+"""Find contacts and conditions that are allowed, but act nowhere because of the positions of the parts of a body."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def _contacts(problem: HeatProblem) -> Iterator[str]:
     for number, (contact, area) in enumerate(zip(problem.scenario.contacts, contact_areas(problem), strict=True)):
         if area == 0.0 and contact.resistance > 0.0:
             one, other = map(show, contact.between)
-            yield f"contacts.{number} has no effect: {one} and {other} do not touch, or another contact prevails there"
+            yield f"contacts.{number} has no effect: {one} and {other} do not touch, or another contact prevails"
 
 
 def _surfaces(problem: HeatProblem) -> Iterator[str]:

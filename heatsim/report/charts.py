@@ -27,7 +27,7 @@ _MOST_NAMED = 14  # curves in the legend
 _DASHES = {"--": "8 4", ":": "2 3", "-.": "8 3 2 3"}
 _BORDERS = {"-": "solid", "--": "dashed", ":": "dotted", "-.": "double"}
 _DIGITS = 6
-_ROUNDINGS = 1e-12  # of the values of a curve, as a part of them
+_ROUNDINGS = 1e-12  # relative to the values of a curve
 _MARGIN = 0.04  # of the range of a curve, above and below it
 
 

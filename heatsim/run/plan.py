@@ -181,7 +181,7 @@ class Plan:
         return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
 
     def estimate_application(self) -> float:
-        """The same for one application of the operator."""
+        """Time of one application of the operator in s, estimated in the same way."""
         return self.estimate_seconds() / steady_state.applications(self.problem)
 
 

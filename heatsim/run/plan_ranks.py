@@ -27,7 +27,7 @@ _QUEUED = 0.3e-3
 
 @dataclass(frozen=True)
 class RankNeeds:
-    """What a rank needs.
+    """The planes and the memory of a rank.
 
     Attributes:
         slab: its planes.
@@ -41,7 +41,7 @@ class RankNeeds:
 
     @classmethod
     def of(cls, plan: Plan) -> "RankNeeds":
-        """The needs of the rank of a plan."""
+        """The needs of the rank to which a plan belongs."""
         return cls(plan.slab, plan.device_bytes, plan.host_bytes)
 
 
@@ -61,9 +61,9 @@ def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
     """The plans of all ranks.
 
     Args:
-        problem: of the whole grid.
+        problem: the problem of the whole grid.
         ranks: the number of ranks.
-        costs: of each plane, in any unit.
+        costs: cost of each plane, in any unit.
 
     Raises:
         ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
@@ -86,9 +86,9 @@ def describe_ranks(
     Args:
         plan: of any of the ranks.
         needs: of all ranks.
-        costs: of each plane, in any unit; None leaves out the efficiency.
-        seconds: time of a step, a stage or an application of the operator on one processor such as this one, for the
-            whole grid; None if not measured.
+        costs: cost of each plane, in any unit; None to leave out the efficiency.
+        seconds: time in s of a step, a stage or an application of the operator to the whole grid, on one processor
+            such as this one; None if not measured.
     """
     device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
     counts = [each.slab.count for each in needs]
@@ -110,13 +110,13 @@ def describe_ranks(
 
 
 def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: float, link: Link) -> float:
-    """The speed of all ranks, divided by the number of ranks and by the speed of one rank.
+    """The speed of all ranks together, divided by the number of ranks and by the speed of one rank.
 
     Args:
         plan: of any of the ranks.
         of_ranks: the slabs of all ranks.
-        costs: of each plane, in any unit.
-        seconds: of a step, a stage or an application of the operator on one processor.
+        costs: cost of each plane, in any unit.
+        seconds: time in s of a step, a stage or an application of the operator on one processor.
         link: the connection between neighbours.
     """
     problem = plan.problem

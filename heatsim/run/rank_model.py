@@ -7,11 +7,12 @@ of m cuts, takes
 
 for a sweep, where T is the measured time per plane. The slowest rank decides: efficiency = T · planes / ranks / t. If
 planes cost different times, T · n becomes the sum of these times. Kernels that do one step a sweep calculate the halo
-planes twice (w = 1); those that do as many as there are halo planes do not write them (w = 0).
+planes too (w = 1); kernels that do as many steps as there are halo planes do not (w = 0). The model assumes that ranks
+wait during each exchange, although some exchanges overlap with kernels.
 
 Equations. A cycle of conjugate gradients with multigrid takes one application of the operator and 2·2 smoothing steps
-of each level. Every divided level needs two exchanges, the finest three, and a cycle combines two sums. Levels that are
-not divided take each rank as long as one processor.
+of each level. Every divided level needs two exchanges, the finest three, and a cycle combines two sums. Every rank
+solves all of the levels that are not divided.
 """
 
 from collections.abc import Sequence
@@ -48,11 +49,11 @@ class Link:
 def efficiency_of_steps(
     of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, link: Link, *, writes_halo: bool
 ) -> float:
-    """The speed of a sweep on all ranks, divided by the number of ranks and by the speed on one rank.
+    """The speed of a sweep on all ranks together, divided by the number of ranks and by the speed on one rank.
 
     Args:
         of_ranks: the slabs of all ranks.
-        costs: of each plane, in any unit.
+        costs: cost of each plane, in any unit.
         sweep: seconds of a sweep over the whole grid on one processor.
         sent: bytes sent over a cut in an exchange.
         link: the connection between neighbours.
@@ -73,7 +74,7 @@ def efficiency_of_cycles(
 
     Args:
         slab: the planes of the rank.
-        shapes: those of all levels (nz, ny, nx), the finest first.
+        shapes: shapes (nz, ny, nx) of all levels, the finest first.
         application: seconds of one application of the operator to the whole grid on one processor.
         link: the connection to its neighbours.
         queued: seconds in which Python queues the work of one level of a cycle; 0 if it waits for all work anyway.

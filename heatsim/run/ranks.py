@@ -53,7 +53,7 @@ def held_planes(scenario: Scenario, team: Team, even: bool = False) -> HeldPlane
     Args:
         scenario: the scenario.
         team: the ranks.
-        even: whether to divide the grid evenly, without a look at what the planes contain.
+        even: whether to divide the grid evenly, whatever the planes contain.
 
     Raises:
         ScenarioError: the grid has too few planes.
@@ -77,14 +77,14 @@ def painted_bytes(problem: HeatProblem, backend: str) -> int:
 def plane_costs(scenario: Scenario, team: Team) -> Array:
     """The cost of a sweep over each plane, shape (planes,). Collective.
 
-    It follows from the scenario and the kind of device. Each rank looks at a part of the planes.
+    It depends on the scenario and the kind of device. Each rank surveys a part of the planes.
 
     Raises:
         ScenarioError: the grid has too few planes.
         DeviceError: the device of the scenario is not available.
     """
     contents = None
-    if scenario.time.method not in SOLVING:  # whose kernels do the same work in all cells
+    if scenario.time.method not in SOLVING:  # kernels that solve equations do the same work in all cells
         boundary = Boundary.from_scenario(scenario)
         contents = survey(scenario, boundary, cut(scenario, boundary, team.size)[team.rank], team)
     if contents is None:
@@ -99,7 +99,7 @@ def cut(scenario: Scenario, boundary: Boundary, ranks: int, costs: Array | None 
         scenario: the scenario.
         boundary: its conditions.
         ranks: the number of slabs.
-        costs: of each plane; None if all cost the same.
+        costs: cost of each plane; None if all planes cost the same.
 
     Raises:
         ScenarioError: the grid has too few planes.

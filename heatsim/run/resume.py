@@ -83,7 +83,7 @@ def check_scenario(path: Path, before: str, now: str) -> None:
     if changes:
         raise FolderError(
             f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to continue the run. "
-            f"What is changed, a longer time.end too, needs a run of its own from the start: "
+            f"To use the changes, also a longer time.end, start a new run: "
             f"`heatsim run {shlex.quote(str(path))} --output …`"
         )
 

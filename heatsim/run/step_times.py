@@ -25,10 +25,10 @@ _SECONDS = 0.4
 _PLACES = 8
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# On grids with at most this number of cells more steps are timed: compiling in the first ones counts, and the first
-# steps of "implicit" are short, so that the work of each step beside its applications counts for too much.
+# On grids with at most this number of cells more steps are timed: the first ones include compiling. The first steps of
+# "implicit" are also short, so their work besides applications of the operator would have too much weight.
 _SHORT = 2**19
-_FEWEST = 5  # batches beside the first
+_FEWEST = 5  # batches in addition to the first
 _LONGEST = 1.2  # s for the steps of a method, apart from the last batch
 
 
@@ -130,7 +130,7 @@ def _mean(work: Iterator[float], most: float) -> float:
 
 
 def _median(work: Iterator[float], fewest: int) -> float:
-    """The median of the seconds that a unit of work takes, over more than ``fewest`` batches if there is time."""
+    """The median time in s of a unit of work, over more than ``fewest`` batches if there is time."""
     counts, seconds = [], []
     for count, taken in _timed(work):
         counts.append(count)

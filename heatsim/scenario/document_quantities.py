@@ -87,8 +87,8 @@ class _Field(NamedTuple):
     """What a field of a model may hold.
 
     Attributes:
-        quantity: that of its value; None if it has none.
-        models: of the tables in it.
+        quantity: the quantity of its value; None if it has none.
+        models: the models of the tables in it.
         named: whether these tables have names.
     """
 
@@ -98,7 +98,7 @@ class _Field(NamedTuple):
 
     @classmethod
     def of(cls, info: FieldInfo) -> "_Field":
-        """What the annotation of a field says."""
+        """Read the annotation of a field."""
         of_field = parts(info)
         quantity = next((part for part in of_field if isinstance(part, Quantity)), None)
         models = [part for part in of_field if isclass(part) and issubclass(part, BaseModel)]

@@ -15,7 +15,7 @@ _PLAIN = (int, float, str, type(None))
 
 @cache
 def _fields(model: type[BaseModel]) -> tuple[tuple[str, FieldInfo], ...]:
-    """The fields of a model by name: pydantic looks them up slowly."""
+    """The fields of a model by name, kept because pydantic looks them up slowly."""
     return tuple(model.model_fields.items())
 
 

@@ -84,9 +84,9 @@ def _in_unit(value: float, unit: str, quantity: Quantity) -> str:
 def cold_numbers_beside_degrees(document: Mapping[str, Any], folder: Path = Path()) -> list[str]:
     """Plain numbers of a few kelvins in a scenario whose other temperatures have a unit with degrees.
 
-    Plain numbers are kelvins: `ambient = 20` is −253 °C. A scenario whose temperatures are all plain numbers is taken
-    at its word, and so is a number with its unit, such as "20 K". The same holds for columns of CSV files, relative to
-    ``folder``, and the key ``unit`` beside them.
+    Plain numbers are kelvins: `ambient = 20` is −253 °C. A number with its unit, such as "20 K", is never suspected. If
+    all temperatures of a scenario are plain numbers, none is suspected. The same holds for columns of CSV files, with
+    and without the key ``unit``; ``folder`` is where their paths start.
     """
     found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
     temperatures = [single for each in found for single in single_values(each)]

@@ -85,11 +85,11 @@ class Layer(BaseModel):
     @field_validator("thickness", mode="before")
     @classmethod
     def _refuse_ounces(cls, value: object) -> object:
-        """Boards are ordered by the weight of their copper: 1 oz/ft² stands for 35 µm."""
+        """Refuse the weight of the copper, by which boards are ordered: 1 oz/ft² stands for 35 µm."""
         parts = units.split(value) if isinstance(value, str) else None
         if parts is not None and parts[1].replace(" ", "") in ("oz", "oz/ft^2"):
             copper = f"{35.0 * float(parts[0]):.4g} um"
-            raise ValueError(f"got {show(value)}, which is a weight; write the thickness, of copper {show(copper)}")
+            raise ValueError(f"got {show(value)}, which is a weight; write the thickness: for copper {show(copper)}")
         return value
 
 

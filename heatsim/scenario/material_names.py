@@ -1,4 +1,4 @@
-"""The rules about the materials that a scenario has, and where it names them."""
+"""The rules about the materials of a scenario, and about the places that name them."""
 
 from collections.abc import Iterable
 
@@ -20,8 +20,8 @@ def one_form_of_materials(scenario: Scenario) -> list[Mistake]:
         return [Mistake("material", missing_key(MATERIAL_EXAMPLE))]
     if scenario.material is not None and names:
         message = (
-            f"got [material] beside [{show_key(['materials', names[0]])}]; write [material] for one material, "
-            "[materials.NAME] for each of several"
+            f"got both [material] and [{show_key(['materials', names[0]])}]; write [material] for one material, "
+            "or [materials.NAME] for each of several materials"
         )
         return [Mistake("material", message)]
     return []
@@ -71,7 +71,7 @@ def layers_have_constant_materials(scenario: Scenario) -> list[Mistake]:
     constant = varying.removesuffix(VARYING)
     remedy = f"use {show(constant)}" if is_of_library(varying) and constant != varying else "give constant values"
     message = (
-        f"beside layers, all materials of the body must have constant properties; those of {show(varying)} change with "
+        f"in a body with layers, all materials must have constant properties; those of {show(varying)} change with "
         f"temperature: {remedy}, or make each layer a region with cells"
     )
     return [Mistake(f"layers.{layers[0][0]}.material", message)]
@@ -105,7 +105,8 @@ def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
             return str(error)
     if not scenario.materials:
         example = name if name.isidentifier() and name.isascii() else "NAME"
-        library = f", or {show(PREFIX + name)} for that of the library" if PREFIX + name in library_names() else ""
+        in_library = PREFIX + name in library_names()
+        library = f", or {show(PREFIX + name)} for the material of the library" if in_library else ""
         return (
             f"got {show(name)}; there are no materials with names: write [materials.{example}] for each material, in "
             f"place of [material]{library}"
@@ -113,5 +114,5 @@ def _unknown_material(scenario: Scenario, name: str, void: bool) -> str | None:
     names = [*scenario.materials, VOID] if void else list(scenario.materials)
     near = did_you_mean(name, names)
     if not near and PREFIX + name in library_names():
-        near = f"; for that of the library write {show(PREFIX + name)}"
+        near = f"; for the material of the library write {show(PREFIX + name)}"
     return f"got {show(name)}; one of {', '.join(map(show, names))} is expected{near}"

@@ -1,4 +1,4 @@
-"""Tables with names: mappings of them, and names for those without one."""
+"""Tables with names: a frozen mapping of them, and default names."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

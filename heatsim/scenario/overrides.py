@@ -91,6 +91,7 @@ def _which_entry(entries: Sequence[Any], at: Sequence[str], part: str) -> str:
     if len(named) == 1:
         return f"entries of a list have numbers: write {show_key([*at, named[0]])}"
     if not entries:
-        return f"{show_key(at)} is an empty list: give the number 0"
-    numbers = "the number 0" if len(entries) == 1 else f"a number from 0 to {len(entries) - 1}"
-    return f"{show_key(at)} is a list of {len(entries)}: give {numbers}, or {len(entries)} to add one"
+        return f"{show_key(at)} is an empty list: write 0 to add an entry"
+    count = len(entries)
+    has = "1 entry: write 0" if count == 1 else f"{count} entries: write a number from 0 to {count - 1}"
+    return f"{show_key(at)} has {has}, or {count} to add an entry"

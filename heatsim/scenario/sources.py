@@ -105,9 +105,10 @@ class Beam(BaseModel):
     @field_validator("power", mode="before")
     @classmethod
     def _refuse_functions(cls, value: object) -> object:
-        """Say what to write instead of a function of time."""
+        """Refuse a function of time, and say what to write instead."""
         if isinstance(value, Mapping) or _is_expression(value):
-            raise ValueError(f"got {show(value)}; power is a number: write a change in time as scale, beside beam")
+            advice = "write a change in time as scale, a key of the source"
+            raise ValueError(f"got {show(value)}; power must be a number: {advice}")
         return value
 
     @field_validator("power", mode="after")
@@ -198,15 +199,15 @@ class Source(Shaped):
     @field_validator("power", mode="before")
     @classmethod
     def _refuse_functions(cls, value: object) -> object:
-        """Say what to write instead of an expression or a table."""
+        """Refuse an expression or a table, and say what to write instead."""
         if isinstance(value, Mapping):
-            of_time = "write power = 1.0, and this table as scale, a factor in time"
+            of_time = "write power = 1.0, and this table as scale (a factor in time)"
             remedy = "write a function of the temperature as power_density" if "temperatures" in value else of_time
-            raise ValueError(f"got {show(value)}; power is a number: {remedy}")
+            raise ValueError(f"got {show(value)}; power must be a number: {remedy}")
         if _is_expression(value):
             raise ValueError(
-                f"got {show(value)}; power is a number: write a change in time as scale, how it is spread over the "
-                "cells as distribution, and a function of the temperature as power_density"
+                f"got {show(value)}; power must be a number: write a change in time as scale, its distribution over "
+                "the cells as distribution, and a function of the temperature as power_density"
             )
         return value
 

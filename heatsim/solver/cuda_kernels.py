@@ -112,8 +112,8 @@ class CudaKernels:
             table: struct Sweep of each step.
             ledger: struct Ledger.
             some: which of the steps.
-            exchange: begins to exchange the halo planes of the array that it gets. It is called as soon as the planes
-                beside the cuts are queued, if the steps are one sweep of ``edges``.
+            exchange: begins to exchange the halo planes of its argument. If the steps are one sweep that can be
+                divided, it is called as soon as the sweep over the planes beside the cuts is queued; else never.
         """
         step = some.start
         if exchange is not None and self._edges is not None and some.stop - step == HALO:
@@ -133,12 +133,12 @@ class CudaKernels:
 
     @cached_property
     def sweeps(self) -> tuple[Hashable, ...]:
-        """What the other ranks must know about the sweeps: the steps of each kernel, and whether edges come first."""
+        """Identifies the sweeps for other ranks: steps of each kernel, and whether planes beside cuts come first."""
         return *(kernel.build.spec.steps for kernel, _ in self.prepared.kernels), self._edges is not None
 
     @cached_property
     def _edges(self) -> tuple[list[launch.Launch], list[launch.Launch]] | None:
-        """A sweep in two parts: the own planes beside cuts, and all others; None if the kernel cannot be divided so."""
+        """A sweep in two parts: the own planes beside cuts, then all others; None if the kernel cannot do this."""
         kernel, _ = self.prepared.kernels[0]
         build, own, cut = kernel.build, self._problem.slab.own, self._problem.slab.cut
         first, last = own.start + HALO * cut[0], own.stop - HALO * cut[1]
@@ -216,7 +216,7 @@ class CudaKernels:
     def _written(self, build: compilation.Build) -> tuple[int, int] | None:
         """The first plane that a kernel must write and the end; None for all planes.
 
-        After as many steps as there are halo planes all of these are wrong, so such a sweep need not write them.
+        A sweep with as many steps as there are halo planes makes all of them wrong, so it need not write them.
         """
         own = self._problem.slab.own
         return (own.start, own.stop) if build.spec.steps >= HALO else None

@@ -277,15 +277,15 @@ class Field:
         """The index in the flattened whole field of the first cell with each of some values. Collective.
 
         Args:
-            wanted: values that the buffer has, each with the cells to search among, None for all; labels are those of
-                own cells.
+            wanted: values that occur in the buffer, each with the cells to search, or None to search all. Labels are
+                those of own cells.
         """
         own, found = self.own, list[int | None]()
         offset = self.slab.first * int(own[0].size)
         for some in [wanted] if self.slab.alone else [(each,) for each in wanted]:
             try:
                 places = first_of_each(self.device, [own] * len(some), *map(list, zip(*some, strict=True)))
-                # On a GPU a cell that is not found has a very large number.
+                # On a GPU a very large index means that no cell was found.
                 found += [place + offset if place < own.size else None for place in places]
             except ValueError:
                 if self.slab.alone:

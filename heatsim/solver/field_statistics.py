@@ -38,12 +38,12 @@ class _Found:
 
 
 class _Extreme(NamedTuple):
-    """An extreme whose cell is wanted: of a cell type, or of a region or the whole body.
+    """An extreme whose cell is to be found: of a cell type, of a region or of the whole body.
 
     Attributes:
-        cell_type: None for a region.
-        region: None for the whole body.
-        highest: the highest temperature, or else the lowest.
+        cell_type: the cell type; None for a region or the whole body.
+        region: the region; None for the whole body.
+        highest: whether it is the highest temperature; else it is the lowest.
     """
 
     cell_type: int | None
@@ -204,8 +204,8 @@ class FieldStatistics:
     def _first(self, extreme: _Extreme) -> int:
         """The index in the flattened whole field of the first cell that has an extreme. Collective.
 
-        Records are mostly broken row after row. So on a GPU one launch finds the cells of all extremes that were asked
-        for in the last row with any.
+        A record that is broken in one row is often broken in the next row too. So, on a GPU, the first search in a row
+        also finds the cells of all extremes of the last row with a search, in one launch.
         """
         by_part = self._found().by_part
         if self._places_of is not by_part:

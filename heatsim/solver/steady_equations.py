@@ -160,14 +160,14 @@ class Equations:
     def _line(self, surface: SteadySurface | CellExchange, heat: Any, slope: Any, unit: Any) -> Any:
         """What to add to the slope of a surface where the heat flux of its law is constant.
 
-        There the system may be singular. Instead of the tangent, whose slope is 0, Newton's method then takes the line
-        to the ambient temperature, where nothing flows. It leads to the same solution.
+        There the slope of the tangent is 0, so the system may be singular. Newton's method then uses the secant to the
+        ambient temperature, where no heat flows. The solution is the same.
 
         Args:
-            surface: any of the balance.
-            heat: into its cells at the present temperatures.
-            slope: its slope, per kelvin.
-            unit: of heat and slope, for 1 W.
+            surface: any surface of the balance.
+            heat: heat flow into its cells at the present temperatures.
+            slope: slope of ``heat``, per kelvin.
+            unit: 1 W in the unit of ``heat``.
         """
         if isinstance(surface, CellExchange) or surface.law is None:
             return 0.0

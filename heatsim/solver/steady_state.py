@@ -112,7 +112,7 @@ def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
 
 
 def applications(problem: HeatProblem) -> int:
-    """How many equivalent applications of the operator a search commonly takes."""
+    """The usual work of a search, as a number of applications of the operator."""
     linear = SteadyBalance(problem, 0.0).linear
     return (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
 

@@ -49,7 +49,7 @@ class Stepper(ABC):
         self._ledger = ledger
         self._spec = spec
         self._tuned = tuned
-        self._overlaps = False  # whether the ranks exchange halo planes while kernels run
+        self._overlaps = False  # whether exchanges of halo planes overlap with kernels
         self.arguments = make_arguments(problem, field, ledger, arrays)
 
     @property
@@ -93,7 +93,7 @@ class Stepper(ABC):
 
     @property
     def _sweeps(self) -> Hashable:
-        """What other ranks must know about the sweeps so that exchanges go on while kernels run; None without that."""
+        """Identifies the sweeps for other ranks, if exchanges may overlap with kernels; else None."""
         return None
 
     @property

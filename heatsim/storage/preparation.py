@@ -1,4 +1,4 @@
-"""Make a folder ready for a new run: which folders may be used, and the removal of the run before.
+"""Prepare a folder for a new run: check that it may be used, and remove the previous run.
 
 heatsim removes only files with the names of a run's files, pictures in figures/, exported fields in export/ and the
 copies of input files that the run's scenario.toml names. It never removes or follows symbolic links.

@@ -13,11 +13,11 @@ SLAB_BYTES = 1 << 24
 
 
 class StoredArrays(Mapping[str, NDArray[Any]]):
-    """The arrays in a checkpoint, each of which is read when it is asked for.
+    """The arrays in a checkpoint. An access to an array reads it.
 
     Args:
-        path: the file, which must stay as it is.
-        names: of the arrays.
+        path: the file; it must not change.
+        names: the names of the arrays.
     """
 
     def __init__(self, path: Path, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""Give the missing runs of a study to workers, and follow them until they end."""
+"""Give the missing runs of a study to workers, and follow the workers until they end."""
 
 import shutil
 import time
@@ -31,10 +31,10 @@ class _Workers(Protocol):
 
 @dataclass(frozen=True)
 class Dispatch:
-    """The missing runs of a study, and who does them.
+    """The missing runs of a study, and the workers that do them.
 
     Attributes:
-        folder: of the study.
+        folder: the folder of the study.
         problems: the missing runs by number.
         plans: their plans by number; empty if a cluster does them.
         workers: the number of processes on this machine; None for the default.
@@ -89,7 +89,7 @@ class Dispatch:
                     _note(event, progress, results)
 
     def _start(self, stop: Stop) -> _Workers | None:
-        """Start the workers and give them the groups; None if the study is stopped before."""
+        """Start the workers and give them the groups; None if the study is stopped first."""
         requested = next(iter(self.problems.values())).scenario.solver.device
         if self.cluster is not None:
             from heatsim.study.cluster import Cluster

@@ -1,8 +1,9 @@
 // CUDA C for the host: g++ -include cuda_host.h compiles a kernel as it stands, C++17, and runs it on the CPU.
 //
-// Here are the words of the language; grid_of_blocks.cpp executes. CUDA_HOST_EXPORT(kernel), after the kernel, makes the
-// launcher that machine.py calls. An index beyond an array of known size, an address that the hardware would find
-// misaligned and a signed overflow (-fsanitize=bounds,alignment,signed-integer-overflow) end the launch with a message.
+// This file defines the words of the language; grid_of_blocks.cpp executes blocks. CUDA_HOST_EXPORT(kernel), after the
+// kernel, makes the launcher that machine.py calls. Three errors end the launch with a message: an index beyond an array
+// of known size, an address that is misaligned on the hardware, and a signed overflow
+// (-fsanitize=bounds,alignment,signed-integer-overflow).
 #pragma once
 
 #include "grid_of_blocks.h"

@@ -2,9 +2,9 @@
 //
 // Blocks run one after another; the threads of a block are fibers that run in turn, each until it has to wait. Warps
 // of 32 threads go on until all their lanes have exited or wait at a barrier of the block. Where a thread waits for
-// another block, by calling load_acquire() in a loop, its block stands aside for the next one. The order of blocks and
-// threads is given: two threads that touch the same memory without a barrier between them meet in opposite order in
-// "forward" and "reverse", so results that differ show a race.
+// another block, by calling load_acquire() in a loop, its block is suspended and the next one runs. The caller chooses the
+// order of blocks and threads. If two threads access the same memory without a barrier between them, their order differs
+// between "forward" and "reverse". So results that differ show a race.
 #include "grid_of_blocks.h"
 
 #include "fiber.h"
@@ -38,7 +38,7 @@ struct Thread {
     uint64_t published;     // its value in the warp operation completed last
 };
 
-constexpr unsigned most_rounds = 100000;  // of all blocks in turn; each lets some block go on, unless all wait for ever
+constexpr unsigned most_rounds = 100000;  // over all blocks; each round advances some block, unless all wait for ever
 
 static Thread all_threads[most_threads];
 static Thread* threads;  // of the block that runs
@@ -116,7 +116,7 @@ unsigned exchange(unsigned mask, uint64_t value, Place place) {
 
 uint64_t value_of(unsigned lane) { return threads[current - current % warpSize + lane].published; }
 
-// Lets go on every group of lanes that is complete; false where there is none.
+// Releases every complete group of lanes; false if there is none.
 static bool complete_warp_operations(unsigned first, unsigned lanes) {
     bool any = false;
     for (unsigned i = 0; i < lanes; ++i) {
@@ -158,7 +158,7 @@ static bool run_warp(unsigned first, unsigned lanes) {
     return true;
 }
 
-// Says who waits where; called when none of the threads can go on.
+// Reports which threads wait where; called when no thread can continue.
 static void describe_deadlock() {
     int used = snprintf(error, sizeof error, "block (%u, %u, %u): threads wait for each other for ever:",
                         blockIdx.x, blockIdx.y, blockIdx.z);
@@ -208,8 +208,8 @@ static bool lets_go_on(State state, unsigned first, unsigned count) {
 
 enum class Turn { ended, stands_aside, failed };
 
-// Runs a block until its last thread has exited or a warp waits for another block. Then it stands aside before its next
-// warp has run: so another block sees what it counted too early.
+// Runs a block until its last thread has exited or a warp waits for another block. Then the block is suspended before its
+// next warp runs, so another block sees a count that was raised too early.
 static Turn run_block(unsigned& next_warp) {
     const unsigned warps = (thread_count + warpSize - 1) / warpSize;
     for (;;) {
@@ -242,14 +242,14 @@ static Turn run_block(unsigned& next_warp) {
     }
 }
 
-// A block that has started, and its shared memory while it stands aside.
+// A block that has started, and its shared memory while it is suspended.
 struct Block {
     bool started, ended;
     unsigned next_warp;
     char* shared;
 };
 
-// Runs all blocks, each until it ends or stands aside, again and again.
+// Runs all blocks in turn, each until it ends or is suspended, until all have ended.
 static void run_blocks(uint64_t count, Bytes shared, size_t dynamic_bytes) {
     const bool together = count * thread_count <= most_threads;
     Block* const blocks = static_cast<Block*>(calloc(count, sizeof(Block)));
@@ -303,7 +303,7 @@ const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_reverse
     reverse = in_reverse;
     kernel_call = call;
     kernel_arguments = arguments;
-    // 128 bytes are the alignment of the hardware; the rest is poisoned ground behind the end.
+    // The hardware aligns to 128 bytes. The rest is a poisoned area behind the end.
     const size_t padded = (shared_bytes + 127) / 128 * 128;
     dynamic_shared = static_cast<char*>(aligned_alloc(128, padded + 128));
     memset(dynamic_shared, poison, padded + 128);

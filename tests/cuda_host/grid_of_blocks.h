@@ -1,4 +1,4 @@
-// What a kernel calls of the machine that executes it, grid_of_blocks.cpp.
+// The functions of grid_of_blocks.cpp, the machine that executes a kernel, that the kernel calls.
 #pragma once
 
 #include <stddef.h>

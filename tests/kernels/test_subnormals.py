@@ -1,4 +1,4 @@
-"""Deviations too small for full precision count as 0 in all CPU kernels, and the caller's arithmetic stays as it is."""
+"""CPU kernels flush subnormal numbers to zero, and do not change the arithmetic of their caller."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ NOTHING = (np.zeros((0, 0)),) * 6
 
 
 def tiny(shape: tuple[int, ...], precision: str, seed: int) -> NDArray[np.floating]:
-    """Numbers from subnormal ones to 10⁹ times the smallest normal one, and zeros."""
+    """Zeros, and numbers from subnormal ones to 10⁹ times the smallest normal one."""
     rng, least = np.random.default_rng(seed), float(np.finfo(precision).smallest_normal)
     values = rng.choice([-1.0, 1.0], shape) * least * 10.0 ** rng.uniform(-4.0, 9.0, shape)
     values[rng.random(shape) < 0.2] = 0.0
@@ -72,4 +72,4 @@ def test_the_front_of_heat_has_no_subnormal_numbers(kernel: str, precision: str)
     assert T.min() == 0.0
     assert T[T > 0.0].min() >= least
     assert T.sum() == pytest.approx(100.0, rel=1e-5)
-    assert number(least) * number(0.5) > 0.0, "subnormal numbers are as before after a call"
+    assert number(least) * number(0.5) > 0.0, "after a call subnormal numbers are not flushed"

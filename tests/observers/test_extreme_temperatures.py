@@ -87,7 +87,7 @@ def change(text: str, power: float) -> str:
     return text.replace("-WAX", repr(-power)).replace("WAX", repr(power))
 
 
-def test_what_was_below_absolute_zero_between_start_and_end_is_told(simulate: Simulate) -> None:
+def test_a_temperature_below_absolute_zero_during_a_run_is_reported(simulate: Simulate) -> None:
     """Robbed of 400 K and given them back."""
     simulation = simulate(change(TEXT, -4e6))
     np.testing.assert_allclose(simulation.temperature, 320.0, atol=1e-9)
@@ -133,7 +133,7 @@ figures = false
     assert "below absolute zero, at t = 100 s in cell [1, 0, 0]" in simulation.warnings[0]
 
 
-def test_a_material_beyond_its_table_is_told(simulate: Simulate) -> None:
+def test_a_material_beyond_its_table_is_reported(simulate: Simulate) -> None:
     simulation = simulate(change(TEXT, 1e6))
     (warning,) = simulation.warnings
     assert warning == (
@@ -152,7 +152,7 @@ def test_both_ends_of_a_table_are_told_in_one_warning(simulate: Simulate) -> Non
     assert "its conductivity ends at 350 K and its conductivity begins at 250 K: outside" in warning
 
 
-def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
+def test_temperatures_within_the_tables_are_not_reported(simulate: Simulate) -> None:
     """The wax comes to the very end of its range, 350 K; that steel has the other ends is no matter."""
     simulation = simulate(change(TEXT, 3e5))
     assert not simulation.warnings
@@ -160,7 +160,7 @@ def test_within_the_tables_nothing_is_told(simulate: Simulate) -> None:
     assert extreme(simulation, "lowest_temperature") == (320.0, 0.0, [0, 0, 0])
 
 
-# The wax takes in 1 W/cm³, whatever its temperature; the steel is not heated.
+# The source heats the wax with 1 W/cm³ at any temperature; it does not heat the steel.
 HEATED_IN_A_RANGE = (
     change(TEXT, 0.0)
     .replace('"0.2 + T/1e5"', "0.2")
@@ -177,7 +177,9 @@ during = [0.0, 100.0]
 )
 
 
-def test_a_source_beyond_its_range_is_told(simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_beyond_its_range_is_reported(
+    simulate: Simulate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     simulation = simulate(HEATED_IN_A_RANGE)
     assert simulation.warnings == [
         'source "current" reached 420 K at t = 100 s, but its power_density ends at 350 K: outside, the run used '
@@ -197,7 +199,7 @@ def test_a_source_beyond_its_range_is_told(simulate: Simulate, tmp_path: Path, m
 
 
 def test_cells_that_a_source_does_not_heat_may_be_beyond_its_range(simulate: Simulate) -> None:
-    """The steel has 500 K; the wax goes from 320 K to 345 K."""
+    """The steel stays at 500 K; the wax warms from 320 K to 345 K."""
     steel = '[[regions]]\nname = "steel"\nmaterial = "steel"\ninitial_temperature = 500.0\n'
     text = HEATED_IN_A_RANGE.replace("[[contacts]]", steel + BOX + "\n[[contacts]]").replace("100.0]", "25.0]")
     assert not simulate(text).warnings

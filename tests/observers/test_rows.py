@@ -1,4 +1,4 @@
-"""Rows that are made together are those that are made one by one, and none is lost."""
+"""Rows made together equal rows made one by one, and no row is lost."""
 
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
 def test_a_gpu_finds_the_cells_of_all_records_of_a_row_with_one_launch(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the second row on: the same records as in the row before."""
+    """From the second row on, the same records are broken as in the row before."""
     gpu.play_gpu(monkeypatch)
     scenario = runs.write(tmp_path, bodies.EVERYTHING)
     state = Simulation.from_scenario(scenario, ["solver.device=cuda"], output=tmp_path / "run").state

@@ -162,7 +162,7 @@ def test_values_that_are_impossible_at_the_ambient_temperature_are_refused() -> 
         HeatProblem.from_scenario(parse(tomllib.loads(text), "case.toml")).rows(np.zeros(1), 1e-3, 300.0)
 
 
-def test_a_table_in_temperature_is_refused_with_the_expression_to_write() -> None:
+def test_the_refusal_of_a_table_in_temperature_names_an_expression() -> None:
     text = BLOCK + FACES.replace(f'"{NATURAL}"', "{ temperatures = [300, 400], values = [5, 10] }")
     with pytest.raises(ScenarioError, match="write an expression in T"):
         parse(tomllib.loads(text), "case.toml")

@@ -331,9 +331,9 @@ def test_layers_beside_materials_that_vary_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("weight", "thickness"), [("1 oz", "35 um"), ("0.5 oz/ft^2", "17.5 um")])
-def test_the_weight_of_copper_is_refused_with_its_thickness(weight: str, thickness: str) -> None:
+def test_the_refusal_of_a_weight_of_copper_names_its_thickness(weight: str, thickness: str) -> None:
     scenario = text(CUBE, (6, 6, 4), layer("z", 0.002)).replace("thickness = 3.5e-05", f'thickness = "{weight}"')
-    with pytest.raises(ScenarioError, match=f'a weight; write the thickness, of copper "{thickness}"'):
+    with pytest.raises(ScenarioError, match=f'a weight; write the thickness: for copper "{thickness}"'):
         parse(tomllib.loads(scenario), "case.toml")
 
 

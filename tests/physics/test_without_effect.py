@@ -1,4 +1,4 @@
-"""Contacts, surfaces and faces that do nothing are told; those that do something are not."""
+"""Contacts, surfaces and faces of the box without effect are reported; others are not."""
 
 import pytest
 from problem_text import problem
@@ -48,12 +48,12 @@ AIR = '{ type = "convection", coefficient = 10.0, ambient = 290.0 }'
         ('[[surfaces]]\nof = "left"\ntype = "flux"\nvalue = 5.0\n', []),
     ],
 )  # fmt: skip
-def test_what_has_no_effect_is_told(extra: str, expected: list[str]) -> None:
+def test_conditions_without_effect_are_reported(extra: str, expected: list[str]) -> None:
     notes = notes_without_effect(problem(TEXT + extra))
     assert [note[: len(start)] for note, start in zip(notes, expected, strict=True)] == expected
 
 
-def test_the_surface_of_a_region_inside_another_is_told() -> None:
+def test_a_surface_condition_of_a_region_inside_another_is_reported() -> None:
     hole = '[[regions]]\nname = "hole"\nmaterial = "void"\nbox = { min = [0, 0, 0], max = [0.01, 0.01, 0.01] }\n'
     filled = TEXT.replace('material = "void"', 'material = "steel"').replace("[initial]", f"{hole}[initial]")
     surface = '[[surfaces]]\nof = "core"\ntype = "flux"\nvalue = 5.0\n'

@@ -1,7 +1,7 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
-On that rank, at that step, it is killed, stopped or gets an error; "disk": it cannot write its part of a field;
-"block": it reads from a pipe that does not answer; "loop": it calculates without end.
+On that rank, at that step, the process is killed or stopped, or an error is raised. "disk": it cannot write its part
+of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop.
 """
 
 import errno

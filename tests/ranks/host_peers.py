@@ -1,4 +1,4 @@
-"""Memory that GPUs share, played by ranks that are threads: they share the host's memory."""
+"""Memory shared by GPUs, simulated in host memory by ranks that are threads."""
 
 import ctypes
 from typing import Any
@@ -20,7 +20,7 @@ class HostPeerMemory:
         return int(self.kept[-1].ctypes.data)
 
     def offer(self, address: int) -> tuple[bytes, int]:
-        """As if the memory began 40 bytes before."""
+        """As if the allocation began 40 bytes before the address."""
         return (address - 40).to_bytes(8, "little"), 40
 
     def open(self, handle: bytes) -> int:
@@ -42,7 +42,7 @@ class HostPeerMemory:
 
 
 def play_peers(monkeypatch: pytest.MonkeyPatch) -> list[HostPeerMemory]:
-    """Have neighbours share memory, besides NCCL. Returns the memories of the ranks."""
+    """Let neighbours share memory, in addition to NCCL. Returns the memories of the ranks."""
     found: list[HostPeerMemory] = []
 
     def memory(device: object) -> HostPeerMemory:

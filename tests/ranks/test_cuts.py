@@ -1,4 +1,4 @@
-"""Slabs whose planes cost different times: the slowest rank is as fast as possible, and bits do not depend on it."""
+"""Cut between planes of different costs: the slowest rank is as fast as possible, and bits do not depend on cuts."""
 
 from itertools import combinations, pairwise
 
@@ -72,7 +72,7 @@ def test_no_other_cuts_make_the_slowest_rank_faster(ranks: int, periodic: bool) 
 
 
 def test_planes_that_cost_more_are_shared_by_more_ranks() -> None:
-    """Pins cost twice as much as void. Costs are equal but for one group of planes, and equal on all ranks."""
+    """Pins cost twice as much as void. The costs of slabs differ by at most one group of planes."""
     problem = problem_of(PINS, solver=SOLVER)
     of_ranks = on_ranks(3, lambda team: plane_costs(problem.scenario, team))
     costs = plane_costs(problem.scenario, ALONE)
@@ -105,7 +105,7 @@ def test_equal_bits(method: str, ranks: int) -> None:
 
 
 def test_some_ranks_paint_all_planes() -> None:
-    """Not all ranks do, and no rank waits for a message that another does not send."""
+    """Other ranks do not, and no rank waits for a message that another rank does not send."""
     problem = problem_of(PINS, solver=SOLVER)
 
     def on_rank(team: Team) -> tuple[bool, int]:

@@ -34,7 +34,7 @@ def test_collective_calls() -> None:
     code, _, err = jobs.ended(hanging)
     assert code == 1
     assert err.startswith("heatsim: rank 1 on ")
-    assert "an exchange of planes between GPUs has not ended for 2 s, although all ranks have come to it" in err
+    assert "an exchange of planes between GPUs has not ended for 2 s, although all ranks have started it" in err
     assert err.endswith("; do it again\n")
 
 

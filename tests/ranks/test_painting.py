@@ -246,7 +246,7 @@ def steady_state(problem: HeatProblem, team: Team) -> dict[str, Any]:
 
 
 def test_methods_that_solve_equations() -> None:
-    """A body of boxes, so that ranks paint few planes beside their own ones."""
+    """A body of boxes, so that ranks paint few planes in addition to their own."""
     start = ROD.index('[[regions]]\nname = "rod"')
     boxes = ROD[:start] + ROD[ROD.index('[[regions]]\nname = "foot"') : ROD.index("[[contacts]]")]
     boxes = boxes.replace("cells = [9, 8, 128]", "cells = [5, 5, 64]")
@@ -262,7 +262,7 @@ def test_methods_that_solve_equations() -> None:
 
 
 def test_sources_in_single_cells_and_beams() -> None:
-    """Light passes void through the planes of several ranks, from five faces; a beam of light ends in the ball."""
+    """Light from five faces passes through void in the planes of several ranks; one beam ends in the ball."""
     text = LIT.replace("[0.012, 0.01, 0.02]", "[0.012, 0.01, 0.16]").replace("[12, 10, 20]", "[12, 10, 160]")
     problem = problem_of(text.replace("[0.006, 0.018]", "[0.006, 0.15]"), solver=SOLVER)
     assert painted_less(problem, 3)
@@ -312,7 +312,7 @@ method = "steady"
 
 
 def test_parts_without_a_steady_temperature() -> None:
-    """Only the lower end of the snake is held. All ranks name the plate, which lies on some of them."""
+    """Only the lower end of the snake has a held temperature. All ranks name the plate, which lies on some ranks."""
     joined = SNAKE.replace(
         "max = [0.007, 0.001, 0.044] }",
         "max = [0.007, 0.001, 0.044] }\n"

@@ -1,4 +1,4 @@
-"""Copies between GPUs that share memory go on while kernels run, and give the bits of one rank."""
+"""Copies between GPUs that share memory overlap with kernels, and give the same bits as one rank."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def exchanged(team: Team, *, ring: bool = False, times: int = 5) -> bool:
-    """Exchange the halos of two arrays in turn, which tell their planes and the time. Returns whether copies did it."""
+    """Exchange halos of two arrays in turn, with values that name plane and time. Returns whether copies were used."""
     device = gpu.host_device()
     slab = slabs(24, team.size, periodic=ring)[team.rank]
     halo = Halo(slab, team, choose_transport(team, device, ring))
@@ -73,12 +73,12 @@ def test_numbers_of_signals_start_again_after_32_bits(monkeypatch: pytest.Monkey
 
 
 def test_nccl_sends_where_memory_is_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two ranks on one machine, one on another; in a ring, so that both have a neighbour there."""
+    """Two ranks on one machine, one on another; in a ring, so that both ranks have a neighbour there."""
     memories, followed = play_peers(monkeypatch), list[Any]()
     monkeypatch.setattr(peer_copies.socket, "gethostname", lambda: f"node{current_team().rank // 2}")
     monkeypatch.setattr(Team, "follow", lambda team, progress: followed.append(progress()))
     assert all(on_ranks(3, lambda team: exchanged(team, ring=True)))
-    # Of each rank NCCL and the copies; the rank that has none does not count.
+    # Each rank follows NCCL and its copies; the rank without copies follows none.
     signs = [Sign(progress=(ExchangeProgress(5, 5), progress)) for progress in followed[3:]]
     assert len(signs) == 3
     assert Hangs().look(signs) == (0, 0)
@@ -104,7 +104,7 @@ def test_nccl_sends_if_memory_cannot_be_shared(fault: str, monkeypatch: pytest.M
 
 
 def test_nccl_sends_if_a_large_array_cannot_be_shared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The signals could be shared. On one rank the arrays cannot."""
+    """All ranks share their signals. One rank cannot share its arrays."""
     for name in ("offer", "open"):
         with monkeypatch.context() as patch:
             memories, call = play_peers(patch), getattr(peer_copies.PeerCopies, name)
@@ -120,7 +120,7 @@ def test_nccl_sends_if_a_large_array_cannot_be_shared(monkeypatch: pytest.Monkey
 
 
 def test_ranks_with_other_sweeps_do_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their arrays would not change places together."""
+    """Their arrays would not be swapped together."""
     play_peers(monkeypatch)
 
     def prepared(team: Team) -> bool:

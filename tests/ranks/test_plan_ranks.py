@@ -52,7 +52,7 @@ def test_the_model_agrees_with_two_gpus(edge: int, itemsize: int, sweep: float, 
 
 
 def test_efficiency_of_cycles_counts_levels_that_each_rank_solves_alone() -> None:
-    """Five applications' work on the finest level, four on the others; the level of 16³ cells is not divided."""
+    """The finest level takes the work of five applications, other levels that of four; 16³ cells are not divided."""
     shapes = [(64, 64, 64), (32, 32, 32), (16, 16, 16), (8, 8, 8), (4, 4, 4)]
     at_once, slab = Link("", 0.0, float("inf")), slabs(64, 2, periodic=False)[0]
     alone = 5 + 4 / 8 + 4 / 64 + 4 / 512

@@ -1,4 +1,4 @@
-"""A rank that is alive but makes no progress is found; one that is slow, or starts with long work, is not."""
+"""Find a rank that is alive but makes no progress, and ignore one that is slow or begins with long work."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ from heatsim.parallel.activity import Activity, Meter, unforeseen
 from heatsim.parallel.stalls import find_stalled
 
 WAITS = Activity(waiting=True, longest_busy=0.5, longest_idle=0.1)
-STEP = 0.02  # s between looks
+STEP = 0.02  # s between samples
 
 
 def during(work: Callable[[], object], seconds: float, meter: Meter, paced: bool = True) -> list[Activity]:
@@ -33,7 +33,7 @@ def during(work: Callable[[], object], seconds: float, meter: Meter, paced: bool
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
-def test_a_meter_tells_a_loop_from_a_blocked_call_and_from_a_wait(tmp_path: Path) -> None:
+def test_a_meter_distinguishes_a_loop_a_blocked_call_and_a_wait(tmp_path: Path) -> None:
     meter, going_on = Meter(STEP), [True]
 
     def loop() -> None:
@@ -49,7 +49,7 @@ def test_a_meter_tells_a_loop_from_a_blocked_call_and_from_a_wait(tmp_path: Path
     time.sleep(0.1)
     assert meter.look().longest_busy == busy[-1].busy  # the loop has ended
 
-    # A pipe without a writer blocks, as a disk that hangs.
+    # A pipe without a writer blocks, like a disk that hangs.
     os.mkfifo(tmp_path / "pipe")
     blocked = during((tmp_path / "pipe").read_bytes, 0.6, meter)
     assert 0.2 < blocked[-1].idle <= 0.61
@@ -79,9 +79,9 @@ def test_a_stalled_rank_exceeds_what_other_ranks_needed() -> None:
 
     assert found(Activity(busy=19.0)) is None
     text = found(Activity(busy=21.0, where="solver/x.py:3, in f"))
-    assert text == ("has calculated for 21 s of processor time (solver/x.py:3, in f), while others wait for it")
+    assert text == ("has used 21 s of processor time (solver/x.py:3, in f), while others wait for it")
     assert "has done nothing for 21 s" in str(found(Activity(idle=21.0)))
-    # Other ranks needed 3 s for this work, or this rank before; or nobody waits; or a slow disk has much to write.
+    # Other ranks needed 3 s for this work, or this rank before; or no rank waits; or a slow disk has much to write.
     assert found(Activity(busy=29.0), Activity(waiting=True, longest_busy=3.0)) is None
     assert found(Activity(busy=29.0, longest_busy=3.0)) is None
     assert found(Activity(idle=29.0, longest_idle=3.0)) is None

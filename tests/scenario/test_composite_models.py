@@ -136,7 +136,7 @@ def test_the_domains_material_comes_first(tmp_path):
 
 # A replacement of a part of COMPOSITE, text added at its end, and the key and fragments of its one mistake.
 MISTAKES = {
-    "both forms": ((), f"[material]{MATERIAL}", "material", ["beside [materials.copper]", "[materials.NAME] for each"]),
+    "both forms": ((), f"[material]{MATERIAL}", "material", ["and [materials.copper]", "[materials.NAME] for each"]),
     "which is the domain's": (
         ('material = "copper"\n\n', "\n"),
         "",

@@ -76,7 +76,7 @@ def test_a_file_in_degrees_makes_plain_numbers_suspect_too(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("unit", "count"), [("", 1), (', unit = "K"', 0), (', unit = "degC"', 0)])
-def test_a_cold_column_without_a_unit_beside_degrees_is_told(tmp_path: Path, unit: str, count: int) -> None:
+def test_a_cold_column_without_a_unit_beside_degrees_is_reported(tmp_path: Path, unit: str, count: int) -> None:
     (tmp_path / "weather.csv").write_text("s,T\n0,5.0\n10,6.0\n", encoding="utf-8")
     weather = f'{{ file = "weather.csv", time = "s", column = "T"{unit} }}'
     face = f'boundaries.x_min = {{ type = "convection", coefficient = 5.0, ambient = {weather} }}\n'

@@ -99,7 +99,7 @@ def test_a_wrong_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:
     for override, key, fragments in (
         ("domain.material=library:coper", "domain.material", ['did you mean "library:copper"?', "heatsim materials"]),
         ("regions.1.material=library:fr4(T)", "regions.1.material", ["only constant properties"]),
-        ("regions.1.material=brick", "regions.1.material", ['for that of the library write "library:brick"']),
+        ("regions.1.material=brick", "regions.1.material", ['for the material of the library write "library:brick"']),
         ("materials.wax=library:parafin", "materials.wax", ['did you mean "library:paraffin"?']),
         ("materials.wax=paraffin", "materials.wax", ['got "paraffin"']),
     ):

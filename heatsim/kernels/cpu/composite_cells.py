@@ -123,7 +123,7 @@ def _beside(plan: Any, rows: RowBlock, axis: int) -> Any:
 
 @compiled
 def moved(neighbours: Any, by: int) -> Any:
-    """The neighbours of a cell further on."""
+    """The neighbours of the cell that lies ``by`` values further on in memory."""
     below, south, here, north, above = neighbours
     return below + by, south + by, here + by, north + by, above + by
 

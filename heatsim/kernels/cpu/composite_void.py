@@ -47,8 +47,8 @@ def _add_alike(
 ) -> Any:
     """Add the heat through surfaces towards void with one condition, from ``begin`` to before ``end``.
 
-    ``gained`` is the heat of the cell to which the first belongs, so far. Returned is that of the last one's cell, 0 if
-    it is complete.
+    ``gained`` is the heat so far of the cell with the first surface. Returns the heat so far of the cell with the last
+    surface, 0 if it is complete.
     """
     first_row, varies, surface = row_number(plan, rows), plan.potentials > 0, behind(T, plan.surfaces)
     condition = condition_of(plan, T, step, number)
@@ -84,8 +84,8 @@ def _enter_void(
 ) -> Any:
     """Add the heat of some void surfaces to the sums and to the ledger.
 
-    ``some`` are the first and how many; ``gained`` is the heat of the cell to which the first belongs, so far. Returned
-    is that of the last one's cell, 0 if it is complete.
+    ``some`` has the first surface and their number. ``gained`` is the heat so far of the cell with the first surface.
+    Returns the heat so far of the cell with the last surface, 0 if it is complete.
     """
     first, count = some
     row, x, rank = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first), plan.surface_rank

@@ -20,8 +20,8 @@ class Stencils:
 
     Attributes:
         own: the type of the cell, shape (stencils,).
-        around: those of its neighbours towards x−, x+, …, z+, shape (stencils, 6).
-        weights: of the links to them, shape (stencils, 6).
+        around: the types of its neighbours towards x−, x+, …, z+, shape (stencils, 6).
+        weights: the weights of the links to them, shape (stencils, 6).
         between: a bit for each neighbour of another material, if materials vary with temperature; shape (stencils,).
     """
 
@@ -70,7 +70,7 @@ class StencilFinder:
         return numbers
 
     def stencils(self) -> Stencils:
-        """All that were found."""
+        """All stencils found so far."""
         own, around, bases = np.concatenate(self._own), np.concatenate(self._around), self._body.enthalpies.bases
         others = bases[around] != bases[own][:, None] if bases.size else np.zeros(around.shape, bool)
         between = np.packbits(others, axis=1, bitorder="little")[:, 0]

@@ -1,13 +1,14 @@
-"""Let subnormal numbers count as 0 while a CPU kernel steps.
+"""Flush subnormal numbers to zero while a CPU kernel steps.
 
-Numbers below 1.2e-38 in float32, or 2.2e-308 in float64, have fewer digits than others. The front of heat in a body
-that has one temperature everywhere else consists of them: far from a beam, deviations fall to such numbers and, without
-this module, stay there for thousands of steps. Operations with them take up to a hundred times as long on x86-64.
+Numbers below 1.2e-38 in float32, or 2.2e-308 in float64, are subnormal: they have fewer digits than others. They
+appear at the front of the heat if a body has one temperature everywhere else. Far from a beam, for instance, deviations
+fall to such numbers and, without this module, stay there for thousands of steps. On x86-64 operations with them take up
+to a hundred times as long.
 
-A bit of a processor's control register makes operations take subnormal operands as 0 and return 0 instead of subnormal
-results. It belongs to a thread. So each compiled function that Python calls to step sets it and restores it at the end,
-and the NumPy oracle does the same: all CPU kernels have the same bits, on any number of threads. Copies keep all bits.
-On processors other than x86-64 and 64-bit ARM nothing is set.
+A bit of the processor's control register makes operations treat subnormal operands as 0, and return 0 instead of
+subnormal results. Each thread has this register. So each compiled function that Python calls to step sets the bit and
+restores it at the end. The NumPy oracle does the same, so all CPU kernels have the same bits, on any number of threads.
+Copies keep all bits. On processors other than x86-64 and 64-bit ARM nothing is set.
 """
 
 import platform
@@ -70,7 +71,7 @@ def set_mode(typing_context: Any, mode: Any) -> Any:
 
 @compiled
 def flush_subnormals() -> Any:
-    """Let subnormal numbers count as 0 in this thread from now on; returns the mode before."""
+    """Flush subnormal numbers to zero in this thread from now on. Returns the previous mode."""
     mode = _mode()
     set_mode(mode | _FLUSHING)
     return mode
@@ -88,7 +89,7 @@ def _end(mode: int) -> None:
 
 @contextmanager
 def subnormals_flushed() -> Iterator[None]:
-    """Let subnormal numbers count as 0 in this thread, in NumPy too."""
+    """Flush subnormal numbers to zero in this thread, in NumPy too."""
     mode = _begin()
     try:
         yield

@@ -144,7 +144,7 @@ def _estimate(
 
 
 def zeros_on_lines(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Zeros that begin at a cache line. A load of a whole vector from two lines takes twice as long."""
+    """Zeros aligned to a cache line. A vector load that crosses a line takes twice as long."""
     size, line = prod(shape), LINE // dtype.itemsize
     memory = np.zeros(size + line, dtype)
     first = -memory.ctypes.data % LINE // dtype.itemsize

@@ -19,7 +19,7 @@ _COLUMN = ROOM // _ARRAYS
 
 @compiled
 def sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
-    """Sum cells whose stencil is not that of a long run: those in a row, or in a column of equal rows, together."""
+    """Sum the odd cells of some rows: many cells of a row at a time, or many of a column of equal rows."""
     first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
     xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)
     heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
@@ -48,7 +48,7 @@ def sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
 
 @compiled
 def _equal_rows(plan: Any, row: int, most: int) -> Any:
-    """How many rows from ``row`` on have the same odd cells; at most ``most``."""
+    """The number of rows, from ``row`` on, with the same odd cells; at most ``most``."""
     first, xs, stencils = ints_at(plan.odd_first), ints_at(plan.odd_x), ints_at(plan.odd_stencil)
     begin, count, alike = np.int64(first[row]), np.int64(first[row + 1] - first[row]), np.int64(1)
     while alike < most and first[row + alike + 1] - first[row + alike] == count:
@@ -62,7 +62,7 @@ def _equal_rows(plan: Any, row: int, most: int) -> Any:
 
 @compiled
 def _sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: int, count: int) -> None:
-    """The same as :func:`_sum_varying_run` for a column: ``count`` cells, each one row after the one before."""
+    """The same as :func:`_sum_varying_run` for a column of ``count`` cells in successive rows."""
     below, south, here, north, above = neighbours
     around, room, shift = (here, here - 1, here + 1, south, north, below, above), plan.surfaces, 7 * _COLUMN
     for first in range(0, count, _COLUMN):

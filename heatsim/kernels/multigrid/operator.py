@@ -106,7 +106,7 @@ def _strong(shape: tuple[int, int, int], means: Sequence[float]) -> Factors:
 
 
 def shapes_below(shape: tuple[int, int, int], means: Sequence[float]) -> Iterator[tuple[int, int, int]]:
-    """The shapes of all levels below the finest, for mean links along x, y, z in any unit; an estimate."""
+    """Estimate the shapes of all levels below the finest, from the mean links along x, y, z in any unit."""
     while prod(shape) > COARSEST:
         factors = _strong(shape, means)
         shape = shape_below(shape, factors)

@@ -50,7 +50,7 @@ def first_of_each(
         device: of the fields.
         fields: contiguous arrays of one precision.
         values: for each field a number that one of its cells has.
-        among: for each field the cells to search, None for all; None if all fields are searched as a whole.
+        among: the cells to search in each field, or None for all its cells; None to search all cells of all fields.
 
     Raises:
         ValueError: on the CPU, no cell has it.

@@ -199,7 +199,7 @@ class Pass:
 
 
 def _fill(table: NDArray[Any], array: Sections, size: int) -> None:
-    """Write the sections of an array for fused.cu to zeros; its values have ``size`` bytes."""
+    """Fill ``table``, which holds zeros, with the sections of an array for fused.cu; its values have ``size`` bytes."""
     starts = array.bounds[:-1].astype(np.uint64)
     table["values"] = starts * np.uint64(size) + np.uint64(array.values.data.ptr)
     table["count"] = array.bounds[1:] - array.bounds[:-1]

@@ -1,7 +1,7 @@
-"""Tables for kernels that are uploaded once and used many times.
+"""Upload tables for kernels once, and use them many times.
 
-The tables of a row hold the addresses of two buffers that change places, so the same few tables come again and again.
-On a GPU an upload takes longer than the launch that reads it.
+The tables of a row hold the addresses of two buffers that are swapped, so the same few tables recur. On a GPU an upload
+takes longer than the launch that reads it.
 """
 
 from collections import OrderedDict
@@ -16,7 +16,7 @@ _kept: "OrderedDict[tuple[int, bytes], Any]" = OrderedDict()
 
 
 def uploaded(xp: Any, table: NDArray[Any]) -> Any:
-    """The bytes of a table as an array of ``xp`` that nothing may change; equal tables share it."""
+    """The bytes of a table as an array of ``xp``. Equal tables share it, so it must not be changed."""
     content = table.tobytes()
     key = (id(xp), content)
     found = _kept.pop(key, None)

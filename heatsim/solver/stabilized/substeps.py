@@ -99,8 +99,8 @@ class Substeps(Protocol):
     def peak(self, weights: Weights, stages: int) -> float:
         """The largest absolute value of the combination in a cell, 0 if rounding in a step of ``stages`` can cause it.
 
-        It also sees what alternates from cell to cell, which the norm of :meth:`measure` averages away. The values
-        that observers read are lost: :meth:`interpolate` gives them back.
+        It includes differences that alternate from cell to cell, which the norm of :meth:`measure` averages away. The
+        values that observers read are lost; :meth:`interpolate` calculates them again.
         """
 
     def accept(self) -> None:

@@ -96,7 +96,7 @@ CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 def row_number(plan: Any, rows: RowBlock) -> Any:
     """The number of the first of some rows among all rows of the grid."""
     z, y = wrap(rows.z, plan.nz), wrap(rows.y, plan.ny)
-    return z * int(plan.ny) + y
+    return z * plan.ny + y
 
 
 @compiled

@@ -21,7 +21,7 @@ from heatsim.kernels.cpu.composite_cells import (
 from heatsim.kernels.cpu.composite_surfaces import condition_of, enter_state, held_potential
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, longs_at, reals_at
-from heatsim.kernels.cpu.rows import compiled, wrap
+from heatsim.kernels.cpu.rows import compiled, larger, smaller, wrap
 from heatsim.kernels.cpu.surface_rises import (
     BEAM_AT,
     CONDUCTANCE_AT,
@@ -59,7 +59,7 @@ def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> 
         first, end = (0, count) if axis == 2 else ((count - 1) * far * axis, (count - 1) * far * axis + 1)
         for row in range(first, end):
             x, n, distance = ((nx - 1) * far, count, stride) if axis == 0 else (0, nx, 1)
-            owned = (max(first_owned, 0), end_owned)
+            owned = (larger(first_owned, 0), end_owned)
             if axis > 0:
                 owned = (0, nx if first_owned <= row < end_owned else 0)
             at = row * stride + x
@@ -87,14 +87,14 @@ def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line:
     numbers = behind(bytes_at(fields[MAP]), first)
     k = 0
     while k < n:
-        number, end = np.int64(face), min(k + SURFACES, n)
+        number, end = np.int64(face), smaller(k + SURFACES, n)
         if fields[MAP]:
             number, most = np.int64(numbers[k]), end
             end = k + 1
             while number != MIXED and end < most and numbers[end] == number:
                 end += 1
         here, sums = behind(T, line[0] + k * line[2]), behind(T, line[1] + k * line[2])
-        some = (first + k, end - k, max(owned[0] - k, 0), min(owned[1], end) - k)
+        some = (first + k, end - k, larger(owned[0] - k, 0), smaller(owned[1], end) - k)
         _gather_beams(plan, step, T, face, (place[0], place[1] + k), end - k)
         _add_cells(plan, step, T, face, number, some, (here, sums, line[2]))
         k = end
@@ -163,7 +163,7 @@ def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: in
         )
         if beam[0] == face and first_v <= v < first_v + beam[4]:
             along_v, along_u = weights[beam[3] + v - first_v], beam[1] - first_u
-            for cell in range(max(u, first_u), min(u + count, first_u + beam[2])):
+            for cell in range(larger(u, first_u), smaller(u + count, first_u + beam[2])):
                 flux[cell - u] += along_v * weights[along_u + cell]
 
 

@@ -9,6 +9,7 @@ from secrets import token_hex
 from typing import Any
 
 from numba import njit
+from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -54,8 +55,29 @@ class _LinkedLowering(NativeLowering):
         return True
 
 
+# Steps for what no linked function contains: closures, ``with``, literals in loops, functions to inline, expressions of
+# arrays. Each one takes time, because numba analyses the variables afterwards.
+_NOT_NEEDED = {
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.RewriteSemanticConstants,
+    untyped_passes.DeadBranchPrune,
+    untyped_passes.RewriteDynamicRaises,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.NoPythonSupportedFeatureValidation,
+    typed_passes.AnnotateTypes,
+    typed_passes.DumpParforDiagnostics,
+}
+
+
 class _LinkedCompiler(CompilerBase):
-    """numba's pipeline with the other last step."""
+    """numba's pipeline with the other last step, without steps that these functions do not need."""
 
     def define_pipelines(self) -> list[Any]:
         pipeline = PassManager("linked")
@@ -63,7 +85,9 @@ class _LinkedCompiler(CompilerBase):
         for part in parts:
             pipeline.passes.extend(getattr(DefaultPassBuilder, part)(self.state).passes)
         pipeline.passes = [
-            (_LinkedLowering if step is NativeLowering else step, text) for step, text in pipeline.passes
+            (_LinkedLowering if step is NativeLowering else step, text)
+            for step, text in pipeline.passes
+            if step not in _NOT_NEEDED
         ]
         pipeline.finalize()
         return [pipeline]

@@ -36,7 +36,7 @@ A plan (plan.py) has at least these fields:
 from typing import Any, NamedTuple
 
 from heatsim.kernels.cpu.plan import memory_of, record_in
-from heatsim.kernels.cpu.rows import compiled, copy_row, wrap
+from heatsim.kernels.cpu.rows import compiled, copy_row, larger, smaller, wrap
 
 
 class MarchTile(NamedTuple):
@@ -102,7 +102,9 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
             steps = (plan.steps * sweep // plan.sweeps, plan.steps * (sweep + 1) // plan.sweeps)
             for number in range(worker, tiles_y * tiles_z, plan.workers):
                 y, z = number % tiles_y * plan.tile_y, number // tiles_y * plan.tile_z
-                tile = MarchTile(y, min(y + plan.tile_y, plan.ny), z, min(z + plan.tile_z, plan.nz), steps[0], steps[1])
+                tile = MarchTile(
+                    y, smaller(y + plan.tile_y, plan.ny), z, smaller(z + plan.tile_z, plan.nz), steps[0], steps[1]
+                )
                 source, target = (T, T_new) if sweep % 2 == 0 else (T_new, T)
                 march(plan, tile, source, target, ring)
 
@@ -139,7 +141,7 @@ def sweeping(fields: tuple[str, ...], advance_rows: Any, complete_plane: Any) ->
                     y = from_y
                     while y < to_y:
                         # Rows that lie one after the other in the grid too, where a periodic axis ends.
-                        size, at = min(min(plan.rows, to_y - y), ny - wrap(y, ny)), y * stride
+                        size, at = smaller(smaller(plan.rows, to_y - y), ny - wrap(y, ny)), y * stride
                         new, new_stride = ((z * ny + y) * nx, nx) if last else (next_level + at, stride)
                         rows = RowBlock(z, y, size, below + at, here + at, above + at, new, new_stride)
                         advance_rows(plan, tile, first_step + stage, rows, ring, target)
@@ -158,7 +160,7 @@ def _rows(first: int, end: int, halo: int, n: int, periodic: bool) -> Any:
     """The rows of a tile with ``halo`` more at both sides, clipped to the grid if it is not periodic."""
     if periodic:
         return first - halo, end + halo
-    return max(first - halo, 0), min(end + halo, n)
+    return larger(first - halo, 0), smaller(end + halo, n)
 
 
 @compiled

@@ -6,10 +6,12 @@ at ``new`` in the array of new values. Loop indices are unsigned: the compiler d
 be negative.
 """
 
+import operator
 from typing import Any
 
 import numpy as np
 from numba import types
+from numba.cpython.builtins import do_minmax
 from numba.extending import intrinsic as _intrinsic
 
 from heatsim.kernels.cpu.linked_functions import linked
@@ -21,6 +23,7 @@ SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled: Any = linked(**OPTIONS)
 intrinsic: Any = _intrinsic
+_larger_or_smaller: Any = do_minmax
 
 
 @intrinsic
@@ -63,6 +66,22 @@ def _reinterpreting(result: Any) -> Any:
 
 
 _bits_of, _real_of = _reinterpreting(types.uint32), _reinterpreting(types.float32)
+
+
+def _choosing(compare: Any) -> Any:
+    """A compiled function for one of two numbers. numba compiles functions for ``max`` and ``min`` by themselves."""
+
+    @intrinsic
+    def chosen(typing_context: Any, a: Any, b: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return _larger_or_smaller(context, builder, signature.args, arguments, compare)
+
+        return typing_context.unify_types(a, b)(a, b), generate
+
+    return chosen
+
+
+larger, smaller = _choosing(operator.gt), _choosing(operator.lt)
 
 
 @compiled

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.plan import behind
-from heatsim.kernels.cpu.rows import compiled, whole_vectors
+from heatsim.kernels.cpu.rows import compiled, larger, smaller, whole_vectors
 from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, LAW, NEWTON_STEPS, SURROUNDINGS
 
 SURFACES = 256
@@ -85,9 +85,9 @@ def _guess_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conduct
         flux = free * (flux_in + beam[j])
         linear = film * to_ambient + flux
         losses, exchange = free * conductance[j] + film, emission * ((a + b) * (a * a + b * b))
-        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-        most[j] = max(max(to_ambient, zero), hottest - T)
-        guess = min((exchange * to_surroundings + linear) / (losses + exchange), most[j])
+        hottest = np.sqrt(np.sqrt((b * b) * (b * b) + larger(flux, zero) / emission)) - reference
+        most[j] = larger(larger(to_ambient, zero), hottest - T)
+        guess = smaller((exchange * to_surroundings + linear) / (losses + exchange), most[j])
         rise[j] = rise[j] if is_found[j] != zero else guess
 
 
@@ -104,11 +104,11 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
         T = degrees[j]
         linear = film * (ambient - T) + free * (flux_in + beam[j])
         losses, before = free * conductance[j] + film, rise[j]
-        a = max(T + before + reference, zero)
+        a = larger(T + before + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))
         excess = exchange * (surroundings - T - before) + (linear - losses * before)
         change = excess / ((twice + twice) * (a * a * a) + losses)
-        after = min(before + change, most[j])
+        after = smaller(before + change, most[j])
         was_found = is_found[j] != zero
         settled = was_found | (abs(change) <= tolerance * abs(after))
         rise[j] = before if was_found else after
@@ -140,18 +140,18 @@ def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any
     slope = (twice + twice) * (a * a * a) + losses
     step = driving / slope
     second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-    if abs(second) <= tolerance and min(a, a + step) > zero:
+    if abs(second) <= tolerance and smaller(a, a + step) > zero:
         return step - step * second
 
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + max(flux, zero) / emission)) - reference
-    most = max(max(to_ambient, zero), hottest - T)
-    rise = min(driving / (losses + exchange), most)
+    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + larger(flux, zero) / emission)) - reference
+    most = larger(larger(to_ambient, zero), hottest - T)
+    rise = smaller(driving / (losses + exchange), most)
     for _ in range(NEWTON_STEPS):
-        a = max(T + rise + reference, zero)
+        a = larger(T + rise + reference, zero)
         exchange = emission * ((a + b) * (a * a + b * b))
         excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
         change = excess / ((twice + twice) * (a * a * a) + losses)
-        rise = min(rise + change, most)
+        rise = smaller(rise + change, most)
         if abs(change) <= tolerance * abs(rise):
             break
     return rise

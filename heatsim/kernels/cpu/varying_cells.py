@@ -7,7 +7,7 @@ import numpy as np
 from heatsim.kernels.cpu.composite_cells import PLACE, around, half_cell, moved, row_number
 from heatsim.kernels.cpu.march import RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, ints_at, longs_at, put, reals_at
-from heatsim.kernels.cpu.rows import add_constant, compiled, whole_vectors
+from heatsim.kernels.cpu.rows import add_constant, compiled, smaller, whole_vectors
 from heatsim.kernels.cpu.surface_rises import ROOM
 
 # A shorter run along x is done as columns across rows.
@@ -66,7 +66,7 @@ def _sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: 
     below, south, here, north, above = neighbours
     around, room, shift = (here, here - 1, here + 1, south, north, below, above), plan.surfaces, 7 * _COLUMN
     for first in range(0, count, _COLUMN):
-        n, out = min(count - first, _COLUMN), room + 14 * _COLUMN
+        n, out = smaller(count - first, _COLUMN), room + 14 * _COLUMN
         for number in range(7):
             at, to = around[number] + first * plan.stride, room + number * _COLUMN
             for j in range(n):

@@ -7,8 +7,8 @@ can be vectorised on every processor, and the order of additions does not depend
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from heatsim.kernels.cpu.linked_functions import linked
 from heatsim.kernels.reductions.statistics import (
     CHANGE,
     DEGREES,
@@ -23,7 +23,7 @@ from heatsim.numba_cache import kept
 
 LANES = 16
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-inlined: Any = njit(forceinline=True, **_OPTIONS)
+inlined: Any = linked(forceinline=True, **_OPTIONS)
 
 # Columns of ``tables``: struct Part of fused.cu.
 PER_KELVIN, FIRST, LAST, BASE, SOLIDUS, MELTING = range(6)

@@ -9,7 +9,6 @@ from secrets import token_hex
 from typing import Any
 
 from numba import njit
-from numba.core import typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -56,23 +55,24 @@ class _LinkedLowering(NativeLowering):
 
 
 # Steps for what no linked function contains: closures, ``with``, literals in loops, functions to inline, expressions of
-# arrays. Each one takes time, because numba analyses the variables afterwards.
+# arrays. Each one takes time, because numba analyses the variables afterwards. They are named, because other versions of
+# numba may lack some of them.
 _NOT_NEEDED = {
-    untyped_passes.WithLifting,
-    untyped_passes.InlineClosureLikes,
-    untyped_passes.RewriteSemanticConstants,
-    untyped_passes.DeadBranchPrune,
-    untyped_passes.RewriteDynamicRaises,
-    untyped_passes.MakeFunctionToJitFunction,
-    untyped_passes.InlineInlinables,
-    untyped_passes.FindLiterallyCalls,
-    untyped_passes.LiteralUnroll,
-    untyped_passes.LiteralPropagationSubPipelinePass,
-    typed_passes.InlineOverloads,
-    typed_passes.NopythonRewrites,
-    typed_passes.NoPythonSupportedFeatureValidation,
-    typed_passes.AnnotateTypes,
-    typed_passes.DumpParforDiagnostics,
+    "WithLifting",
+    "InlineClosureLikes",
+    "RewriteSemanticConstants",
+    "DeadBranchPrune",
+    "RewriteDynamicRaises",
+    "MakeFunctionToJitFunction",
+    "InlineInlinables",
+    "FindLiterallyCalls",
+    "LiteralUnroll",
+    "LiteralPropagationSubPipelinePass",
+    "InlineOverloads",
+    "NopythonRewrites",
+    "NoPythonSupportedFeatureValidation",
+    "AnnotateTypes",
+    "DumpParforDiagnostics",
 }
 
 
@@ -87,7 +87,7 @@ class _LinkedCompiler(CompilerBase):
         pipeline.passes = [
             (_LinkedLowering if step is NativeLowering else step, text)
             for step, text in pipeline.passes
-            if step not in _NOT_NEEDED
+            if step.__name__ not in _NOT_NEEDED
         ]
         pipeline.finalize()
         return [pipeline]

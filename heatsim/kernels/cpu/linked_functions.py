@@ -55,8 +55,8 @@ class _LinkedLowering(NativeLowering):
 
 
 # Steps for what no linked function contains: closures, ``with``, literals in loops, functions to inline, expressions of
-# arrays. Each one takes time, because numba analyses the variables afterwards. The set has their names, because other
-# versions of numba may lack some of them.
+# arrays. Each takes time, because numba analyses the variables afterwards. These are names, because other versions of
+# numba may lack some of the steps.
 _NOT_NEEDED = {
     "WithLifting",
     "InlineClosureLikes",

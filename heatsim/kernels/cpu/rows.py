@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.cpython.builtins import do_minmax
 from numba.extending import intrinsic as _intrinsic
 
 from heatsim.kernels.cpu.linked_functions import linked
@@ -23,7 +22,6 @@ SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 compiled: Any = linked(**OPTIONS)
 intrinsic: Any = _intrinsic
-_larger_or_smaller: Any = do_minmax
 
 
 @intrinsic
@@ -74,7 +72,10 @@ def _choosing(compare: Any) -> Any:
     @intrinsic
     def chosen(typing_context: Any, a: Any, b: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return _larger_or_smaller(context, builder, signature.args, arguments, compare)
+            result, kinds = signature.return_type, signature.args
+            first, second = (context.cast(builder, *each, result) for each in zip(arguments, kinds, strict=True))
+            holds = context.get_function(compare, types.boolean(result, result))(builder, (second, first))
+            return builder.select(holds, second, first)
 
         return typing_context.unify_types(a, b)(a, b), generate
 

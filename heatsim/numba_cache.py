@@ -8,18 +8,15 @@ compiled and stored again. If the folder is not writable, each process compiles 
 import gc
 import pickle
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
-from numba.core.types.functions import BaseFunction
 
 from heatsim.parallel.activity import unforeseen
 
@@ -52,40 +49,13 @@ def _without_collecting(compile_code: Function) -> Function:
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with unforeseen(), _types_remembered():
+            with unforeseen():
                 return compile_code(*arguments)
         finally:
             if collecting:
                 gc.enable()
 
     return cast(Function, compiling)
-
-
-@contextmanager
-def _types_remembered() -> Iterator[None]:
-    """Have numba remember the types of operators and built-in functions while it compiles.
-
-    It searches dozens of templates for each one, when it infers types and when it translates. A kernel has few kinds.
-    """
-    found = dict[Any, Any]()
-
-    def remember(function: Any, context: Any, arguments: Any, keywords: Any) -> Any:
-        try:
-            key = function, tuple(arguments), tuple(sorted(keywords.items()))
-            signature = found.get(key)
-        except TypeError:  # cannot be hashed
-            return search(function, context, arguments, keywords)
-        if signature is None:
-            signature = found[key] = search(function, context, arguments, keywords)
-        return signature
-
-    with global_compiler_lock:  # numba compiles in one thread at a time
-        kind: Any = BaseFunction
-        search, kind.get_call_type = kind.get_call_type, remember
-        try:
-            yield
-        finally:
-            kind.get_call_type = search
 
 
 class _Code(CompileResultCacheImpl):

@@ -124,7 +124,7 @@ def test_a_signal_drops_the_step_under_way(tmp_path: Path, monkeypatch: pytest.M
     """The solver looks for signals after each cycle."""
     runs.step_by_step(monkeypatch)
     simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
-    stepper = simulation.stepper()
+    stepper = simulation.execution.stepper()
     stepper.prepare()
     stepper.advance(1)
     assert isinstance(stepper, AdaptiveStepper)

@@ -1,6 +1,6 @@
-"""The rate at which each cell of a body loses heat: the reciprocal of its own largest stable time step.
+"""The rate at which each cell of a body loses heat, in 1/s. Its reciprocal is the largest stable time step of the cell.
 
-In a time dt a cell loses dt·rate, with the rate in 1/s
+In a time dt a cell loses the fraction dt·rate of its heat, with
 
     rate = Σ over its six sides of 1/(ρ·cp·d) · conductance
 

@@ -21,8 +21,8 @@ from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
 _NOTHING = Weights(0.0, 0.0, 0.0, 0.0)
-# Rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
-_ROUNDING = 0.65
+# Twice the rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
+_ROUNDING = 1.3
 
 
 @dataclass
@@ -115,7 +115,7 @@ class FieldEnds:
         found = step_errors(device, [combination, ends])
         of_combination, of_T = map(combined, zip(*self._field.team.gathered(found), strict=True))
         largest, T = (max(-found.lowest, found.highest) for found in (of_combination, of_T))
-        return largest if largest > _ROUNDING * stages**2 * np.finfo(self._problem.precision).eps * T else 0.0
+        return largest if largest > _ROUNDING * stages**2 * (np.finfo(self._problem.precision).eps / 2.0) * T else 0.0
 
     def accept(self) -> None:
         """Make the last end the first one."""

@@ -10,6 +10,10 @@
 //
 // resident.cuh explains how blocks wait.
 
+// The sums of a body of one material: a face has as many as the block has cells. Consecutive cells of the grid that touch a face
+// have indices on the face that differ by less than that.
+#define OWN_SUMS (FACES ? 0 : BLOCK_X * VECTOR)
+
 #include "vector.cuh"
 #include "resident.cuh"
 
@@ -107,6 +111,23 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 }
 
+#if !FACES
+// Calls work(face, index on the face) for each face of the box that the thread's cells touch.
+template <class Work>
+__device__ __forceinline__ void for_each_face(const Grid& grid, const Kept& own, Work work)
+{
+    if (!own.at_face) return;
+    for (int x = own.x; x < own.x + VECTOR; ++x) {
+        if (x == 0) work(0, own.z * grid.ny + own.y);
+        if (x == grid.nx - 1) work(1, own.z * grid.ny + own.y);
+        if (own.y == 0) work(2, own.z * grid.nx + x);
+        if (own.y == grid.ny - 1) work(3, own.z * grid.nx + x);
+        if (own.z == 0) work(4, own.y * grid.nx + x);
+        if (own.z == grid.nz - 1) work(5, own.y * grid.nx + x);
+    }
+}
+#endif
+
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
 {
@@ -122,6 +143,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     Steps steps;
     steps.sweeps = sweeps;
     Coefficients kept = c;
+    Ledger sums = ledger;
 #if FACES
     steps.conditions = c.cell_types.numbers;
     steps.types = c.cell_types.count;
@@ -134,13 +156,21 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     copy_step(steps, 0, sweep, thread, THREADS);
     const Kept own = kept_of(grid, c, inside ? cell : 0);
     Cells value = load(T + (inside ? cell : 0));
+#if !FACES
+    extern __shared__ __align__(16) double shared_sums[];
+    for (int face = 0; face < 6; ++face)
+        if (ledger.face[face]) sums.face[face] = shared_sums + face * OWN_SUMS;
+    const auto load_sum = [&](int face, int i) { if (ledger.face[face]) sums.face[face][i % OWN_SUMS] = ledger.face[face][i]; };
+    const auto store_sum = [&](int face, int i) { if (ledger.face[face]) ledger.face[face][i] = sums.face[face][i % OWN_SUMS]; };
+    if (inside) for_each_face(grid, own, load_sum);
+#endif
     __syncthreads();
 
     for (int step = 0; step < grid.steps; ++step) {
         // 2. Do a step.
         const int now = step & 1;
         if (inside) {
-            value = step_of(grid, kept, &sweeps[now], ledger, cell, own, value, T + cell);
+            value = step_of(grid, kept, &sweeps[now], sums, cell, own, value, T + cell);
             store(T_new + cell, value);
         }
         Real* const next = T;
@@ -155,4 +185,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
         __syncthreads();
     }
+#if !FACES
+    if (inside) for_each_face(grid, own, store_sum);
+#endif
 }

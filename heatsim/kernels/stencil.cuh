@@ -29,6 +29,7 @@
 //     STAGE_TABLE      07: the number of stages in its table in constant memory; 0 if it has none
 //     CELL_HEAT        1 if sources heat single cells: composite/cell_heat.cu; needs FACES
 //     LIT              1 if beams fall on surfaces towards void; needs FACES
+//     OWN_SUMS         09: the sums of the ledger are in shared memory, that many for each face, if it is not 0
 //     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
@@ -138,13 +139,24 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) { retur
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
 #if !FACES
+// Adds heat to the sum of cell i of a face. No other thread adds to that sum. The atomic is used because the thread need not wait
+// for its result.
+__device__ __forceinline__ void add_heat(const Ledger& ledger, int face, size_t i, Real heat)
+{
+#if OWN_SUMS
+    ledger.face[face][i % OWN_SUMS] += (double)heat;
+#else
+    atomicAdd(ledger.face[face] + i, (double)heat);
+#endif
+}
+
 // Heat through one face into its cell i during this step, in kelvin of the cell. The thread that owns the cell adds it to
-// the ledger. No other thread adds to that sum; the atomic is used because the thread need not wait for its result.
+// the ledger.
 __device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
                                           bool owned = true)
 {
     const Real heat = multiply_add(-sweep->g[face], T, sweep->f[face]);
-    if (owned && ledger.face[face]) atomicAdd(ledger.face[face] + i, (double)heat);
+    if (owned && ledger.face[face]) add_heat(ledger, face, i, heat);
     return heat;
 }
 

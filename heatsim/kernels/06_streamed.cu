@@ -11,14 +11,17 @@
 // those rows have just loaded them. Two rows need four loads per plane instead of six, two of them from memory. Traffic: each
 // cell is read once and written once, 8 B per cell in float32, 16 B in float64, for 13 operations.
 //
-// Latency is hidden by many warps with several rows each. A third row, or loading a plane in advance, takes registers and so
-// costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
+// Latency is hidden by many warps with several rows each. All loads of a plane start before the first value is used, so a warp
+// waits once a plane. A third row, or loading a plane in advance, takes registers and so costs more warps than it gains. For
+// the same reason addresses are computed again for each plane. Blocks are small and march a few planes only. Expected: the speed
+// of a copy.
 
 #include "vector.cuh"
 
-// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. With 896 threads each has
+// 72 registers. On Hopper this is enough, except in float64 with coefficients of each step.
 #ifndef RESIDENT
-#define RESIDENT 896
+#define RESIDENT (__CUDA_ARCH__ > 900 ? 640 : __CUDA_ARCH__ < 900 || (OWN_COEFFICIENTS && sizeof(Real) == 8) ? 768 : 896)
 #endif
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 

@@ -19,7 +19,7 @@
 #include "vector.cuh"
 
 // Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. With 896 threads each has
-// 72 registers. On Hopper this is enough, except in float64 with coefficients of each step.
+// 72 registers: enough on Hopper, except in float64 with coefficients of each step. Newer GPUs need more for the same code.
 #ifndef RESIDENT
 #define RESIDENT (__CUDA_ARCH__ > 900 ? 640 : __CUDA_ARCH__ < 900 || (OWN_COEFFICIENTS && sizeof(Real) == 8) ? 768 : 896)
 #endif

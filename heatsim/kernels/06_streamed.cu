@@ -12,14 +12,13 @@
 // cell is read once and written once, 8 B per cell in float32, 16 B in float64, for 13 operations.
 //
 // Latency is hidden by many warps with several rows each. All loads of a plane start before the first value is used, so a warp
-// waits once a plane. A third row, or loading a plane in advance, takes registers and so costs more warps than it gains. For
-// the same reason addresses are computed again for each plane. Blocks are small and march a few planes only. Expected: the speed
-// of a copy.
+// waits once a plane. Registers limit the number of warps. So addresses are computed again for each plane; a third row, or loading
+// a plane in advance, costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
-// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. With 896 threads each has
-// 72 registers: enough on Hopper, except in float64 with coefficients of each step. Newer GPUs need more for the same code.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. With 896 threads each
+// has 72 registers. This is enough on Hopper, except in float64 with coefficients of each step. Newer GPUs need more registers.
 #ifndef RESIDENT
 #define RESIDENT (__CUDA_ARCH__ > 900 ? 640 : __CUDA_ARCH__ < 900 || (OWN_COEFFICIENTS && sizeof(Real) == 8) ? 768 : 896)
 #endif
@@ -62,7 +61,8 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
         const Real* source = T + here + (z + 1 < grid.nz ? (ptrdiff_t)plane : to_top);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) above[r] = load(source + min(r, last - first) * grid.nx);
-        const Cells south = load(T + here + (ptrdiff_t)south_row * grid.nx), north = load(T + here + (ptrdiff_t)north_row * grid.nx);
+        const Cells south = load(T + here + (ptrdiff_t)south_row * grid.nx);
+        const Cells north = load(T + here + (ptrdiff_t)north_row * grid.nx);
         Real outer[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)

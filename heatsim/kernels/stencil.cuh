@@ -29,7 +29,6 @@
 //     STAGE_TABLE      07: the number of stages in its table in constant memory; 0 if it has none
 //     CELL_HEAT        1 if sources heat single cells: composite/cell_heat.cu; needs FACES
 //     LIT              1 if beams fall on surfaces towards void; needs FACES
-//     OWN_SUMS         09: the sums of the ledger are in shared memory, that many for each face, if it is not 0
 //     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
@@ -143,7 +142,7 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 // for its result.
 __device__ __forceinline__ void add_heat(const Ledger& ledger, int face, size_t i, Real heat)
 {
-#if OWN_SUMS
+#if OWN_SUMS  // 09: the sums are in shared memory, that many for each face
     ledger.face[face][i % OWN_SUMS] += (double)heat;
 #else
     atomicAdd(ledger.face[face] + i, (double)heat);

@@ -17,10 +17,14 @@
 
 #include "vector.cuh"
 
-// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. With 896 threads each
-// has 72 registers. This is enough on Hopper, except in float64 with coefficients of each step. Newer GPUs need more registers.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 64 registers are
+// enough in float32 and 72 in float64; ensembles and coefficients of each step need more, and so do newer GPUs.
 #ifndef RESIDENT
-#define RESIDENT (__CUDA_ARCH__ > 900 ? 640 : __CUDA_ARCH__ < 900 || (OWN_COEFFICIENTS && sizeof(Real) == 8) ? 768 : 896)
+#if __CUDA_ARCH__ == 900
+#define RESIDENT ((sizeof(Real) == 4 ? 1024 : 896) - 128 * (MEMBERS + STAGES))
+#else
+#define RESIDENT (__CUDA_ARCH__ < 900 ? 768 : 640)
+#endif
 #endif
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 

@@ -8,14 +8,7 @@
 // and stays in registers. While the block waits, it copies the conditions of the next step to shared memory. Temperatures of
 // neighbours come from L2. Expected time of a step: two exchanges between multiprocessors through L2, about 2 us.
 //
-// The heat through faces is summed in shared memory and stored at the end of the launch: a multiprocessor takes a cycle for each
-// atomic addition in float64, and a block at z_min has up to 2,048 face cells. Composite bodies add to the ledger.
-//
 // resident.cuh explains how blocks wait.
-
-// Sums of each face: as many as the block has cells. Its cells are consecutive, so the indices on a face of those that touch it
-// differ by less than that.
-#define OWN_SUMS (FACES ? 0 : BLOCK_X * VECTOR)
 
 #include "vector.cuh"
 #include "resident.cuh"
@@ -114,23 +107,6 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 }
 
-#if !FACES
-// Calls work(face, index on the face) for each face of the box that the thread's cells touch.
-template <class Work>
-__device__ __forceinline__ void for_each_face(const Grid& grid, const Kept& own, Work work)
-{
-    if (!own.at_face) return;
-    for (int x = own.x; x < own.x + VECTOR; ++x) {
-        if (x == 0) work(0, own.z * grid.ny + own.y);
-        if (x == grid.nx - 1) work(1, own.z * grid.ny + own.y);
-        if (own.y == 0) work(2, own.z * grid.nx + x);
-        if (own.y == grid.ny - 1) work(3, own.z * grid.nx + x);
-        if (own.z == 0) work(4, own.y * grid.nx + x);
-        if (own.z == grid.nz - 1) work(5, own.y * grid.nx + x);
-    }
-}
-#endif
-
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
 {
@@ -146,7 +122,6 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     Steps steps;
     steps.sweeps = sweeps;
     Coefficients kept = c;
-    Ledger sums = ledger;
 #if FACES
     steps.conditions = c.cell_types.numbers;
     steps.types = c.cell_types.count;
@@ -159,22 +134,13 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     copy_step(steps, 0, sweep, thread, THREADS);
     const Kept own = kept_of(grid, c, inside ? cell : 0);
     Cells value = load(T + (inside ? cell : 0));
-#if !FACES
-    extern __shared__ __align__(16) double shared_sums[];
-    for (int face = 0; face < 6; ++face)
-        if (ledger.face[face]) sums.face[face] = shared_sums + face * OWN_SUMS;
-    const auto load_sum = [&](int face, int i) {
-        if (ledger.face[face]) sums.face[face][i % OWN_SUMS] = ledger.face[face][i];
-    };
-    if (inside) for_each_face(grid, own, load_sum);
-#endif
     __syncthreads();
 
     for (int step = 0; step < grid.steps; ++step) {
         // 2. Do a step.
         const int now = step & 1;
         if (inside) {
-            value = step_of(grid, kept, &sweeps[now], sums, cell, own, value, T + cell);
+            value = step_of(grid, kept, &sweeps[now], ledger, cell, own, value, T + cell);
             store(T_new + cell, value);
         }
         Real* const next = T;
@@ -189,10 +155,4 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
         __syncthreads();
     }
-#if !FACES
-    const auto store_sum = [&](int face, int i) {
-        if (ledger.face[face]) ledger.face[face][i] = sums.face[face][i % OWN_SUMS];
-    };
-    if (inside) for_each_face(grid, own, store_sum);
-#endif
 }

@@ -90,7 +90,7 @@ class Build:
         vector: consecutive cells in x that a thread owns.
         access: number of them that one instruction moves; it divides the row length of the grid.
         variant: the features that the body needs.
-        room: bytes of shared memory for boxes of any size or, in 09, for the sums of the ledger; 0 for other kernels.
+        room: bytes of shared memory for boxes of any size; 0 for kernels without such boxes.
         members: whether a launch steps the members of an ensemble.
     """
 

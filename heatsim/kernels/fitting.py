@@ -15,7 +15,6 @@ _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 # 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
 _ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
-_SUM = 8  # bytes of a sum of the ledger
 # 10: shared memory for what steps of a composite body need besides temperatures and types.
 _TABLES_OF_10 = 16 * 1024
 
@@ -50,10 +49,9 @@ def _resident(
     most = 1 if variant.faces else 2  # with longer vectors 10 is faster (MEASUREMENTS.md)
     for vector in (width for width in (1, 2) if width <= most and grid.cells[0] % width == 0):
         for block in (size for size in _BLOCKS_OF_09 if size <= threads):
-            sums = 0 if variant.faces else 6 * block * vector * _SUM
-            if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors and sums <= room.block_memory:
+            if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
                 fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
-                return Build(fitting, precision, scheme, vector, vector, variant, room=sums)
+                return Build(fitting, precision, scheme, vector, vector, variant)
     return None
 
 

@@ -138,24 +138,13 @@ __device__ __forceinline__ float multiply_add(float a, float b, float c) { retur
 __device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
 
 #if !FACES
-// Adds heat to the sum of cell i of a face. No other thread adds to that sum. The atomic is used because the thread need not wait
-// for its result.
-__device__ __forceinline__ void add_heat(const Ledger& ledger, int face, size_t i, Real heat)
-{
-#if OWN_SUMS  // 09: the sums are in shared memory, that many for each face
-    ledger.face[face][i % OWN_SUMS] += (double)heat;
-#else
-    atomicAdd(ledger.face[face] + i, (double)heat);
-#endif
-}
-
 // Heat through one face into its cell i during this step, in kelvin of the cell. The thread that owns the cell adds it to
-// the ledger.
+// the ledger. No other thread adds to that sum; the atomic is used because the thread need not wait for its result.
 __device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
                                           bool owned = true)
 {
     const Real heat = multiply_add(-sweep->g[face], T, sweep->f[face]);
-    if (owned && ledger.face[face]) add_heat(ledger, face, i, heat);
+    if (owned && ledger.face[face]) atomicAdd(ledger.face[face] + i, (double)heat);
     return heat;
 }
 

@@ -102,8 +102,8 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, values that vary over surfaces
-    towards void, and probes of surfaces.
+    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, and values that vary over
+    surfaces towards void.
 
     Args:
         scenario: the scenario.
@@ -112,8 +112,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
         team: the ranks.
     """
     in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
-    surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or in_space or surfaces:
+    if scenario.layers or in_space:
         return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.

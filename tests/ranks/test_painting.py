@@ -99,6 +99,23 @@ name = "length"
 region = "rod"
 statistic = "extent_z"
 threshold = 310.0
+[[probes]]
+name = "surface of the rod"
+region = "rod"
+surface = "void"
+statistic = "mean"
+[[probes]]
+name = "hottest surface"
+surface = "void"
+statistic = "max"
+[[probes]]
+name = "patched face"
+surface = "x_min"
+statistic = "mean"
+[[probes]]
+name = "insulated face"
+surface = "y_max"
+statistic = "min"
 [output]
 region_heat = true
 [time]
@@ -229,6 +246,14 @@ def test_mistakes_are_those_of_one_rank() -> None:
             problem_of(text, solver=SOLVER)
         messages = on_ranks(4, lambda team, text=text: refused(text, team))  # type: ignore[misc]
         assert messages == [str(alone.value)] * 4
+
+
+def test_a_probe_of_a_surface_without_a_cell_is_refused() -> None:
+    text = ROD.replace('name = "surface of the rod"\nregion = "rod"', 'name = "bare"\nregion = "ball"')
+    text = text.replace('surface = "void"', 'surface = "z_max"', 1)
+    with pytest.raises(ScenarioError, match=r'probes\.3\.surface: got "z_max", where region "ball" has no cell') as alone:
+        Plan.of(problem_of(text, solver=SOLVER))
+    assert on_ranks(3, lambda team: refused(text, team)) == [str(alone.value)] * 3
 
 
 def refused(text: str, team: Team) -> str:

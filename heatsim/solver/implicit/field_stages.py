@@ -13,6 +13,7 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.physics.cell_exchange import CellExchange
+from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
@@ -224,7 +225,7 @@ class FieldStages(FieldEnds):
                 flows[CELL_SUMS][...] = heat * per_kelvin
                 continue
             beam = surface.brought
-            if surface.face < 0:
+            if surface.face >= TOWARDS_VOID:
                 flows[EXPOSED_SUMS][surface.places] += (heat - beam) * per_kelvin
                 if surface.lit is not None:
                     flows[LIT_SUMS][surface.places] += beam * per_kelvin

@@ -102,8 +102,7 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, and values that vary over
-    surfaces towards void.
+    A rank paints all planes if there are thin layers, which need the whole grid.
 
     Args:
         scenario: the scenario.
@@ -111,8 +110,7 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
         slab: the rank's own planes.
         team: the ranks.
     """
-    in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
-    if scenario.layers or in_space:
+    if scenario.layers:
         return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.

@@ -184,6 +184,29 @@ def test_ranks_find_the_body_of_one_rank_and_step_it(ends: dict[str, Any]) -> No
     equal(results(whole, ALONE), on_ranks(4, on_rank))
 
 
+FILM = '{ type = "convection", coefficient = "20 + 300*z", ambient = "(295 + 1e3*y)*(1 + 0.1*t)", emissivity = 0.5 }'
+FLUX = '{ type = "flux", value = "1e5*x*(1 + 40*t)" }'
+
+
+@pytest.mark.parametrize("condition", [FILM, FLUX], ids=["film", "flux"])
+def test_values_that_vary_towards_void(condition: str) -> None:
+    """Extremes of the values lie on any rank; 33 × 33 and 2 conditions, numbered as on one rank."""
+    start = ROD.index("void = {")
+    text = ROD[:start] + f"void = {condition}\n" + ROD[ROD.index("y_min = {") :]
+    problem = problem_of(text, solver=SOLVER)
+
+    def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
+        conditions = {"owners": problem.boundary.owners, "keys": problem.boundary.keys}
+        return of_body(problem) | conditions | found(problem, team) | observed(problem, team)
+
+    def on_rank(team: Team) -> dict[str, Any]:
+        here = painted(problem, team)
+        same_planes(problem, here)
+        return results(here, team)
+
+    equal(results(problem, ALONE), on_ranks(4, on_rank))
+
+
 def test_label_images(tmp_path: Path) -> None:
     """Areas of voxels depend on the cells in balls around them."""
     z, y, x = np.meshgrid(*(np.arange(n) for n in (160, 9, 8)), indexing="ij")
@@ -237,11 +260,13 @@ def test_a_body_of_one_material_is_not_painted() -> None:
 
 
 def test_mistakes_are_those_of_one_rank() -> None:
-    """Mistakes about a region without a cell, a source in void, and a point in void, on any rank."""
+    """Mistakes about a region without a cell, a source in void, a point in void, and values in space, on any rank."""
     nowhere = ROD.replace("radius = 0.0047 }", "radius = 1e-5 }")
     idle = ROD.replace("radius = 0.005 }", "radius = 0.0007 }")
     in_void = ROD.replace("from = [0.0101, 0.0021, 0.001]", "from = [0.003, 0.005, 0.149]")
-    for text in (nowhere, idle, in_void):
+    negative = ROD.replace("coefficient = 30.0", 'coefficient = "20 - 1e4*z*t"')
+    changing = ROD.replace("ambient = 300.0, emissivity = 0.3", 'ambient = "300 + 1000*z*sin(z*t)"')
+    for text in (nowhere, idle, in_void, negative, changing):
         with pytest.raises(ScenarioError) as alone:
             problem_of(text, solver=SOLVER)
         messages = on_ranks(4, lambda team, text=text: refused(text, team))  # type: ignore[misc]
@@ -251,7 +276,9 @@ def test_mistakes_are_those_of_one_rank() -> None:
 def test_a_probe_of_a_surface_without_a_cell_is_refused() -> None:
     text = ROD.replace('name = "surface of the rod"\nregion = "rod"', 'name = "bare"\nregion = "ball"')
     text = text.replace('surface = "void"', 'surface = "z_max"', 1)
-    with pytest.raises(ScenarioError, match=r'probes\.3\.surface: got "z_max", where region "ball" has no cell') as alone:
+    with pytest.raises(
+        ScenarioError, match=r'probes\.3\.surface: got "z_max", where region "ball" has no cell'
+    ) as alone:
         Plan.of(problem_of(text, solver=SOLVER))
     assert on_ranks(3, lambda team: refused(text, team)) == [str(alone.value)] * 3
 

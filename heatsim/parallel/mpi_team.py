@@ -53,6 +53,8 @@ class MpiTeam(Team):
         self._left = False
         self._called = time.monotonic()
         self._longest = 0.0
+        # Requests hold their buffers. After an error they stay here, because MPI may still write to these buffers.
+        self._pending: list[list[Any]] = []
         processes = self.gathered(Process.this())
         self.host = processes[self.rank].host
         here = [rank for rank, process in enumerate(processes) if process.host == self.host]
@@ -162,11 +164,13 @@ class MpiTeam(Team):
         """
         began, requests = time.monotonic(), list(requests)
         self._longest = max(self._longest, began - self._called)
+        self._pending.append(requests)
         if not any(self._mpi.Request.Testall(requests) for _ in range(_AT_ONCE)):
             with nullcontext() if self._watch is None else self._watch.meter.waiting():
                 self._wait_long(requests, began)
         elif self._watch is not None:
             self._watch.meter.calls += 1
+        self._pending.pop()
         self._called = time.monotonic()
 
     def _wait_long(self, requests: list[Any], began: float) -> None:

@@ -51,7 +51,7 @@ def build(
         void_conditions: the number of the condition on surfaces of each material towards void; None if these let no
             heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
-        layering: what layers change; only if all planes are held.
+        layering: what layers change in the whole body.
         held: the planes of ``material``; all of them if it is None and no source heats a part of the cells.
 
     Raises:
@@ -65,7 +65,8 @@ def build(
         if material is not None and surfaces is None:
             surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
         surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
-        _mark_interior(cells, held.periodic(periodic), surfaces_of_cells.cells if len(layering.cells) else None)
+        linked = held.local_cells(surfaces_of_cells.cells, grid.cells[0] * grid.cells[1])
+        _mark_interior(cells, held.periodic(periodic), linked if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
     conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
     return CellTypes(
@@ -100,7 +101,7 @@ def _types_of_cells(
     """The type of each cell, the types, and the number of cells of each, as :func:`_in_order` returns them."""
     cells, types = _map(held, grid, len(palette), material, heated, void)
     if len(layering.cells):
-        cells, types = layer_types.add(grid, palette, cells, types, layering)
+        cells, types = layer_types.add(held, grid, palette, cells, types, layering)
     return _in_order(held, grid, cells, types, void, keep_map=len(layering.cells) > 0)
 
 
@@ -137,7 +138,8 @@ def _weighted_surfaces(
         areas = cell_faces.total_areas(grid, surfaces, material, held)
         return find_weighted(grid, surfaces, material, void, layering, held), areas
     if len(layering.cells):
-        return find_weighted(grid, cell_faces.NO_AREAS, np.zeros((0, 0, 0), dtype=np.uint8), void, layering), {}
+        none = np.zeros((0, 0, 0), dtype=np.uint8)
+        return find_weighted(grid, cell_faces.NO_AREAS, none, void, layering, held), {}
     return NO_WEIGHTED_SURFACES, {}
 
 

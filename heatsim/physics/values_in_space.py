@@ -186,7 +186,7 @@ def _mixtures(
 def _towards_void(
     number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
 ) -> tuple[Numbers, SurfacePoints]:
-    """The places of the cells whose surfaces towards void have a condition, and where these surfaces are. Collective."""
+    """The places of cells whose surfaces towards void have a condition, and where these surfaces are. Collective."""
     weighted, grid, held = materials.weighted_surfaces, materials.grid, materials.weighted_surfaces.held
     own, _ = types_around(materials, weighted.cells)
     has = materials.void_conditions[own] == number

@@ -53,9 +53,9 @@ class Points:
         return self._field.joined(self._held, self.own_temperatures(), self._shape)
 
     def own_temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K of those of the cells that are in own planes; a GPU gathers all points of the field at once.
+        """Temperatures in K of the cells in own planes, in the order of the flattened index arrays.
 
-        They have the order of the flattened index arrays.
+        A GPU gathers all points of the field at once.
         """
         field = self._field
         if field.device.backend == "cpu":

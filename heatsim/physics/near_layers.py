@@ -47,7 +47,9 @@ class NearLayers:
         if self._held.slab is None:
             return lambda cells: np.asarray(material.reshape(-1)[cells])
         held, own = self._held, material[self._held.own]
-        x, y = (np.concatenate(held.gathered(np.ascontiguousarray(own.take(self._planes[of], 2 - of)))) for of in (0, 1))
+        x, y = (
+            np.concatenate(held.gathered(np.ascontiguousarray(own.take(self._planes[of], 2 - of)))) for of in (0, 1)
+        )
         mine = self._planes[2][held.owns(self._planes[2])]
         z = np.concatenate(held.gathered(material[held.local(mine)]))
         of_axes = x, y, z

@@ -96,6 +96,18 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 
 
+def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
+    """The other rank waits in MPI until all have started."""
+    program = (
+        'import os, sys\nif os.environ["PMI_RANK"] == "1":\n    sys.modules["cyclopts"] = None\n'
+        "from heatsim.__main__ import main\nsys.exit(main())"
+    )
+    code, _, err = jobs.ended(jobs.start(2, "-c", program, "run", runs.write(tmp_path), "--output", tmp_path / "run"))
+    assert code == 1
+    assert err.count("ModuleNotFoundError: import of cyclopts halted") == 1
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:
     scenario = runs.write(tmp_path)
     run = ("-m", "heatsim", "run", scenario, "--output", tmp_path / "run")

@@ -135,6 +135,7 @@ class FieldStages(FieldEnds):
         rows = self._rows(stage_times(t, h, self._problem.scenario.time.end))
         equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
         begun = first.T.astype(np.float64)
+        equations.begin_step()
         equations.begin(rows[0:1], sigma, begun, begun + (GAMMA * h) * first.F)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
         begun += ((1.0 - GAMMA) * h) * K

@@ -11,7 +11,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.commands.ranks import ranks_to_start
-from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError
+from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError, ScenarioError
 from heatsim.parallel import launch
 from heatsim.scenario import load
 from heatsim.storage import folder
@@ -133,6 +133,11 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
     with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
         ranks_to_start("2", scenario)
+    monkeypatch.delenv("PMI_SIZE")
+    assert ranks_to_start("1", scenario) == 1
+    with pytest.raises(ScenarioError, match="a grid with 6 planes along z can be divided among at most 1 rank,"):
+        ranks_to_start("100000", scenario)  # before any process is started
+    monkeypatch.setenv("PMI_SIZE", "3")
     code, out, err = runs.command("run", scenario.path)
     assert (code, out) == (2, "")
     assert "the launcher started 3 processes, but the MPI of mpi4py" in err

@@ -146,10 +146,20 @@ class MpiTeam(Team):
         sys.stdout.flush()
         sys.stderr.flush()
         if code == 0:
+            self._meet_at_end()
             self._mpi.Finalize()
         else:
             # After a failure some messages may never be received; Finalize would wait for them.
             leave_failed(self.rank, code)
+
+    def _meet_at_end(self) -> None:
+        """Wait until all ranks come here; if one does not, end the job. MPI_Finalize would wait without a deadline."""
+        request, waited = self._communicator.Ibarrier(), 0.0
+        while not request.Test():
+            time.sleep(_LONGEST_PAUSE)
+            waited += _LONGEST_PAUSE
+            if self._watch is not None:
+                self._watch.check_end(waited)
 
     def _head(self, content: bytes) -> Any:
         """The first message of an object: its length in bytes, and its first bytes."""

@@ -125,6 +125,20 @@ class Watch:
             return notice.code or 0, ""
         return notice.code or 0, text or notice.text
 
+    def check_end(self, waited: float) -> None:
+        """End the job if this rank has waited too long, in s, for all ranks to leave MPI. Their results are complete."""
+        # The next rank does it if rank 0 is the lost one.
+        if waited < self._patience + min(self._rank, 1):
+            return
+        if self._rank <= 1:
+            known = [(rank, process.known_reason()) for rank, process in enumerate(self._processes)]
+            lost = [f"rank {rank} on {self._processes[rank].host}: {why}" for rank, why in known if why]
+            _print(
+                f"{lost[0] if lost else 'a rank was lost'}; the run is complete, but the job could not end by itself "
+                f"within {self._patience:g} s"
+            )
+        leave_failed(self._rank, 1, min(self._rank, 1))
+
     def _run(self) -> None:
         while not self._left.is_set():
             time.sleep(TICK)

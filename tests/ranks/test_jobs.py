@@ -67,7 +67,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         command = (HERE / "failing_rank.py", how, str(rank), "8")
         return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
-    began, stopped, blocked = time.monotonic(), start("stop", 1), start("block", 1)
+    began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
     for how, rank, message in (
         ("raise", 1, "ValueError: a mistake in the program"),
         ("disk", 2, "could not be written: No space left on device; free some disk space"),
@@ -82,6 +82,10 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert "rank 1 on " in err
     assert " makes no progress: it has done nothing for 4 s (ranks/failing_rank.py:" in err
     assert f"heatsim resume {tmp_path / 'block'} --ranks 3`, or on fewer ranks" in err
+    code, _, err = jobs.ended(at_end)
+    assert code == 1
+    assert "rank 0 on " in err
+    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
     assert "rank 1 on " in err
@@ -91,7 +95,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block"):
+    for how in ("raise", "disk", "kill", "stop", "block", "end"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 

@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from heatsim.errors import RanksError
+from heatsim.parallel.ending import leave_failed
 from heatsim.parallel.process import Process
 from heatsim.parallel.team import ExchangeProgress, Parcel, Team
-from heatsim.parallel.watch import Watch, leave_failed
+from heatsim.parallel.watch import Watch
 
 T = TypeVar("T")
 

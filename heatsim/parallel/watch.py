@@ -22,7 +22,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NoReturn
 
-from heatsim.errors import DeviceError, HeatsimError, RanksError
+from heatsim.errors import DeviceError, HeatsimError, RanksError, of_system
 from heatsim.parallel.activity import Meter
 from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message
 from heatsim.parallel.hangs import Hangs
@@ -103,6 +103,7 @@ class Watch:
         if error is None:
             self._sign = Sign()
         elif self._sign.code is None:
+            error = of_system(error) or error
             code, text = 1, "".join(traceback.format_exception(error))[-MOST_BYTES // 2 :].rstrip()
             if isinstance(error, HeatsimError):
                 code, text = error.exit_code, str(error)

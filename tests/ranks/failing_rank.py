@@ -1,8 +1,8 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
-On that rank, at that step, the process is killed or stopped, or an error is raised. "disk": it cannot write its part
-of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop. "end": it is stopped when
-it leaves the job at the end.
+On that rank, at that step, the process is killed or stopped, or an error is raised ("raise", "memory"). "disk": it
+cannot write its part of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop.
+"end": it is stopped when it leaves the job at the end.
 """
 
 import errno
@@ -29,6 +29,8 @@ def fail(how: str) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "raise":
         raise ValueError("a mistake in the program")
+    if how == "memory":
+        raise MemoryError("no room")
     if how == "block":
         pipe = Path(tempfile.mkdtemp()) / "pipe"
         os.mkfifo(pipe)

@@ -68,13 +68,15 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
     began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
-    for how, rank, message in (
-        ("raise", 1, "ValueError: a mistake in the program"),
-        ("disk", 2, "could not be written: No space left on device; free some disk space"),
+    for how, rank, expected, message in (
+        ("raise", 1, 1, "ValueError: a mistake in the program"),
+        ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
+        ("disk", 2, 1, "could not be written: No space left on device; free some disk space"),
     ):
         code, out, err = jobs.ended(start(how, rank))
-        assert (code, out) == (1, "")
+        assert (code, out) == (expected, "")
         assert err.count(message) == 1
+        assert ("Traceback" in err) == (how == "raise")
     code, _, _ = jobs.ended(start("kill", 0))
     assert code not in (0, 2, 130)
     code, _, err = jobs.ended(blocked)

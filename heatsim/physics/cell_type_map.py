@@ -65,8 +65,7 @@ def build(
         if material is not None and surfaces is None:
             surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
         surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
-        linked = held.local_cells(surfaces_of_cells.cells, grid.cells[0] * grid.cells[1])
-        _mark_interior(cells, held.periodic(periodic), linked if len(layering.cells) else None)
+        _mark_interior(held, cells, periodic, surfaces_of_cells.cells if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
     conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
     return CellTypes(
@@ -264,13 +263,13 @@ def resistances(materials: Sequence[int], contacts: Contacts) -> Array:
 
 
 def _mark_interior(
-    cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
+    held: HeldPlanes, cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
 ) -> None:
-    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never``.
+    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never`` of the whole grid.
 
     Works on a few planes at a time.
     """
-    nz = len(cells)
+    nz, periodic = len(cells), held.periodic(periodic)
     count = planes_at_once(cells.shape)
     for first in range(0, nz, count):
         last = min(first + count, nz)
@@ -292,4 +291,4 @@ def _mark_interior(
                 along[-1] &= ends
         cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))
     if never is not None:
-        cells.reshape(-1)[never] &= CELL_TYPE
+        cells.reshape(-1)[held.local_cells(never, cells[0].size)] &= CELL_TYPE

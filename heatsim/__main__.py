@@ -18,6 +18,7 @@ def _end_job() -> None:
     from heatsim.parallel import environment
 
     if environment.size() > 1:
+        import os
         import time
         import traceback
 
@@ -27,6 +28,7 @@ def _end_job() -> None:
         sys.stderr.flush()
         time.sleep(0.5)  # launchers drop what they have not passed on when a job ends
         MPI.COMM_WORLD.Abort(1)
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,16 @@ def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job() -> None:
+    program = (
+        "import os, signal\nfrom heatsim.parallel import job, starting\nstarting.SECONDS = 0.0\n"
+        'if os.environ["PMI_RANK"] == "1":\n    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
+    )
+    code, _, err = jobs.ended(jobs.start(2, "-c", program))
+    assert code not in (0, 1, 2, 130)
+    assert err.count("heatsim: some ranks did not start within 2 s: they are stopped or hang") == 1
+
+
 def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:
     scenario = runs.write(tmp_path)
     run = ("-m", "heatsim", "run", scenario, "--output", tmp_path / "run")

@@ -118,9 +118,8 @@ def test_a_gpu_waits_once_for_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """Everything that the observers of a row ask for is known after one wait."""
     gpu.play_gpu(monkeypatch)
     scenario = runs.write(tmp_path, text)
-    simulation = Simulation.from_scenario(
-        scenario, ["solver.device=cuda", "solver.kernel=naive"], output=tmp_path / "r"
-    )
+    sets = ["solver.device=cuda", "solver.kernel=naive"]
+    simulation = Simulation.from_scenario(scenario, sets, output=tmp_path / "r")
     copies: list[str] = []
     xp = simulation.state.field.device.xp
     monkeypatch.setattr(type(simulation.state), "find_row", counted(type(simulation.state).find_row, copies, "row"))

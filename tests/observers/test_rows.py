@@ -22,7 +22,6 @@ from heatsim.scenario import load
 from heatsim.solver import field
 from heatsim.storage import tables
 
-
 LASER = (Path(__file__).parents[2] / "scenarios" / "laser_track.toml").read_text()
 
 

@@ -16,12 +16,13 @@ Stabilized steps: in each round a run tries one step; then its observers handle 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
+from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
@@ -46,7 +47,7 @@ class Rounds(ABC):
         stopped: returns whether a signal came.
     """
 
-    _together: EnsembleStepper | StabilizedEnsemble
+    _together: EnsembleStepper | BodyEnsemble | StabilizedEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
@@ -93,12 +94,13 @@ def _look_ahead(loops: Sequence[TimeLoop]) -> None:
 class EulerRounds(Rounds):
     """Rounds of runs whose steps have lengths known beforehand."""
 
-    _together: EnsembleStepper
+    _together: EnsembleStepper | BodyEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
-        self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
+        kind = EnsembleStepper if plan.problem.linear else BodyEnsemble
+        self._together = kind(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
         self._batch = Batch()
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
@@ -106,12 +108,13 @@ class EulerRounds(Rounds):
         nearest = min(loop.steps_to_due for loop in loops.values())
         most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
         started = time.perf_counter()
-        members: dict[int, MemberSteps] = {}
+        members: dict[int, Any] = {}
         failed: Failures = {}
         for number, loop in loops.items():
             stepper = self._steppers[number]
             try:
-                members[number] = stepper.member_steps(min(loop.steps_to_due, stepper.steps_to_carry, most))
+                count = min(loop.steps_to_due, stepper.steps_to_carry, most)
+                members[number] = self._together.steps_of(stepper, count)
             except Exception as error:
                 failed[number] = error
         if not members:

@@ -119,6 +119,11 @@ class TimeLoop:
         """Steps until the next observer is due."""
         return self._next - self.state.step
 
+    @property
+    def time_of_due(self) -> float:
+        """The simulated time in s at which the next observer is due."""
+        return self.state.problem.timeline.time(self._next)
+
     def advance(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Do the next batch of steps and call the observers that are then due.
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
+from heatsim.kernels.reductions.fused import Sections, partials, partials_of_all
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
@@ -103,13 +103,11 @@ class Ledger:
 
     @staticmethod
     def look_at_all(ledgers: "Sequence[Ledger]") -> None:
-        """Find the sums of several ledgers on one device; on a GPU those of undivided ledgers by the same launches."""
-        plain = [ledger for ledger in ledgers if ledger._surfaces.division is WHOLE]
-        if not plain:
-            return
-        sections = [ledger._sections() for ledger in plain]
-        found = iter(partials(plain[0]._device, [one for its in sections for one in its]))
-        for ledger, its in zip(plain, sections, strict=True):
+        """Find the sums of several ledgers on one device; on a GPU by the same launches."""
+        sections = [ledger._sections() for ledger in ledgers]
+        divided = [(one, of._surfaces.division) for of, its in zip(ledgers, sections, strict=True) for one in its]
+        found = iter(partials_of_all(ledgers[0]._device, divided))
+        for ledger, its in zip(ledgers, sections, strict=True):
             ledger._found = [next(found) for _ in its]
 
     @property

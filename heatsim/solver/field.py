@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials, statistics
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials, partials_of_all
 from heatsim.kernels.reductions.gather import gather
 from heatsim.kernels.reductions.statistics import Statistics, combined
 from heatsim.parallel.halo import Halo
@@ -301,17 +301,20 @@ class Field:
 
     @staticmethod
     def look_at_all(fields: Sequence["Field"]) -> None:
-        """Find statistics and points of several fields, of one precision and device, with the same launches."""
+        """Find statistics and points of several fields, of one precision and device, with the same launches.
+
+        For undivided fields it also finds the coldest and the hottest cell.
+        """
         device = fields[0].device
-        plain = [field for field in fields if field.division is WHOLE]
-        found = statistics(device, [field._sections() for field in plain])
-        for field, its in zip(plain, found, strict=True):
-            field._statistics = its
+        found = partials_of_all(device, [(field._sections(), field.division) for field in fields])
+        for field, its in zip(fields, found, strict=True):
+            field._statistics = combined(its)
         if device.backend == "cuda":
-            deviations, its = [field.deviation for field in fields], [field.statistics() for field in fields]
-            ends = [one.lowest for one in its] + [one.highest for one in its]
-            cells = first_of_each(device, deviations + deviations, ends)
-            for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
+            plain = [field for field in fields if field.division is WHOLE]
+            deviations, ends = [field.deviation for field in plain], [field.statistics() for field in plain]
+            values = [one.lowest for one in ends] + [one.highest for one in ends]
+            cells = first_of_each(device, deviations + deviations, values) if plain else []
+            for field, lowest, highest in zip(plain, cells[: len(plain)], cells[len(plain) :], strict=True):
                 field._firsts = {False: lowest, True: highest}
             Field.gather_points(fields)
 

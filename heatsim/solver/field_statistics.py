@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatsim.kernels.composite.arrays import CompositeArrays
-from heatsim.kernels.reductions.find import Labelled
+from heatsim.kernels.reductions.find import Labelled, first_of_each
 from heatsim.kernels.reductions.statistics import Statistics, exact_sum
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
@@ -207,18 +207,39 @@ class FieldStatistics:
         A record that is broken in one row is often broken in the next row too. So, on a GPU, the first search in a row
         also finds the cells of all extremes of the last row with a search, in one launch.
         """
-        by_part = self._found().by_part
-        if self._places_of is not by_part:
-            self._expected = tuple(self._asked) or self._expected
-            self._places_of, self._places, self._asked = by_part, {}, []
+        self._begin_row()
         if extreme not in self._places:
             together = self._field.device.backend == "cuda" and self._field.slab.alone and not self._asked
-            others = [one for one in self._expected if one != extreme] if together else []
+            known = {extreme, *self._places}
+            others = [one for one in self._expected if one not in known] if together else []
             wanted = [extreme, *others]
             cells = self._field.first_with(*map(self._search, wanted))
             self._places |= zip(wanted, cells, strict=True)
         self._asked.append(extreme)
         return self._places[extreme]
+
+    @staticmethod
+    def look_at_all(some: "Sequence[FieldStatistics]") -> None:
+        """Find the cells of the extremes that were searched in the last row, in several fields with one launch.
+
+        The fields are on one GPU, of one precision; their statistics are known.
+        """
+        for one in some:
+            one._begin_row()
+        wanted = [(one, extreme, *one._search(extreme)) for one in some for extreme in one._expected]
+        if not wanted or some[0]._field.device.backend == "cpu":
+            return
+        fields = [one._field.own for one, *_ in wanted]
+        cells = first_of_each(some[0]._field.device, fields, *map(list, zip(*(search for _, _, *search in wanted))))
+        for (one, extreme, *_), cell in zip(wanted, cells, strict=True):
+            one._places[extreme] = cell
+
+    def _begin_row(self) -> None:
+        """Forget the cells that were found for other values of the field."""
+        by_part = self._found().by_part
+        if self._places_of is not by_part:
+            self._places_of, self._places = by_part, {}
+            self._expected, self._asked = tuple(self._asked), []
 
     def _search(self, extreme: _Extreme) -> tuple[float, Labelled | None]:
         """The value of an extreme in the buffer, and the cells to search."""

@@ -130,7 +130,7 @@ class GeneralArguments:
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
     ) -> None:
-        self.variant = variant_of(problem)
+        self.variant = _general_variant(problem)
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
@@ -233,8 +233,10 @@ class GeneralArguments:
 
 def variant_of(problem: HeatProblem) -> Variant:
     """The form of the kernels that do steps of equal lengths."""
-    if problem.linear:
-        return LinearArguments.variant
+    return LinearArguments.variant if problem.linear else _general_variant(problem)
+
+
+def _general_variant(problem: HeatProblem) -> Variant:
     materials = problem.materials
     return Variant(
         faces=True,

@@ -9,7 +9,7 @@ values give the same bits on every GPU, and on the CPU with any number of thread
 their sums agree to rounding.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import ceil
@@ -96,6 +96,11 @@ class Sections:
         """Number of sections."""
         return len(self.bounds) - 1
 
+    def pass_of(self, division: Labelling) -> Hashable:
+        """Equal for arrays whose statistics can be found in one pass."""
+        label = None if self.labels is None else str(self.labels.dtype)
+        return str(self.values.dtype), label, division.parts, division.mask, id(division.thermometers)
+
 
 def statistics(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[list[Statistics]]:
     """The statistics of each part of several arrays of one precision; on a GPU with the same launches for all."""
@@ -114,6 +119,18 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
     found = device.to_host(Pass.of(device.xp, arrays, division).queue()).view(STATISTICS).reshape(-1, division.parts)
     ends = accumulate(array.count for array in arrays)
     return [found[end - array.count : end] for end, array in zip(ends, arrays, strict=True)]
+
+
+def partials_of_all(device: Device, arrays: Sequence[tuple[Sections, Labelling]]) -> list[Partials]:
+    """STATISTICS of several arrays, each divided in its own way; on a GPU one pass for all that are divided alike."""
+    passes: dict[Hashable, list[int]] = {}
+    for number, (array, division) in enumerate(arrays):
+        passes.setdefault(array.pass_of(division), []).append(number)
+    found: dict[int, Partials] = {}
+    for numbers in passes.values():
+        of_pass = partials(device, [arrays[number][0] for number in numbers], arrays[numbers[0]][1])
+        found |= zip(numbers, of_pass, strict=True)
+    return [found[number] for number in range(len(arrays))]
 
 
 def macros(

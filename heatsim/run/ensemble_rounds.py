@@ -25,10 +25,8 @@ from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
 from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
-from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.row_sums import RowSums
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
@@ -81,9 +79,7 @@ class Rounds(ABC):
 
 def look_ahead(states: Sequence[RunState]) -> None:
     """Find the data for observers of all runs with the same launches: separate requests would each wait."""
-    Field.look_at_all([state.field for state in states])
-    FieldStatistics.look_at_all([state.statistics for state in states])
-    Ledger.look_at_all([state.ledger for state in states])
+    RowSums().find([state.looked for state in states])
 
 
 def _look_ahead(loops: Sequence[TimeLoop]) -> None:

@@ -11,17 +11,15 @@ from bodies import EVERYTHING
 from cuda_host import gpu
 
 from heatsim.errors import Interrupted, NotFiniteError
-from heatsim.kernels.ensemble.body_launches import BodyLaunches, BodySteps
+from heatsim.kernels.ensemble.body_launches import BodySteps
 from heatsim.kernels.launch import CudaKernel
 from heatsim.kernels.reductions import fused
-from heatsim.observers.observer import Observer
-from heatsim.observers.state import RunState
-from heatsim.run import ensemble_rounds, time_loop
+from heatsim.run import time_loop
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.storage import checkpoint
+from heatsim.solver.row_sums import Looked, RowSums
 
 COMMON = (
     *("domain.cells=[12,8,6]", "time.end=0.08", "time.method=euler", "time.safety=0.4", "output.probe_every=0.02"),
@@ -100,34 +98,27 @@ def test_one_launch_steps_several_bodies_and_one_pass_reads_their_fields(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bodies with equal cells, steps and rows, which differ in the powers of their sources."""
-    launched: list[int] = []
-    passes: list[int] = []
-    do_members, make_pass, look_ahead = CudaKernel.do_members, fused.Pass.of, ensemble_rounds.look_ahead
-    looks = 0
+    counts: dict[str, set[int]] = {"bodies of a launch": set(), "arrays of a pass": set(), "runs of a row": set()}
+    do_members, queue, find = CudaKernel.do_members, fused.Pass.queue, RowSums.find
 
     def count_members(kernel: CudaKernel, launch: Any, table: Any, first: int, count: int) -> None:
-        launched.append(count)
+        counts["bodies of a launch"].add(count)
         do_members(kernel, launch, table, first, count)
 
-    def count_arrays(xp: Any, arrays: Sequence[fused.Sections], *division: Any) -> fused.Pass:
-        passes.append(len(arrays))
-        return make_pass(xp, arrays, *division)
+    def count_arrays(launches: fused.Pass, *places: Any) -> Any:
+        counts["arrays of a pass"].add(len(launches.counts))
+        return queue(launches, *places)
 
-    def count_looks(states: Sequence[RunState]) -> None:
-        nonlocal looks
-        looks += 1
-        look_ahead(states)
+    def count_runs(sums: RowSums, runs: Sequence[Looked]) -> None:
+        counts["runs of a row"].add(len(runs))
+        find(sums, runs)
 
     members = simulations(tmp_path, members=[(f"sources.0.power={power}",) for power in (3.0, 5.0, 8.0, 9.0)])
     monkeypatch.setattr(CudaKernel, "do_members", count_members)
-    monkeypatch.setattr(fused.Pass, "of", count_arrays)
-    monkeypatch.setattr(ensemble_rounds, "look_ahead", count_looks)
+    monkeypatch.setattr(fused.Pass, "queue", count_arrays)
+    monkeypatch.setattr(RowSums, "find", count_runs)
     assert together(members) == dict.fromkeys(range(4))
-    assert set(launched) == {4}
-    assert looks >= 4
-    # Field and ledger of all members, at the start as well; the last checkpoints sum nothing again.
-    assert passes.count(4) >= 2 * (looks + 1)
-    assert set(passes) == {4}, passes
+    assert counts == {what: {4} for what in counts}
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, spoiled: Simulation) -> None:

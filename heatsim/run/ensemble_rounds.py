@@ -51,6 +51,18 @@ class Rounds(ABC):
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
+        self._sums = RowSums()
+
+    def look_ahead(self, states: Sequence[RunState]) -> None:
+        """Find the data for observers of all runs with the same launches: separate requests would each wait."""
+        self._sums.find([state.looked for state in states])
+
+    def _look_ahead(self, loops: Sequence[TimeLoop]) -> None:
+        if loops:
+            started = time.perf_counter()
+            self.look_ahead([loop.state for loop in loops])
+            for loop in loops:
+                loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
     @property
     def choice(self) -> Choice:
@@ -67,7 +79,7 @@ class Rounds(ABC):
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
-        _look_ahead([loop for loop in loops.values() if loop.due])
+        self._look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
             try:
@@ -75,19 +87,6 @@ class Rounds(ABC):
             except Exception as error:
                 failed[number] = error
         return failed
-
-
-def look_ahead(states: Sequence[RunState]) -> None:
-    """Find the data for observers of all runs with the same launches: separate requests would each wait."""
-    RowSums().find([state.looked for state in states])
-
-
-def _look_ahead(loops: Sequence[TimeLoop]) -> None:
-    if loops:
-        started = time.perf_counter()
-        look_ahead([loop.state for loop in loops])
-        for loop in loops:
-            loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
 
 class EulerRounds(Rounds):

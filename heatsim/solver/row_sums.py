@@ -50,7 +50,7 @@ class _Own(NamedTuple):
 
 
 class RowSums:
-    """Finds the sums of runs on one device; remembers the launches of a run alone."""
+    """Finds the sums of runs on one device; remembers the launches."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Request] = OrderedDict()
@@ -94,13 +94,13 @@ class RowSums:
             request.take_cells()
 
     def _request(self, runs: Sequence[Looked]) -> "_Request":
-        """The launches for some runs; those of a run alone are kept."""
-        if len(runs) > 1:
-            return _Request(runs, [run.statistics.expected() for run in runs])
-        (run,) = runs
-        expected = run.statistics.expected()
-        key = int(run.field.deviation.data.ptr), run.ledger.addresses, expected, len(run.field.all_points)
-        request = self._kept.pop(key, None) or _Request(runs, [expected])
+        """The launches for some runs; they are kept, because runs of equal steps need the same ones again."""
+        expected = [run.statistics.expected() for run in runs]
+        key = tuple(
+            (int(run.field.deviation.data.ptr), run.ledger.addresses, wanted, len(run.field.all_points))
+            for run, wanted in zip(runs, expected, strict=True)
+        )
+        request = self._kept.pop(key, None) or _Request(runs, expected)
         self._kept[key] = request
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)

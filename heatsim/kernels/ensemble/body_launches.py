@@ -90,9 +90,7 @@ class BodyLaunches:
             if some["count"].any():
                 self._kernel.do_members(self._launch, on_device, first, len(some))
         # Queued work still reads the table. The pool reuses its memory only for work queued later on the same stream.
-        return {
-            number: (own.T_new, own.T) if own.steps % 2 else (own.T, own.T_new) for number, own in members.items()
-        }
+        return {number: (own.T_new, own.T) if own.steps % 2 else (own.T, own.T_new) for number, own in members.items()}
 
     def _filled(self, members: Mapping[int, BodySteps]) -> NDArray[Any]:
         """Struct Member of all members; those without steps have the count 0."""

@@ -1,4 +1,4 @@
-"""Composite bodies advanced together have the files, to the bit, that each has alone, whatever becomes of the others."""
+"""Composite bodies advanced together have the same files, to the bit, as alone, also if one of them fails."""
 
 from collections.abc import Sequence
 from pathlib import Path

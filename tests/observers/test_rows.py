@@ -22,8 +22,12 @@ from heatsim.scenario import load
 from heatsim.solver import field
 from heatsim.storage import tables
 
+LASER = (Path(__file__).parents[2] / "scenarios" / "laser_track.toml").read_text()
 
-@pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["conditions that vary", "composite, radiating"])
+
+@pytest.mark.parametrize(
+    "text", [runs.TEXT, bodies.EVERYTHING, LASER], ids=["conditions that vary", "composite, radiating", "moving beam"]
+)
 def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path: Path, text: str) -> None:
     problem = HeatProblem.from_scenario(load(runs.write(tmp_path, text)))
     size = np.array(problem.grid.size) * (1.0, 1.0, 0.6)  # above is void
@@ -31,7 +35,7 @@ def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path:
     places[::4] = places[::4].round()  # edges and corners
     places[1::4, 0] = 1.0  # faces
     points = Interpolation(problem, [(x, y, z) for x, y, z in (places * size).tolist()])
-    steps = [0, 1, 2, problem.timeline.last_step]
+    steps = [0, 1, 2, problem.timeline.last_step // 2, problem.timeline.last_step]
     temperatures = np.random.default_rng(2).uniform(300.0, 900.0, (len(steps), *points.cells[0].shape))
     together = points.of(temperatures, steps)
     for number, step in enumerate(steps):

@@ -30,7 +30,8 @@ class HostArray(np.ndarray[Any, Any]):
             do_or_record(lambda: ctypes.memmove(self.ctypes.data, source.ptr, size))
 
         def copy_to_host(target: int, size: int) -> None:
-            do_or_record(lambda: ctypes.memmove(target, self.ctypes.data, size))
+            assert HostStream.capturing is None, "CuPy does not record copies to the host"
+            ctypes.memmove(target, self.ctypes.data, size)
 
         return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy, copy_to_host_async=copy_to_host)
 

@@ -56,6 +56,8 @@ class Together:
         else:
             self._launch()  # a first launch may load a kernel, which cannot be recorded
         self._queued = True
+        # CuPy does not record copies to the host.
+        self._room.data.copy_to_host_async(self._host.ctypes.data, self._length)
 
     def read(self) -> list[Any]:
         """Wait; return the results of each work."""
@@ -68,7 +70,6 @@ class Together:
     def _launch(self) -> None:
         for work, result in zip(self._works, self._results, strict=True):
             work.queue(result)
-        self._room.data.copy_to_host_async(self._host.ctypes.data, self._length)
 
 
 def starts(sizes: Any) -> tuple[list[int], int]:

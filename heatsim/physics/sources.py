@@ -7,6 +7,7 @@ that part comes back in at the other end.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import hypot
 
 import numpy as np
@@ -62,7 +63,7 @@ class Sources:
     scenario: Scenario
     materials: CellTypes
 
-    @property
+    @cached_property
     def even(self) -> list[Source]:
         """The sources that heat all their cells alike, in the order in which the cell types count them."""
         return [source for source in self.scenario.sources if source.even]

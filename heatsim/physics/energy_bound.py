@@ -280,7 +280,7 @@ class EnergyBound:
         return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
 
     def _find_power(self, first: int, until: int) -> Array:
-        """The power in steps ``first`` … ``until`` − 1, of one length. The bits of a step do not depend on the others."""
+        """The power in steps ``first`` … ``until`` − 1, of one length; bits of a step do not depend on the others."""
         problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
         times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
         for condition, area, _ in self._areas:

@@ -105,8 +105,8 @@ class BodyLaunches:
         table["count"][numbers] = [own.steps for own in members.values()]
         for number, own in members.items():
             # They change with the length of the steps; NumPy takes 5 us to write them.
-            constant = own.coefficients, own.ledger
-            if self._written.get(number) != tuple(map(id, constant)):
-                table["c"][number], table["ledger"][number] = constant
-                self._written[number] = tuple(map(id, constant))
+            c, ledger = self._written.get(number, (None, None))
+            if c is not own.coefficients or ledger is not own.ledger:
+                table["c"][number], table["ledger"][number] = own.coefficients, own.ledger
+                self._written[number] = own.coefficients, own.ledger
         return table

@@ -117,6 +117,7 @@ class RunState:
 
     _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
+    _time: tuple[int, float] = (-1, 0.0)
     _total: tuple[int, float] | None = None
     _sums: RowSums = dataclasses.field(default_factory=RowSums)
 
@@ -128,7 +129,9 @@ class RunState:
     @property
     def time(self) -> float:
         """Simulated time in s."""
-        return self.problem.timeline.time(self.step)
+        if self._time[0] != self.step:
+            self._time = (self.step, self.problem.timeline.time(self.step))
+        return self._time[1]
 
     @property
     def reached(self) -> float:

@@ -269,32 +269,27 @@ class EnergyBound:
         timeline, total, step = self._problem.timeline, 0.0, first
         while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            total += float(self._given_power(step, until).sum()) * timeline.dt(step)
+            power, some = self._power_given.of(step, until)
+            total += float(power[some].sum()) * timeline.dt(step)
             step = until
         return total
 
-    def _given_power(self, first: int, until: int) -> Array:
-        """Power in W, by magnitude, of sources, beams and fluxes in steps ``first`` … ``until`` − 1, of one length."""
-        problem, dt, materials = self._problem, self._problem.timeline.dt(first), self._problem.materials
-        (fluxes, absorbed), some = self._ahead.of(first, until)
-        power = fluxes[some]
-        if problem.sources.even:
-            power = power + np.abs(problem.step_heat.of(first, until)) @ self._capacities / dt
-        if materials.heated.amounts:
-            amounts = np.abs(problem.sources.amounts(problem.timeline.step_times(first, until), dt)[:, :-1])
-            power = power + amounts @ materials.heated.magnitudes / dt
-        return np.asarray(power + absorbed[some])
-
     @cached_property
-    def _ahead(self) -> StepsAhead[tuple[Array, Array]]:
-        """Power in W, by magnitude, of fluxes and of beams, for many steps at a time."""
-        return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._of_fluxes_and_beams)
+    def _power_given(self) -> StepsAhead[Array]:
+        """Power in W, by magnitude, of sources, beams and fluxes, for many steps at a time."""
+        return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
 
-    def _of_fluxes_and_beams(self, first: int, until: int) -> tuple[Array, Array]:
-        timeline, power = self._problem.timeline, np.zeros(until - first)
-        times, dt = timeline.step_times(first, until), timeline.dt(first)
+    def _find_power(self, first: int, until: int) -> Array:
+        """The power in steps ``first`` … ``until`` − 1, of one length; bits of a step do not depend on the others."""
+        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
+        times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
         for condition, area, _ in self._areas:
             flux = time_functions(condition).flux
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
-        return power, self._problem.sources.absorbed(times, dt)
+        if problem.sources.even:
+            power = power + (np.abs(problem.step_heat.of(first, until)) * self._capacities).sum(axis=1) / dt
+        if heated.amounts:
+            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
+            power = power + (amounts * heated.magnitudes).sum(axis=1) / dt
+        return np.asarray(power + problem.sources.absorbed(times, dt))

@@ -17,12 +17,13 @@ Stabilized steps: in each round a run tries one step; then its observers handle 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
+from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.ensemble_stepper import EnsembleStepper
 from heatsim.solver.row_sums import RowSums
@@ -46,10 +47,22 @@ class Rounds(ABC):
         stopped: returns whether a signal came.
     """
 
-    _together: EnsembleStepper | StabilizedEnsemble
+    _together: EnsembleStepper | BodyEnsemble | StabilizedEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
+        self._sums = RowSums()
+
+    def look_ahead(self, states: Sequence[RunState]) -> None:
+        """Find the data for observers of all runs with the same launches: separate requests would each wait."""
+        self._sums.find([state.looked for state in states])
+
+    def _look_ahead(self, loops: Sequence[TimeLoop]) -> None:
+        if loops:
+            started = time.perf_counter()
+            self.look_ahead([loop.state for loop in loops])
+            for loop in loops:
+                loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
     @property
     def choice(self) -> Choice:
@@ -66,7 +79,7 @@ class Rounds(ABC):
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
-        _look_ahead([loop for loop in loops.values() if loop.due])
+        self._look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
             try:
@@ -76,28 +89,16 @@ class Rounds(ABC):
         return failed
 
 
-def look_ahead(states: Sequence[RunState]) -> None:
-    """Find the data for observers of all runs with the same launches: separate requests would each wait."""
-    RowSums().find([state.looked for state in states])
-
-
-def _look_ahead(loops: Sequence[TimeLoop]) -> None:
-    if loops:
-        started = time.perf_counter()
-        look_ahead([loop.state for loop in loops])
-        for loop in loops:
-            loop.timing.observing += (time.perf_counter() - started) / len(loops)
-
-
 class EulerRounds(Rounds):
     """Rounds of runs whose steps have lengths known beforehand."""
 
-    _together: EnsembleStepper
+    _together: EnsembleStepper | BodyEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
-        self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
+        kind = EnsembleStepper if plan.problem.linear else BodyEnsemble
+        self._together = kind(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
         self._batch = Batch()
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
@@ -105,12 +106,13 @@ class EulerRounds(Rounds):
         wanted = self._wanted_steps(loops)
         part = min(1.0, min(self._batch.steps, self._together.most_steps) / max(wanted.values()))
         started = time.perf_counter()
-        members: dict[int, MemberSteps] = {}
+        members: dict[int, Any] = {}
         failed: Failures = {}
         for number, steps in wanted.items():
             stepper = self._steppers[number]
             try:
-                members[number] = stepper.member_steps(min(max(1, round(part * steps)), stepper.steps_to_carry))
+                count = min(max(1, round(part * steps)), stepper.steps_to_carry)
+                members[number] = self._together.steps_of(stepper, count)
             except Exception as error:
                 failed[number] = error
         if not members:

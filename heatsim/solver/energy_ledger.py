@@ -9,6 +9,7 @@ which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -20,6 +21,7 @@ from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.heat_sums import HeatSums, SumLayout
 from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import (
@@ -39,6 +41,8 @@ from heatsim.solver.surface_sums import (
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
+# Steps whose heat is found together. For fewer steps, calls take longer than numbers.
+_STEPS_AHEAD = 2_048
 
 
 class Ledger:
@@ -180,10 +184,21 @@ class Ledger:
             return self._sources_heat
         while problem.sources.even and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
-            heat, steps = problem.step_heat.of(self._sources_step, until), np.ones(until - self._sources_step)
-            self._sources_heat += problem.sources.total(heat, steps, problem.precision)
+            given, some = self._given.of(self._sources_step, until)
+            self._sources_heat += float(given[some].sum())
             self._sources_step = until
         return self._sources_heat
+
+    @cached_property
+    def _given(self) -> StepsAhead[NDArray[np.float64]]:
+        """Heat in J that sources in the body give in each step."""
+        problem = self._problem
+
+        def make(first: int, until: int) -> NDArray[np.float64]:
+            given = problem.sources.given(problem.step_heat.of(first, until), problem.precision)
+            return np.broadcast_to(given, until - first)
+
+        return StepsAhead(problem.timeline, _STEPS_AHEAD, make)
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
         """Other sums in the form in which :meth:`save` gives those of this ledger."""

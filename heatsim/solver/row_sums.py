@@ -50,12 +50,12 @@ class _Own(NamedTuple):
 
 
 class RowSums:
-    """Finds the sums of runs on one device; remembers the launches of a run alone."""
+    """Finds the sums of runs on one device; remembers the launches."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Request] = OrderedDict()
         self._queued: _Request | None = None
-        self._rooms: dict[int, Any] = {}  # of all requests: they run one after the other
+        self._rooms: dict[int, Any] = {}  # of all requests of a run alone: they run one after the other
 
     def queue(self, runs: Sequence[Looked]) -> None:
         """On a GPU, queue what :meth:`find` will read. The fields must not change in between."""
@@ -95,13 +95,14 @@ class RowSums:
             request.take_cells()
 
     def _request(self, runs: Sequence[Looked]) -> "_Request":
-        """The launches for some runs; those of a run alone are kept."""
-        if len(runs) > 1:
-            return _Request(runs, [run.statistics.expected() for run in runs], self._rooms)
-        (run,) = runs
-        expected = run.statistics.expected()
-        key = int(run.field.deviation.data.ptr), run.ledger.addresses, expected, len(run.field.all_points)
-        request = self._kept.pop(key, None) or _Request(runs, [expected], self._rooms)
+        """The launches for some runs; they are kept, because runs of equal steps need the same ones again."""
+        expected = [run.statistics.expected() for run in runs]
+        key = tuple(
+            (int(run.field.deviation.data.ptr), run.ledger.addresses, wanted, len(run.field.all_points))
+            for run, wanted in zip(runs, expected, strict=True)
+        )
+        rooms = self._rooms if len(runs) == 1 else {}
+        request = self._kept.pop(key, None) or _Request(runs, expected, rooms)
         self._kept[key] = request
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)

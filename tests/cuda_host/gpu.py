@@ -241,6 +241,10 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
         num_regs, local_size_bytes = 40, 0
 
         def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
+            if build.members and build.spec.resident:
+                table, grid = _as_items(arguments[0], *kernel.parameters[0]), arguments[1].copy()
+                do_or_record(lambda: kernel.launch(blocks, block, table, grid, shared_bytes=shared_mem))
+                return
             if build.members:
                 members, done, number, grid = arguments
                 table, taken = members.view(structs.member_dtype(build.precision)), grid.copy()

@@ -45,7 +45,7 @@ def join() -> Team:
             "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"
         )
     team = MpiTeam(MPI.COMM_WORLD.Dup())
-    _share_cores(team)
+    _use_cores(team.cores)
     device.choose_gpu(team.local_rank)
     _end_with_interpreter(team)
     return team
@@ -67,11 +67,7 @@ def _end_with_interpreter(team: Team) -> None:
     atexit.register(leave)
 
 
-def _share_cores(team: Team) -> None:
-    """Divide cores among the ranks of a machine that share them. A number of threads that the user set is kept."""
-    if "numba" in sys.modules:
-        return
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    of_all = team.gathered((team.host, cores))
-    sharing = sum(host == team.host and bool(cores & theirs) for host, theirs in of_all)
-    os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, len(cores) // sharing)))
+def _use_cores(count: int) -> None:
+    """Let kernels on the CPU use a number of cores, at least one. A number of threads that the user set is kept."""
+    if "numba" not in sys.modules:
+        os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, count)))

@@ -4,6 +4,7 @@ Every call has a deadline: it polls its requests, and :mod:`heatsim.parallel.wat
 hangs. Arrays are sent as bytes, all other messages as pickled objects.
 """
 
+import os
 import pickle
 import sys
 import time
@@ -26,10 +27,11 @@ PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8
-# Time in s of polling before the first pause. A pause also delays the other ranks of a collective call: it took 0.5 ms.
+# Time in s of polling before the first pause. A pause also delays the other ranks of a collective call.
 # Ranks that share cores poll for a shorter time, because the others need the cores.
 _POLLING, _POLLING_ON_SHARED_CORES = 2e-3, 5e-5
 _LONGEST_PAUSE = 1e-3
+_yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)  # let other processes use the core
 
 
 class MpiTeam(Team):
@@ -183,6 +185,7 @@ class MpiTeam(Team):
         while not self._mpi.Request.Testall(requests):
             if time.monotonic() > end:
                 return False
+            _yield()
         return True
 
     def _wait_long(self, requests: list[Any], began: float) -> None:

@@ -42,7 +42,7 @@ class Checkpoints(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """The clock starts."""
         self._written_at = time.monotonic()
-        self._team = state.team.branch()
+        self._team = state.team.branch("checkpoints")
 
     def poll(self, state: RunState) -> None:
         """Write one if the last is older than checkpoint_wall."""

@@ -58,6 +58,7 @@ class MpiTeam(Team):
         self.rank, self.size = communicator.rank, communicator.size
         self._watch = watch
         self._left = False
+        self._branches: dict[str, MpiTeam] = {}
         self._called = time.monotonic()
         self._longest = 0.0
         self._polling = _POLLING_ON_SHARED_CORES
@@ -110,9 +111,14 @@ class MpiTeam(Team):
         requests += [communicator.Isend([each.array, byte], each.peer, each.mark) for each in sent]
         self._wait(requests)
 
-    def branch(self) -> "MpiTeam":
-        """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
-        return MpiTeam(self._communicator.Dup(), self._watch)
+    def branch(self, name: str) -> "MpiTeam":
+        """The same ranks with messages that do not mix with those of this team, for another thread. Collective.
+
+        There is one branch of each name, because an MPI has a limited number of communicators.
+        """
+        if name not in self._branches:
+            self._branches[name] = MpiTeam(self._communicator.Dup(), self._watch)
+        return self._branches[name]
 
     @property
     def stop_requested(self) -> bool:

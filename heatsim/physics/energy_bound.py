@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Temperature, TimeFunction, depends_on_surface
@@ -59,6 +60,7 @@ _INTERPOLATING = 4.0
 # For products of roundings, and for the rounding of H itself.
 _SECOND_ORDER = 1.001
 _STEPS_AT_ONCE = 16_384
+_STEPS_AHEAD = 2_048
 
 
 @dataclass
@@ -274,15 +276,27 @@ class EnergyBound:
 
     def _given_power(self, first: int, until: int) -> Array:
         """Power in W, by magnitude, of sources, beams and fluxes in steps ``first`` … ``until`` − 1, of one length."""
-        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(1)
-        times, dt, materials = timeline.step_times(first, until), timeline.dt(first), problem.materials
+        problem, dt, materials = self._problem, self._problem.timeline.dt(first), self._problem.materials
+        (fluxes, absorbed), some = self._ahead.of(first, until)
+        power = fluxes[some]
+        if problem.sources.even:
+            power = power + np.abs(problem.step_heat.of(first, until)) @ self._capacities / dt
+        if materials.heated.amounts:
+            times = problem.timeline.step_times(first, until)
+            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
+            power = power + amounts @ materials.heated.magnitudes / dt
+        return np.asarray(power + absorbed[some])
+
+    @cached_property
+    def _ahead(self) -> StepsAhead[tuple[Array, Array]]:
+        """Power in W, by magnitude, of fluxes and of beams, for many steps at a time."""
+        return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._of_fluxes_and_beams)
+
+    def _of_fluxes_and_beams(self, first: int, until: int) -> tuple[Array, Array]:
+        timeline, power = self._problem.timeline, np.zeros(until - first)
+        times, dt = timeline.step_times(first, until), timeline.dt(first)
         for condition, area, _ in self._areas:
             flux = time_functions(condition).flux
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
-        heat = np.abs(problem.step_heat.of(first, until))
-        power = power + heat @ self._capacities / dt
-        if materials.heated.amounts:
-            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
-            power = power + amounts @ materials.heated.magnitudes / dt
-        return np.asarray(power + problem.sources.absorbed(times, dt))
+        return power, self._problem.sources.absorbed(times, dt)

@@ -119,6 +119,11 @@ class TimeLoop:
         """Steps until the next observer is due."""
         return self._next - self.state.step
 
+    @property
+    def time_of_due(self) -> float:
+        """The simulated time in s at which the next observer is due."""
+        return self.state.problem.timeline.time(self._next)
+
     def advance(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Do the next batch of steps and call the observers that are then due.
 
@@ -130,6 +135,8 @@ class TimeLoop:
             steps = min(batch.steps, self.steps_to_due)
             started = time.perf_counter()
             stepper.advance(steps)
+            if stepper.step == self._next:
+                self.state.queue_row()  # so that the run waits once for the steps and the row
             self.state.field.device.synchronise()
             seconds = time.perf_counter() - started
             batch.took(steps, seconds)
@@ -204,6 +211,7 @@ class TimeLoop:
 
     def _notify(self) -> None:
         due = self._due.at(self.state.step)
+        self.state.find_row()
         for number, observer in enumerate(self._observers):
             if due[number] or self.state.stopped:
                 with self._pace_of(observer):

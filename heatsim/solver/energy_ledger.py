@@ -8,7 +8,7 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
+from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
@@ -30,6 +30,7 @@ from heatsim.solver.surface_sums import (
     LIT_SUMS,
     PART_SUMS,
     Heats,
+    OwnSums,
     SurfaceSums,
 )
 
@@ -79,7 +80,6 @@ class Ledger:
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._kept_surfaces: SurfaceSums | None = None
-        self._found: list[Partials] | None = None
         self._heats: Heats | None = None
         self._carried: Any = None  # like the values; None until they are carried over
 
@@ -96,21 +96,36 @@ class Ledger:
     def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
         if self._heats is None:
-            if self._found is None:
-                self._found = partials(self._device, self._sections(), self._surfaces.division)
-            self._heats = self._surfaces.heats(self._found)
+            own = self.own_sums(partials(self._device, self.sections(), self.division))
+            self.know(self._team.gathered(own))
+        assert self._heats is not None
         return self._heats
 
-    @staticmethod
-    def look_at_all(ledgers: "Sequence[Ledger]") -> None:
-        """Find the sums of several ledgers on one device; on a GPU those of undivided ledgers by the same launches."""
-        plain = [ledger for ledger in ledgers if ledger._surfaces.division is WHOLE]
-        if not plain:
-            return
-        sections = [ledger._sections() for ledger in plain]
-        found = iter(partials(plain[0]._device, [one for its in sections for one in its]))
-        for ledger, its in zip(plain, sections, strict=True):
-            ledger._found = [next(found) for _ in its]
+    @property
+    def division(self) -> Labelling:
+        """The parts of the sums; collective at the first time."""
+        return self._surfaces.division
+
+    @property
+    def labelling_key(self) -> Hashable:
+        """Equal for ledgers whose sums the same launch can find; None if nothing is recorded."""
+        if not self.recorded:
+            return None
+        return self.division.parts, self.division.mask
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where the sums lie on a GPU; 0 for sums that do not exist."""
+        carried = 0 if self._carried is None else int(self._carried.data.ptr)
+        return int(self._values.data.ptr), carried
+
+    def own_sums(self, found: Sequence[Partials]) -> OwnSums:
+        """The sums of this rank by their meaning, from STATISTICS of :meth:`sections`."""
+        return self._surfaces.of_rank(found)
+
+    def know(self, of_ranks: Sequence[OwnSums]) -> None:
+        """Store the current heats; ``of_ranks``: :meth:`own_sums` of each rank."""
+        self._heats = self._surfaces.heats(of_ranks)
 
     @property
     def _surfaces(self) -> SurfaceSums:
@@ -119,7 +134,7 @@ class Ledger:
             self._kept_surfaces = SurfaceSums(self._problem, self._layout, self._device.xp, self._team)
         return self._kept_surfaces
 
-    def _sections(self) -> list[Sections]:
+    def sections(self) -> list[Sections]:
         """The sections of the sums that were entered, and of those that were carried over."""
         arrays = [self._values] if self._carried is None else [self._values, self._carried]
         return [self._surfaces.sections(values) for values in arrays]
@@ -143,7 +158,6 @@ class Ledger:
 
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
-        self._found = None
         if self.recorded:
             self._heats = None
 

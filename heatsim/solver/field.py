@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials, statistics
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
 from heatsim.kernels.reductions.gather import gather
-from heatsim.kernels.reductions.statistics import Statistics, combined
+from heatsim.kernels.reductions.statistics import Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
@@ -35,6 +35,9 @@ class Points:
 
     Attributes:
         cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
+        held: the places of these cells in the flattened index arrays.
+        found: their values on the host, if a GPU has gathered them.
+        whole: the values of all ranks on the host, if they are known.
     """
 
     def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
@@ -45,24 +48,41 @@ class Points:
         held = field.slab.holds(z)
         own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
-        self._held = np.flatnonzero(held)
+        self.held = np.flatnonzero(held)
         self.found: NDArray[Any] | None = None
+        self.whole: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
         """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once.
 
         Collective.
         """
+        field, values = self._field, self.whole
+        if values is None:
+            own = self.own_values()
+            values = self.joined([own] if field.slab.alone else field.team.gathered(own))
+        if field.point_thermometer is not None:
+            values = field.point_thermometer(values, self._places)
+        return values.astype(np.float64) + field.reference
+
+    def own_values(self) -> tuple[NDArray[np.intp], NDArray[Any]]:
+        """The places of the points in own planes in the flattened index arrays, and their values on the host."""
         field = self._field
         if field.device.backend == "cpu":
             self.found = field.own.reshape(-1)[self.cells]
         elif self.found is None:
             Field.gather_points([field])
         assert self.found is not None
-        values = field.joined(self._held, self.found, self._shape)
-        if field.point_thermometer is not None:
-            values = field.point_thermometer(values, self._places)
-        return values.astype(np.float64) + field.reference
+        return self.held, self.found
+
+    def joined(self, of_ranks: Sequence[tuple[NDArray[np.intp], NDArray[Any]]]) -> NDArray[Any]:
+        """All values in the shape of the index arrays, from :meth:`own_values` of all ranks."""
+        if len(of_ranks) == 1:
+            return of_ranks[0][1].reshape(self._shape)
+        whole = np.empty(self._shape, of_ranks[0][1].dtype)
+        for places, values in of_ranks:
+            whole.reshape(-1)[places] = values
+        return whole
 
 
 class Field:
@@ -109,7 +129,6 @@ class Field:
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
-        self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
     @property
@@ -148,9 +167,8 @@ class Field:
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = self._joined = None
-        self._firsts = {}
         for points in self._points:
-            points.found = None
+            points.found = points.whole = None
 
     def load_temperatures(
         self,
@@ -226,9 +244,9 @@ class Field:
             division: asks for more statistics than ``self.division``; this needs a separate pass.
         """
         if division is not None:
-            return self._combined(self._sections(), division)
+            return self._combined(self.sections(), division)
         if self._statistics is None:
-            self._statistics = self._combined(self._sections(), self.division)
+            self._statistics = self._combined(self.sections(), self.division)
         return self._statistics
 
     def statistics(self) -> Statistics:
@@ -239,14 +257,14 @@ class Field:
 
     def largest_change(self, before: Any) -> float:
         """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
-        return self._combined(replace(self._sections(), labels=None, before=before), WHOLE)[0].largest_change
+        return self._combined(replace(self.sections(), labels=None, before=before), WHOLE)[0].largest_change
 
     def _combined(self, sections: Sections, division: Labelling) -> list[Statistics]:
         """The statistics of each part, from the sections of all ranks."""
         (found,) = partials(self.device, [sections], division)
         return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))
 
-    def _sections(self) -> Sections:
+    def sections(self) -> Sections:
         """The current values of the own planes in groups of planes."""
         return Sections(self.own, self._bounds, self.labels)
 
@@ -262,16 +280,6 @@ class Field:
         """Lowest and highest temperature in K."""
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
-
-    def first_cell(self, highest: bool) -> int:
-        """The index in the flattened whole field of the first cell with the highest value, or with the lowest.
-
-        It is stored until the field changes.
-        """
-        if highest not in self._firsts:
-            found = self.statistics()
-            (self._firsts[highest],) = self.first_with((found.highest if highest else found.lowest, None))
-        return self._firsts[highest]
 
     def first_with(self, *wanted: tuple[float, Labelled | None]) -> list[int]:
         """The index in the flattened whole field of the first cell with each of some values. Collective.
@@ -299,41 +307,39 @@ class Field:
         self._points.append(Points(self, x, y, z))
         return self._points[-1]
 
-    @staticmethod
-    def look_at_all(fields: Sequence["Field"]) -> None:
-        """Find statistics and points of several fields, of one precision and device, with the same launches."""
-        device = fields[0].device
-        plain = [field for field in fields if field.division is WHOLE]
-        found = statistics(device, [field._sections() for field in plain])
-        for field, its in zip(plain, found, strict=True):
-            field._statistics = its
-        if device.backend == "cuda":
-            deviations, its = [field.deviation for field in fields], [field.statistics() for field in fields]
-            ends = [one.lowest for one in its] + [one.highest for one in its]
-            cells = first_of_each(device, deviations + deviations, ends)
-            for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
-                field._firsts = {False: lowest, True: highest}
-            Field.gather_points(fields)
+    @property
+    def known(self) -> bool:
+        """Whether the statistics of the current values are known."""
+        return self._statistics is not None
+
+    @property
+    def all_points(self) -> Sequence[Points]:
+        """All points that were asked for."""
+        return self._points
+
+    @property
+    def labelling_key(self) -> Hashable:
+        """Equal for fields whose statistics the same launch can find."""
+        division, labels = self.division, self.labels
+        label = None if labels is None else str(labels.dtype)
+        return self.precision, division.parts, division.mask, label, id(division.thermometers)
+
+    def know(self, of_ranks: Sequence[Partials], at_points: Sequence[Sequence[tuple[Any, Any]]]) -> None:
+        """Store what was found of the current values.
+
+        Args:
+            of_ranks: STATISTICS of the sections of each rank.
+            at_points: what :meth:`Points.own_values` gives on each rank, for all points.
+        """
+        self._statistics = combined(of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks))
+        self._joined = None
+        for points, values in zip(self._points, zip(*at_points, strict=True), strict=True):
+            points.whole = points.joined(values)
 
     @staticmethod
     def gather_points(fields: Sequence["Field"]) -> None:
         """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
-        wanted = [(field, points) for field in fields for points in field._points]
+        wanted = [(field, points) for field in fields for points in field.all_points]
         values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
         for (_, points), its_values in zip(wanted, values, strict=True):
             points.found = its_values
-
-    def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Values of all ranks in one array of a shape. Collective.
-
-        Args:
-            held: the places in the flattened array whose values this rank has.
-            values: these values.
-            shape: of the whole array.
-        """
-        if self.slab.alone:
-            return values.reshape(shape)
-        whole = np.empty(shape, values.dtype)
-        for places, of_rank in self.team.gathered((held, values)):
-            whole.reshape(-1)[places] = of_rank
-        return whole

@@ -227,7 +227,7 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         for division in (fused.Labelling(9), thermometers)
         for label in ("uint8", "uint16")
     ]
-    jobs += [(find.SOURCE, {"REAL": real, "THREADS": find.THREADS, "CHUNK": find.CHUNK}) for real in REAL.values()]
+    jobs += [(find.SOURCE, find.macros(precision)) for precision in REAL]
     jobs += [(gather.SOURCE, {"REAL": real}) for real in REAL.values()]
     jobs += [(step_error.SOURCE, step_error.macros(precision, pairs)) for precision in REAL for pairs in (False, True)]
 

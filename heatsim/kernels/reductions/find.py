@@ -10,17 +10,23 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import compiled
+from heatsim.kernels.reductions.statistics import STATISTICS
+from heatsim.kernels.reductions.uploads import uploaded
 
 SOURCE = "find.cu"
 THREADS = 256
 CHUNK = 1 << 15  # cells of a block
+MOST_PARTS = 256  # of a field whose extremes are looked for; the numbers of parts are bytes
 
 # struct Wanted of find.cu.
 WANTED = np.dtype(
     [
         *((name, np.uint64) for name in ("field", "labels", "count")),
         ("value", np.float64),
-        *((name, np.uint32) for name in ("mask", "label")),
+        ("found", np.uint64),
+        *((name, np.uint32) for name in ("mask", "label", "sections", "parts")),
+        ("chosen", np.uint32, MOST_PARTS // 32),
+        *((name, np.uint32) for name in ("highest", "of_part")),
     ],
     align=True,
 )
@@ -33,12 +39,85 @@ class Labelled:
     Attributes:
         labels: bytes of all cells on the device.
         mask: the bits of a label that count.
-        label: the value of these bits.
+        label: the value of these bits; None for the first part that has the extreme, if an extreme is searched.
     """
 
     labels: Any
     mask: int
-    label: int
+    label: int | None
+
+
+@dataclass(frozen=True)
+class ExtremeOf:
+    """The extreme of some parts, to be taken from statistics that are not on the host yet.
+
+    Attributes:
+        parts: the numbers of the parts, each less than MOST_PARTS.
+        highest: whether the highest value is meant; else it is the lowest.
+    """
+
+    parts: tuple[int, ...]
+    highest: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """A search for the first cell of a field.
+
+    Attributes:
+        field: a contiguous device array.
+        value: a number that one of its cells has, or an extreme.
+        among: the cells to search; None for all cells.
+        found: the device array of STATISTICS, shape (sections, parts), in which the extreme is; None for a number.
+        parts: the number of parts in ``found``.
+    """
+
+    field: Any
+    value: float | ExtremeOf
+    among: Labelled | None = None
+    found: Any = None
+    parts: int = 1
+
+
+class Searches:
+    """Searches in fields of one precision on a GPU, by one launch.
+
+    Attributes:
+        nbytes: bytes of the results.
+    """
+
+    def __init__(self, device: Device, searches: Sequence[Search]) -> None:
+        table = np.zeros(len(searches), WANTED)
+        for row, search in zip(table, searches, strict=True):
+            _fill(row, search)
+        self._chunks = ceil(int(table["count"].max()) / CHUNK)
+        self._count = len(searches)
+        # Values change from row to row; addresses recur.
+        recurs = all(isinstance(search.value, ExtremeOf) for search in searches)
+        self._table = uploaded(device.xp, table) if recurs else device.xp.asarray(table.view(np.uint8))
+        precision = str(searches[0].field.dtype)
+        self._find = compiled.function(SOURCE, "find", macros(precision))
+        self.nbytes = self.most_bytes(self._count, int(table["count"].max()))
+
+    @staticmethod
+    def most_bytes(searches: int, cells: int) -> int:
+        """Bytes of the results of searches in fields of at most ``cells`` cells."""
+        return 8 * searches * ceil(cells / CHUNK)
+
+    def queue(self, result: Any) -> None:
+        """Launch; ``result``: a device array of ``nbytes`` bytes."""
+        blocks = self._count * self._chunks
+        self._find((blocks,), (THREADS,), (self._table, np.uint32(self._chunks), result))
+
+    def read(self, found: NDArray[np.uint8]) -> list[int]:
+        """The index of the first cell of each search, from the bytes on the host; very large if there is none."""
+        cells: list[int] = found.view(np.uint64).reshape(self._count, self._chunks).min(axis=1).tolist()
+        return cells
+
+
+def macros(precision: str) -> dict[str, str | int]:
+    """The macros of find.cu."""
+    return {"REAL": compiled.REAL[precision], "THREADS": THREADS, "CHUNK": CHUNK, "PARTS": MOST_PARTS}
 
 
 def first_of_each(
@@ -56,24 +135,29 @@ def first_of_each(
         ValueError: on the CPU, no cell has it.
     """
     among = among or [None] * len(fields)
+    each = list(zip(fields, values, among, strict=True))
     if device.backend == "cpu":
-        searches = zip(fields, values, among, strict=True)
-        return [_on_cpu(field.reshape(-1), value, labelled) for field, value, labelled in searches]
-    precision = str(fields[0].dtype)
-    table = np.zeros(len(fields), WANTED)
-    table["field"] = [field.data.ptr for field in fields]
-    table["count"] = [field.size for field in fields]
-    table["value"] = values
-    for row, labelled in zip(table, among, strict=True):
-        if labelled is not None:
-            row["labels"], row["mask"], row["label"] = labelled.labels.data.ptr, labelled.mask, labelled.label
-    chunks = ceil(int(table["count"].max()) / CHUNK)
-    on_device = device.xp.asarray(table.view(np.uint8))
-    first = device.xp.empty(len(fields) * chunks, dtype=np.uint64)
-    function = compiled.function(SOURCE, "find", {"REAL": compiled.REAL[precision], "THREADS": THREADS, "CHUNK": CHUNK})
-    function((len(fields) * chunks,), (THREADS,), (on_device, np.uint32(chunks), first))
-    found: list[int] = device.to_host(first).reshape(len(fields), chunks).min(axis=1).tolist()
-    return found
+        return [_on_cpu(field.reshape(-1), value, labelled) for field, value, labelled in each]
+    searches = Searches(device, [Search(field, value, labelled) for field, value, labelled in each])
+    result = device.xp.empty(searches.nbytes, dtype=np.uint8)
+    searches.queue(result)
+    return searches.read(device.to_host(result))
+
+
+def _fill(row: Any, search: Search) -> None:
+    """Fill a row of WANTED, which holds zeros."""
+    row["field"], row["count"] = search.field.data.ptr, search.field.size
+    among = search.among
+    if among is not None:
+        row["labels"], row["mask"], row["label"] = among.labels.data.ptr, among.mask, among.label or 0
+    if not isinstance(search.value, ExtremeOf):
+        row["value"] = search.value
+        return
+    row["found"], row["parts"] = search.found.data.ptr, search.parts
+    row["sections"] = search.found.nbytes // (STATISTICS.itemsize * search.parts)
+    row["highest"], row["of_part"] = search.value.highest, among is not None and among.label is None
+    for part in search.value.parts:
+        row["chosen"][part // 32] |= np.uint32(1 << part % 32)
 
 
 def _on_cpu(field: NDArray[Any], value: float, among: Labelled | None) -> int:

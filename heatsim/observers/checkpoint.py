@@ -121,5 +121,6 @@ class Checkpoints(Observer):
 
 
 def _pieces(share: Share) -> Pieces:
-    """A copy of a rank's share of an array."""
-    return Pieces(share.shape, share.values.dtype, partial(iter, (share.values.copy(),)), share.first)
+    """A copy of a rank's share of an array, in one piece or none."""
+    pieces = (share.values.copy(),) if len(share.values) else ()
+    return Pieces(share.shape, share.values.dtype, partial(iter, pieces), share.first)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import fitting, structs, tiling
+from heatsim.kernels import binaries, fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
 from heatsim.parallel.activity import unforeseen
 
@@ -220,11 +220,11 @@ def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:
 
 @cache
 def compile_kernel(kernel: Build) -> CudaKernel:
-    """Compile for the current GPU; CuPy caches the binary on disk."""
+    """Compile for the current GPU, unless the binary is on disk."""
     import cupy
 
-    module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     with unforeseen():
+        module = binaries.load(source(kernel.source), kernel.options)
         function = module.get_function("advance")
     if kernel.shared_bytes:
         # CuPy gives the same function to all builds with equal sources and options.

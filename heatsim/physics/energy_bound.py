@@ -269,8 +269,7 @@ class EnergyBound:
         timeline, total, step = self._problem.timeline, 0.0, first
         while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            power = np.broadcast_to(self._given_power(step, until), until - step)
-            total += float(power.sum()) * timeline.dt(step)
+            total += float(self._given_power(step, until).sum()) * timeline.dt(step)
             step = until
         return total
 
@@ -282,8 +281,7 @@ class EnergyBound:
         if problem.sources.even:
             power = power + np.abs(problem.step_heat.of(first, until)) @ self._capacities / dt
         if materials.heated.amounts:
-            times = problem.timeline.step_times(first, until)
-            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
+            amounts = np.abs(problem.sources.amounts(problem.timeline.step_times(first, until), dt)[:, :-1])
             power = power + amounts @ materials.heated.magnitudes / dt
         return np.asarray(power + absorbed[some])
 

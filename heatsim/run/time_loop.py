@@ -1,6 +1,7 @@
 """The time loop of a run: from one due step to the next, with the observers in between."""
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -229,18 +230,19 @@ class Schedule:
     """
 
     def __init__(self, steps: Sequence[NDArray[np.int64]]) -> None:
-        self._steps = np.unique(np.concatenate(steps))
-        self._due = np.array([np.isin(self._steps, of_one) for of_one in steps])
+        unique = np.unique(np.concatenate(steps))
+        self._steps: list[int] = unique.tolist()
+        self._due = np.array([np.isin(unique, of_one) for of_one in steps])
         self._none = (False,) * len(steps)
 
     def next_after(self, step: int) -> int:
         """The first step after ``step`` at which an observer is due; a very large number if there is none."""
-        i = int(np.searchsorted(self._steps, step, side="right"))
-        return int(self._steps[i]) if i < len(self._steps) else 1 << 62
+        i = bisect_right(self._steps, step)
+        return self._steps[i] if i < len(self._steps) else 1 << 62
 
     def at(self, step: int) -> Sequence[bool]:
         """Whether each observer is due after ``step`` steps."""
-        i = int(np.searchsorted(self._steps, step))
+        i = bisect_left(self._steps, step)
         if i == len(self._steps) or self._steps[i] != step:
             return self._none
         due: list[bool] = self._due[:, i].tolist()

@@ -81,6 +81,7 @@ class FieldStatistics:
         self._places: dict[Extreme, int] = {}
         self._asked: list[Extreme] = []
         self._expected: tuple[Extreme, ...] = ()
+        self._extremes_of: dict[Extreme, ExtremeOf] = {}
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
@@ -205,7 +206,7 @@ class FieldStatistics:
         A record that is broken in one row is often broken in the next row too. So these are the extremes of the last
         row in which any was asked for.
         """
-        return tuple(sorted(filter(self._can_search, self._asked or self._expected), key=repr))
+        return tuple(dict.fromkeys(filter(self._can_search, self._asked or self._expected)))
 
     def search_for(self, extreme: Extreme, found: Any) -> Search:
         """The search for an extreme on a GPU, in statistics that the host does not know yet.
@@ -214,13 +215,19 @@ class FieldStatistics:
             extreme: one of :meth:`expected`.
             found: device array of STATISTICS of the field's sections and parts.
         """
-        labels, among, parts = self._parts.labels, self._labelled(extreme), self._of_region(extreme.region)
-        if extreme.cell_type is not None:
-            parts = np.flatnonzero(self._parts.cell_types == extreme.cell_type).tolist()
-        elif labels is not None:
+        labels, among = self._parts.labels, self._labelled(extreme)
+        if extreme.cell_type is None and labels is not None:
             among = Labelled(labels, self._parts.division.mask & 0xFF, None)
-        value = ExtremeOf(tuple(parts), extreme.highest)
-        return Search(self._field.own, value, among, found, self._parts.division.parts)
+        return Search(self._field.own, self._extreme_of(extreme), among, found, self._parts.division.parts)
+
+    def _extreme_of(self, extreme: Extreme) -> ExtremeOf:
+        """The parts of the body to which an extreme belongs."""
+        if extreme not in self._extremes_of:
+            parts = self._of_region(extreme.region)
+            if extreme.cell_type is not None:
+                parts = np.flatnonzero(self._parts.cell_types == extreme.cell_type).tolist()
+            self._extremes_of[extreme] = ExtremeOf(tuple(parts), extreme.highest)
+        return self._extremes_of[extreme]
 
     def know(self, cells: Mapping[Extreme, int]) -> None:
         """Store the cells of extremes of the current values, by their index in the flattened field."""

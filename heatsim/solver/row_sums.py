@@ -24,7 +24,7 @@ from heatsim.solver.field_statistics import Extreme, FieldStatistics
 from heatsim.solver.surface_sums import OwnSums
 
 # Requests that are kept: two buffers change places, and extremes change that are asked for.
-_MOST_KEPT = 16
+_MOST_KEPT = 8
 
 
 class Looked(NamedTuple):
@@ -55,6 +55,7 @@ class RowSums:
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Request] = OrderedDict()
         self._queued: _Request | None = None
+        self._rooms: dict[int, Any] = {}  # of all requests: they run one after the other
 
     def queue(self, runs: Sequence[Looked]) -> None:
         """On a GPU, queue what :meth:`find` will read. The fields must not change in between."""
@@ -96,11 +97,11 @@ class RowSums:
     def _request(self, runs: Sequence[Looked]) -> "_Request":
         """The launches for some runs; those of a run alone are kept."""
         if len(runs) > 1:
-            return _Request(runs, [run.statistics.expected() for run in runs])
+            return _Request(runs, [run.statistics.expected() for run in runs], self._rooms)
         (run,) = runs
         expected = run.statistics.expected()
         key = int(run.field.deviation.data.ptr), run.ledger.addresses, expected, len(run.field.all_points)
-        request = self._kept.pop(key, None) or _Request(runs, [expected])
+        request = self._kept.pop(key, None) or _Request(runs, [expected], self._rooms)
         self._kept[key] = request
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
@@ -114,7 +115,7 @@ class _Request:
         together: all launches.
     """
 
-    def __init__(self, runs: Sequence[Looked], expected: Sequence[Sequence[Extreme]]) -> None:
+    def __init__(self, runs: Sequence[Looked], expected: Sequence[Sequence[Extreme]], rooms: dict[int, Any]) -> None:
         device = runs[0].field.device
         self._runs, self._expected = runs, expected
         self._fields = list(_alike([run.field.labelling_key for run in runs]))
@@ -122,10 +123,10 @@ class _Request:
         passes: list[Pass] = []
         for some in self._fields:
             division = runs[some[0]].field.division
-            passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division))
+            passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division, rooms))
         for some in self._ledgers:
             sections = [one for each in some for one in runs[each].ledger.sections()]
-            passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division))
+            passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, rooms))
         works: list[Work] = [*passes]
         points = [(run.field.own, points.cells) for run in runs for points in run.field.all_points]
         self._gathers = any(cells.size for _, cells in points)

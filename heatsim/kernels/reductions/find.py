@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -17,6 +18,8 @@ SOURCE = "find.cu"
 THREADS = 256
 CHUNK = 1 << 15  # cells of a block
 MOST_PARTS = 256  # of a field whose extremes are looked for; the numbers of parts are bytes
+
+_NO_PARTS = (0,) * (MOST_PARTS // 32)
 
 # struct Wanted of find.cu.
 WANTED = np.dtype(
@@ -59,6 +62,14 @@ class ExtremeOf:
     parts: tuple[int, ...]
     highest: bool
 
+    @cached_property
+    def bits(self) -> tuple[int, ...]:
+        """A bit for each part, in words of 32 bits."""
+        words = [0] * (MOST_PARTS // 32)
+        for part in self.parts:
+            words[part // 32] |= 1 << part % 32
+        return tuple(words)
+
 
 @dataclass(frozen=True, eq=False)
 class Search:
@@ -87,9 +98,7 @@ class Searches:
     """
 
     def __init__(self, device: Device, searches: Sequence[Search]) -> None:
-        table = np.zeros(len(searches), WANTED)
-        for row, search in zip(table, searches, strict=True):
-            _fill(row, search)
+        table = np.array([_row(search) for search in searches], WANTED)
         self._chunks = ceil(int(table["count"].max()) / CHUNK)
         self._count = len(searches)
         # Values change from row to row; addresses recur.
@@ -144,20 +153,16 @@ def first_of_each(
     return searches.read(device.to_host(result))
 
 
-def _fill(row: Any, search: Search) -> None:
-    """Fill a row of WANTED, which holds zeros."""
-    row["field"], row["count"] = search.field.data.ptr, search.field.size
-    among = search.among
-    if among is not None:
-        row["labels"], row["mask"], row["label"] = among.labels.data.ptr, among.mask, among.label or 0
-    if not isinstance(search.value, ExtremeOf):
-        row["value"] = search.value
-        return
-    row["found"], row["parts"] = search.found.data.ptr, search.parts
-    row["sections"] = search.found.nbytes // (STATISTICS.itemsize * search.parts)
-    row["highest"], row["of_part"] = search.value.highest, among is not None and among.label is None
-    for part in search.value.parts:
-        row["chosen"][part // 32] |= np.uint32(1 << part % 32)
+def _row(search: Search) -> tuple[Any, ...]:
+    """A row of WANTED."""
+    field, value, among, found = search.field, search.value, search.among, search.found
+    labels, mask, label = (0, 0, 0) if among is None else (among.labels.data.ptr, among.mask, among.label or 0)
+    where = field.data.ptr, labels, field.size
+    if not isinstance(value, ExtremeOf):
+        return *where, value, 0, mask, label, 0, 0, _NO_PARTS, 0, 0
+    sections = found.nbytes // (STATISTICS.itemsize * search.parts)
+    of_part = among is not None and among.label is None
+    return *where, 0.0, found.data.ptr, mask, label, sections, search.parts, value.bits, value.highest, of_part
 
 
 def _on_cpu(field: NDArray[Any], value: float, among: Labelled | None) -> int:

@@ -11,7 +11,6 @@ their sums agree to rounding.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from math import ceil
 from typing import Any
@@ -148,6 +147,7 @@ class Pass:
         division: how their values are divided.
         table: struct Section of all sections, as bytes.
         chunks: blocks of each section.
+        rooms: arrays for the statistics of chunks, by their size. Passes that run one after the other may share them.
     """
 
     look: Any
@@ -157,10 +157,13 @@ class Pass:
     table: Any
     chunks: int
     xp: Any
+    rooms: dict[int, Any]
 
     @classmethod
-    def of(cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE) -> "Pass":
-        """Compile the kernels and upload the table of the sections."""
+    def of(
+        cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE, rooms: dict[int, Any] | None = None
+    ) -> "Pass":
+        """Compile the kernels and upload the table of the sections; ``rooms``: those to share, None for own ones."""
         first = arrays[0]
         precision = str(first.values.dtype)
         label = next((str(array.labels.dtype) for array in arrays if array.labels is not None), None)
@@ -181,6 +184,7 @@ class Pass:
             uploaded(xp, table),
             max(1, ceil(longest / chunk_length(precision, label is not None))),
             xp,
+            {} if rooms is None else rooms,
         )
 
     @property
@@ -188,10 +192,13 @@ class Pass:
         """Bytes of the results."""
         return sum(self.counts) * self.division.parts * STATISTICS.itemsize
 
-    @cached_property
-    def room(self) -> Any:
+    @property
+    def _room(self) -> Any:
         """Where the launch puts the statistics of chunks, if sections have several."""
-        return self.xp.empty(self.nbytes * self.chunks, dtype=np.uint8)
+        size = self.nbytes * self.chunks
+        if size not in self.rooms:
+            self.rooms[size] = self.xp.empty(size, dtype=np.uint8)
+        return self.rooms[size]
 
     def queue(self, result: Any = None) -> Any:
         """Launch; return the device array that will hold STATISTICS of each section and part, as bytes.
@@ -205,7 +212,7 @@ class Pass:
         thermometers = () if tables is None else (tables.parts, tables.temperatures, tables.rises)
         numbers = (np.uint32(self.chunks), np.uint32(self.division.parts), np.uint32(self.division.mask))
         windows = ceil(self.division.parts / _WINDOW)
-        partial = result if self.chunks == 1 else self.room
+        partial = result if self.chunks == 1 else self._room
         sections = sum(self.counts)
         self.look((sections * self.chunks, windows), (THREADS,), (self.table, *numbers, *thermometers, partial))
         if self.chunks > 1:

@@ -28,7 +28,7 @@ from heatsim.kernels.multigrid.rank_sweeps import FEW
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.run.ranks import Array
 
-# The d of the model. Two H200 took 20 to 24 planes longer in float32 and 16 in float64, with 512³ to 1024³ cells per GPU
+# The d of the model. Two H200 took 20 to 24 planes longer in float32, 16 in float64, with 512³ to 1024³ cells per GPU
 # (23 November 2026, kernels/MEASUREMENTS.md).
 _DIVIDED = 22
 _ITEM = 4  # bytes of a number in the vectors of a cycle

@@ -1,8 +1,8 @@
 """The execution of a run: claim its folder, open its files, step to the end, write the summary."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -28,25 +28,6 @@ from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare
 from heatsim.storage.summary_file import describe_finished, write_summary
-
-# Seconds after which a thread lets another one run.
-_TURN = 1e-4
-
-
-@contextmanager
-def short_turns() -> Iterator[None]:
-    """Let threads take short turns with Python's lock.
-
-    The thread that steps queues every exchange between ranks. If a thread that writes files could keep the lock for
-    5 ms after each call of the first thread, as by default, GPUs would run out of work.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(_TURN)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
-
 
 @dataclass
 class Execution:
@@ -99,8 +80,6 @@ class Execution:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
-            if team.size > 1:
-                stack.enter_context(short_turns())
             stepper = self.stepper()
             batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:

@@ -29,6 +29,7 @@ from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare
 from heatsim.storage.summary_file import describe_finished, write_summary
 
+
 @dataclass
 class Execution:
     """One run and its folder.

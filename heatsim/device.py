@@ -80,6 +80,15 @@ class Device:
         if self.backend == "cuda":
             self.xp.cuda.get_current_stream().synchronize()
 
+    def queued(self) -> Callable[[], None]:
+        """A function that waits for the work that is queued now, and not for what is queued later."""
+        if self.backend == "cpu":
+            return _no_wait
+        event = self.xp.cuda.Event(disable_timing=True)
+        event.record()
+        wait: Callable[[], None] = event.synchronize
+        return wait
+
     def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
         """Wrap work for another thread: there it uses the GPU that is current in this thread."""
         if self.backend == "cpu":
@@ -96,6 +105,10 @@ class Device:
     def to_host(self, array: Any) -> "NDArray[Any]":
         """A NumPy array with the values of a device array; on the CPU the array itself."""
         return self.xp.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)  # type: ignore[no-any-return]
+
+
+def _no_wait() -> None:
+    """A CPU has done its work when a function returns."""
 
 
 def choose(requested: str) -> Device:

@@ -19,7 +19,7 @@ def study(
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     workers: Annotated[
         int | None,
-        Parameter(help="Processes on this machine. Default: up to four per GPU, else one per core."),
+        Parameter(help="Processes on this machine. Default: up to eight per GPU, else one per core."),
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
     extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,

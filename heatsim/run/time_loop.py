@@ -136,9 +136,10 @@ class TimeLoop:
             steps = min(batch.steps, self.steps_to_due)
             started = time.perf_counter()
             stepper.advance(steps)
+            wait = self.state.field.device.queued()
             if stepper.step == self._next:
-                self.state.queue_row()  # so that the run waits once for the steps and the row
-            self.state.field.device.synchronise()
+                self.state.queue_row()  # the GPU goes on with the row at once
+            wait()
             seconds = time.perf_counter() - started
             batch.took(steps, seconds)
             self.stepped(stepper.step, seconds)

@@ -76,7 +76,7 @@ class Study:
             path: the TOML file.
             overrides: ``key.path=value`` settings that replace keys of the file or add keys.
             output: the folder to write to; by default outputs/<the file's stem>.
-            workers: the number of processes on this machine; by default one a core, or up to four a GPU.
+            workers: the number of processes on this machine; by default one a core, or up to eight a GPU.
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.

@@ -71,21 +71,25 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 find(const Wanted* __restrict__ fields, const unsigned int chunks, unsigned long long* __restrict__ first)
 {
     __shared__ unsigned long long of_warp[THREADS / WARP];
-    Wanted wanted = fields[blockIdx.x / chunks];
+    const Wanted& wanted = fields[blockIdx.x / chunks];
     const unsigned long long chunk = (unsigned long long)(blockIdx.x % chunks) * CHUNK;
     const unsigned long long end = chunk + CHUNK < wanted.count ? chunk + CHUNK : wanted.count;
 
+    const Real* __restrict__ field = wanted.field;
+    const unsigned char* __restrict__ labels = wanted.labels;
+    const unsigned int mask = wanted.mask;
+    double value = wanted.value;
+    unsigned int label = wanted.label;
     if (wanted.found) {
         const Extreme extreme = extreme_of(wanted);
-        wanted.value = extreme.value;
-        if (wanted.of_part) wanted.label = extreme.part;
+        value = extreme.value;
+        if (wanted.of_part) label = extreme.part;
     }
 
     // 1. The first of each thread.
     unsigned long long mine = NONE;
     for (unsigned long long i = chunk + threadIdx.x; i < end && mine == NONE; i += THREADS)
-        if ((double)wanted.field[i] == wanted.value && (!wanted.labels || (wanted.labels[i] & wanted.mask) == wanted.label))
-            mine = i;
+        if ((double)field[i] == value && (!labels || (labels[i] & mask) == label)) mine = i;
 
     // 2. The first of the block.
 #pragma unroll

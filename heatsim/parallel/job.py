@@ -29,13 +29,22 @@ def join() -> Team:
     """
     if size() == 1:
         return ALONE
+    with start_in_time(rank(), size()):
+        team = _team()
+    _share_cores(team)
+    device.choose_gpu(team.local_rank)
+    _end_with_interpreter(team)
+    return team
+
+
+def _team() -> Team:
+    """Start MPI, and watch the ranks. Collective."""
     try:
         import mpi4py
 
         # Without this, a process that failed would wait for the others at its exit; see MpiTeam.leave.
         mpi4py.rc.finalize = False
-        with start_in_time(rank(), size()):
-            from mpi4py import MPI
+        from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise DeviceError(MISSING.format(reason=str(error).splitlines()[0])) from None
     from heatsim.parallel.mpi_team import MpiTeam
@@ -46,11 +55,7 @@ def join() -> Team:
             f"({MPI.Get_library_version().splitlines()[0].strip()}) sees {MPI.COMM_WORLD.size}: use the launcher of "
             "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"
         )
-    team = MpiTeam(MPI.COMM_WORLD.Dup())
-    _share_cores(team)
-    device.choose_gpu(team.local_rank)
-    _end_with_interpreter(team)
-    return team
+    return MpiTeam(MPI.COMM_WORLD.Dup())
 
 
 def _end_with_interpreter(team: Team) -> None:

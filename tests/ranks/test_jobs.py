@@ -114,10 +114,11 @@ def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job() -> None:
+@pytest.mark.parametrize("before", ["", "    import mpi4py.MPI\n"], ids=["before MPI", "before the watch"])
+def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job(before: str) -> None:
     program = (
         "import os, signal\nfrom heatsim.parallel import job, starting\nstarting.SECONDS = 0.0\n"
-        'if os.environ["PMI_RANK"] == "1":\n    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
+        f'if os.environ["PMI_RANK"] == "1":\n{before}    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
     )
     code, _, err = jobs.ended(jobs.start(2, "-c", program))
     assert code not in (0, 1, 2, 130)

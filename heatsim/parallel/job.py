@@ -8,7 +8,8 @@ from types import TracebackType
 
 from heatsim import device
 from heatsim.errors import DeviceError
-from heatsim.parallel.environment import size
+from heatsim.parallel.environment import rank, size
+from heatsim.parallel.starting import start_in_time
 from heatsim.parallel.team import ALONE, Team
 
 MISSING = (
@@ -28,6 +29,16 @@ def join() -> Team:
     """
     if size() == 1:
         return ALONE
+    with start_in_time(rank(), size()):
+        team = _team()
+    _use_cores(team.cores)
+    device.choose_gpu(team.local_rank)
+    _end_with_interpreter(team)
+    return team
+
+
+def _team() -> Team:
+    """Start MPI, and watch the ranks. Collective."""
     try:
         import mpi4py
 
@@ -44,11 +55,7 @@ def join() -> Team:
             f"({MPI.Get_library_version().splitlines()[0].strip()}) sees {MPI.COMM_WORLD.size}: use the launcher of "
             "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"
         )
-    team = MpiTeam(MPI.COMM_WORLD.Dup())
-    _use_cores(team.cores)
-    device.choose_gpu(team.local_rank)
-    _end_with_interpreter(team)
-    return team
+    return MpiTeam(MPI.COMM_WORLD.Dup())
 
 
 def _end_with_interpreter(team: Team) -> None:

@@ -69,7 +69,7 @@ class SteadySurface(ExchangingCells):
         number: of the condition.
         grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
-        face: number of the face, −1 towards void.
+        face: number of the face; 6 + side (x−, x+, … z+) towards void.
         places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
             slices.
         parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if

@@ -44,8 +44,8 @@ class Points:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
-        self._places = (z, y, x)
         held = field.slab.holds(z)
+        self._own_places = z[held], y[held], x[held]
         own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
         self.held = np.flatnonzero(held)
@@ -53,30 +53,37 @@ class Points:
         self.whole: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once.
-
-        Collective.
-        """
-        field, values = self._field, self.whole
-        if values is None:
+        """Temperatures in K, in the shape of the index arrays. Collective."""
+        field, deviations = self._field, self.whole
+        if deviations is None:
             own = self.own_values()
-            values = self.joined([own] if field.slab.alone else field.team.gathered(own))
-        if field.point_thermometer is not None:
-            values = field.point_thermometer(values, self._places)
-        return values.astype(np.float64) + field.reference
+            deviations = self.joined([own] if field.slab.alone else field.team.gathered(own))
+        return deviations.astype(np.float64) + field.reference
+
+    def own_temperatures(self) -> NDArray[np.float64]:
+        """Temperatures in K of the cells in own planes, in the order of the flattened index arrays."""
+        return self.own_values()[1].astype(np.float64) + self._field.reference
 
     def own_values(self) -> tuple[NDArray[np.intp], NDArray[Any]]:
-        """The places of the points in own planes in the flattened index arrays, and their values on the host."""
+        """The places of the points in own planes in the flattened index arrays, and their T − T_ref in K on the host.
+
+        A GPU gathers all points of the field at once.
+        """
         field = self._field
         if field.device.backend == "cpu":
             self.found = field.own.reshape(-1)[self.cells]
         elif self.found is None:
             Field.gather_points([field])
         assert self.found is not None
-        return self.held, self.found
+        return self.held, self.deviations(self.found)
+
+    def deviations(self, values: NDArray[Any]) -> NDArray[Any]:
+        """T − T_ref in K from the values of the points in own planes in the buffer, on the host."""
+        thermometer = self._field.point_thermometer
+        return values if thermometer is None else thermometer(values, self._own_places)
 
     def joined(self, of_ranks: Sequence[tuple[NDArray[np.intp], NDArray[Any]]]) -> NDArray[Any]:
-        """All values in the shape of the index arrays, from :meth:`own_values` of all ranks."""
+        """All deviations in the shape of the index arrays, from :meth:`own_values` of all ranks."""
         if len(of_ranks) == 1:
             return of_ranks[0][1].reshape(self._shape)
         whole = np.empty(self._shape, of_ranks[0][1].dtype)
@@ -343,3 +350,18 @@ class Field:
         values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
         for (_, points), its_values in zip(wanted, values, strict=True):
             points.found = its_values
+
+    def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Values of all ranks in one array of a shape. Collective.
+
+        Args:
+            held: the places in the flattened array whose values this rank has.
+            values: these values.
+            shape: of the whole array.
+        """
+        if self.slab.alone:
+            return values.reshape(shape)
+        whole = np.empty(shape, values.dtype)
+        for places, of_rank in self.team.gathered((held, values)):
+            whole.reshape(-1)[places] = of_rank
+        return whole

@@ -183,7 +183,7 @@ class _Request:
 def _at_points(field: Field, values: Iterator[NDArray[Any]]) -> list[tuple[Any, Any]]:
     """The places and values of all points of a field; ``values``: the next ones are theirs, unless there are none."""
     nothing = np.empty(0, field.precision)
-    return [(points.held, next(values, nothing)) for points in field.all_points]
+    return [(points.held, points.deviations(next(values, nothing))) for points in field.all_points]
 
 
 def _alike(keys: Sequence[Hashable]) -> Iterator[list[int]]:

@@ -14,6 +14,7 @@ import numpy as np
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.parallel.slab import Share
 from heatsim.physics.cell_exchange import CellExchange
+from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
@@ -135,6 +136,7 @@ class FieldStages(FieldEnds):
         rows = self._rows(stage_times(t, h, self._problem.scenario.time.end))
         equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
         begun = first.T.astype(np.float64)
+        equations.begin_step()
         equations.begin(rows[0:1], sigma, begun, begun + (GAMMA * h) * first.F)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
         begun += ((1.0 - GAMMA) * h) * K
@@ -226,7 +228,7 @@ class FieldStages(FieldEnds):
                 flows[CELL_SUMS][...] = heat * per_kelvin
                 continue
             beam = surface.brought
-            if surface.face < 0:
+            if surface.face >= TOWARDS_VOID:
                 flows[EXPOSED_SUMS][surface.places] += (heat - beam) * per_kelvin
                 if surface.lit is not None:
                     flows[LIT_SUMS][surface.places] += beam * per_kelvin

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
+from heatsim.parallel.slab import Share
 from heatsim.solver.field_copy import Download, FieldCopy, slabs
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint_draft import Pieces
@@ -42,7 +43,7 @@ class Checkpoints(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """The clock starts."""
         self._written_at = time.monotonic()
-        self._team = state.team.branch()
+        self._team = state.team.branch("checkpoints")
 
     def poll(self, state: RunState) -> None:
         """Write one if the last is older than checkpoint_wall."""
@@ -81,7 +82,7 @@ class Checkpoints(Observer):
         for observer in self._observers:
             values.update(observer.save())
         files = self._records()
-        saved = checkpoint.Checkpoint({name: sums.copy() for name, sums in point.sums.items()}, values)
+        saved, sums = checkpoint.Checkpoint({}, values), {name: _pieces(share) for name, share in point.sums.items()}
         planes = {name: of.copy() for name, of in point.planes.items()}
         download, compared = Download(state.field.device), None
         if state.compared is not None:
@@ -89,7 +90,7 @@ class Checkpoints(Observer):
 
         def write(field_copy: FieldCopy, wait_for_the_rest: Callable[[], None]) -> None:
             shape, dtype, first = state.field.grid.shape, field_copy.precision, field_copy.slab.first
-            large = {"deviation": Pieces(shape, dtype, field_copy.deviations, first)}
+            large = {**sums, "deviation": Pieces(shape, dtype, field_copy.deviations, first)}
             for name, of in planes.items():
                 large[name] = Pieces(shape, str(of.dtype), partial(iter, (of,)), first)
             if compared is not None:
@@ -117,3 +118,9 @@ class Checkpoints(Observer):
             observer.flush()
         if self._team.first:
             folder.require_files(at, self._files)
+
+
+def _pieces(share: Share) -> Pieces:
+    """A copy of a rank's share of an array, in one piece or none."""
+    pieces = (share.values.copy(),) if len(share.values) else ()
+    return Pieces(share.shape, share.values.dtype, partial(iter, pieces), share.first)

@@ -49,7 +49,7 @@ class Snapshots(Observer):
         """Create the file with space for all fields of the run, or remove the fields after the checkpoint."""
         self._count = 0 if saved is None else int(saved["snapshots"])
         path, field, expected = state.folder / folder.FIELDS, state.field, len(self.due(state))
-        materials, team, slab = state.problem.materials, state.team.branch(), field.slab
+        materials, team, slab = state.problem.materials, state.team.branch("fields"), field.slab
         if saved is None:
             vectors = state.problem.scenario.output.heat_flux
             names = () if materials.uniform else materials.material_names

@@ -9,7 +9,7 @@ import numpy as np
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.parallel.parcels import DeviceParcel, Transport
-from heatsim.parallel.peer_copies import PeerCopies, Push
+from heatsim.parallel.peer_copies import Counterparts, Push
 from heatsim.parallel.peer_memory import Offer
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
@@ -40,6 +40,7 @@ class Halo:
         self._good = ALWAYS if slab.alone else 0
         # The copies that exchange the halo planes of each array, by its address; the array whose exchange has begun.
         self._pushes: dict[int, list[Push]] = {}
+        self._counterparts: Counterparts | None = None  # into which they copy
         self._begun: tuple[int, Any] | None = None
         self._asked: Hashable = None
         self._can_begin = False
@@ -110,22 +111,29 @@ class Halo:
         possible = all(of_rank[0] == sweeps for of_rank in of_ranks)
         try:
             if copies is not None and possible:
+                counterparts = Counterparts(copies)
                 self._pushes = {
-                    array.data.ptr: [self._push(copies, side, number, array, of_ranks) for side in copies.sides]
+                    array.data.ptr: [self._push(counterparts, side, number, array, of_ranks) for side in copies.sides]
                     for number, array in enumerate(arrays)
                 }
+                self._counterparts = counterparts
         except Exception:
             possible = False
         return all(self.team.gathered(possible))
 
     def _push(
-        self, copies: PeerCopies, side: int, number: int, array: Any, of_ranks: Sequence[tuple[Any, slice, list[Offer]]]
+        self,
+        counterparts: Counterparts,
+        side: int,
+        number: int,
+        array: Any,
+        of_ranks: Sequence[tuple[Any, slice, list[Offer]]],
     ) -> Push:
         """The copy of the own planes beside a cut into the halo of a neighbour."""
         plane, own = int(array[0].nbytes), self.slab.own
         _, own_of_peer, offers = of_ranks[self._peer(side)]
         edge, halo = (own.start, own_of_peer.stop) if side == 0 else (own.stop - HALO, own_of_peer.start - HALO)
-        target = copies.open(offers[number]) + halo * plane
+        target = counterparts.open(offers[number]) + halo * plane
         return Push(side, array.data.ptr + edge * plane, target, HALO * plane)
 
     def begin(self, values: Any) -> None:

@@ -29,13 +29,22 @@ def join() -> Team:
     """
     if size() == 1:
         return ALONE
+    with start_in_time(rank(), size()):
+        team = _team()
+    _use_cores(team.cores)
+    device.choose_gpu(team.local_rank)
+    _end_with_interpreter(team)
+    return team
+
+
+def _team() -> Team:
+    """Start MPI, and watch the ranks. Collective."""
     try:
         import mpi4py
 
         # Without this, a process that failed would wait for the others at its exit; see MpiTeam.leave.
         mpi4py.rc.finalize = False
-        with start_in_time(rank(), size()):
-            from mpi4py import MPI
+        from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise DeviceError(MISSING.format(reason=str(error).splitlines()[0])) from None
     from heatsim.parallel.mpi_team import MpiTeam
@@ -46,11 +55,7 @@ def join() -> Team:
             f"({MPI.Get_library_version().splitlines()[0].strip()}) sees {MPI.COMM_WORLD.size}: use the launcher of "
             "that MPI (with srun the right --mpi=…), or install mpi4py for the MPI of the launcher: heatsim[mpi]"
         )
-    team = MpiTeam(MPI.COMM_WORLD.Dup())
-    _share_cores(team)
-    device.choose_gpu(team.local_rank)
-    _end_with_interpreter(team)
-    return team
+    return MpiTeam(MPI.COMM_WORLD.Dup())
 
 
 def _end_with_interpreter(team: Team) -> None:
@@ -69,11 +74,7 @@ def _end_with_interpreter(team: Team) -> None:
     atexit.register(leave)
 
 
-def _share_cores(team: Team) -> None:
-    """Divide cores among the ranks of a machine that share them. A number of threads that the user set is kept."""
-    if "numba" in sys.modules:
-        return
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
-    of_all = team.gathered((team.host, cores))
-    sharing = sum(host == team.host and bool(cores & theirs) for host, theirs in of_all)
-    os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, len(cores) // sharing)))
+def _use_cores(count: int) -> None:
+    """Let kernels on the CPU use a number of cores, at least one. A number of threads that the user set is kept."""
+    if "numba" not in sys.modules:
+        os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, count)))

@@ -4,6 +4,7 @@ Every call has a deadline: it polls its requests, and :mod:`heatsim.parallel.wat
 hangs. Arrays are sent as bytes, all other messages as pickled objects.
 """
 
+import os
 import pickle
 import sys
 import time
@@ -15,7 +16,7 @@ import numpy as np
 
 from heatsim.errors import RanksError
 from heatsim.parallel.ending import leave_failed
-from heatsim.parallel.process import Process
+from heatsim.parallel.process import Process, cores_of
 from heatsim.parallel.team import ExchangeProgress, Parcel, Team
 from heatsim.parallel.watch import Watch
 
@@ -27,8 +28,11 @@ PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8
-_AT_ONCE = 50  # polls before the first pause
+# Time in s of polling before the first pause. A pause also delays the other ranks of a collective call.
+# Ranks that share cores poll for a shorter time, because the others need the cores.
+_POLLING, _POLLING_ON_SHARED_CORES = 2e-3, 5e-5
 _LONGEST_PAUSE = 1e-3
+_yield: Callable[[], object] = getattr(os, "sched_yield", lambda: None)  # let other processes use the core
 
 
 class MpiTeam(Team):
@@ -52,14 +56,19 @@ class MpiTeam(Team):
         self.rank, self.size = communicator.rank, communicator.size
         self._watch = watch
         self._left = False
+        self._branches: dict[str, MpiTeam] = {}
         self._called = time.monotonic()
         self._longest = 0.0
+        self._polling = _POLLING_ON_SHARED_CORES
         # Requests hold their buffers. After an error they stay here, because MPI may still write to these buffers.
         self._pending: list[list[Any]] = []
         processes = self.gathered(Process.this())
         self.host = processes[self.rank].host
         here = [rank for rank, process in enumerate(processes) if process.host == self.host]
         self.local_rank, self.local_size = here.index(self.rank), len(here)
+        self.cores = cores_of(self.rank, processes)
+        if self.cores:
+            self._polling = _POLLING
         self._watch = watch or Watch(communicator.Dup(), processes)
 
     def broadcast(self, value: T) -> T:
@@ -102,9 +111,14 @@ class MpiTeam(Team):
         requests += [communicator.Isend([each.array, byte], each.peer, each.mark) for each in sent]
         self._wait(requests)
 
-    def branch(self) -> "MpiTeam":
-        """The same ranks with messages that do not mix with those of this team, for another thread. Collective."""
-        return MpiTeam(self._communicator.Dup(), self._watch)
+    def branch(self, name: str) -> "MpiTeam":
+        """The same ranks with messages that do not mix with those of this team, for another thread. Collective.
+
+        There is one branch of each name, because an MPI has a limited number of communicators.
+        """
+        if name not in self._branches:
+            self._branches[name] = MpiTeam(self._communicator.Dup(), self._watch)
+        return self._branches[name]
 
     @property
     def stop_requested(self) -> bool:
@@ -176,13 +190,21 @@ class MpiTeam(Team):
         began, requests = time.monotonic(), list(requests)
         self._longest = max(self._longest, began - self._called)
         self._pending.append(requests)
-        if not any(self._mpi.Request.Testall(requests) for _ in range(_AT_ONCE)):
+        if not self._polled(requests, began + self._polling):
             with nullcontext() if self._watch is None else self._watch.meter.waiting():
                 self._wait_long(requests, began)
         elif self._watch is not None:
             self._watch.meter.calls += 1
         self._pending.pop()
         self._called = time.monotonic()
+
+    def _polled(self, requests: list[Any], end: float) -> bool:
+        """Poll requests until the time ``end``. Returns whether all are done."""
+        while not self._mpi.Request.Testall(requests):
+            if time.monotonic() > end:
+                return False
+            _yield()
+        return True
 
     def _wait_long(self, requests: list[Any], began: float) -> None:
         """Wait until all requests are done. ``began`` is the time at which the wait began."""

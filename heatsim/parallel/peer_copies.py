@@ -12,6 +12,7 @@ Each array of a rank needs a counterpart on each neighbour: ranks copy into the 
 
 import os
 import socket
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -67,22 +68,31 @@ class PeerCopies:
         self.events = ExchangeEvents(device)
         self._number = 0
         self._stream = device.xp.cuda.Stream(non_blocking=True)
-        self._offers: dict[int, Offer] = {}
-        self._opened: dict[bytes, int] = {}
+        # The address of each opened allocation, and how often it was opened, by its handle.
+        self._opened: dict[bytes, tuple[int, int]] = {}
 
     def offer(self, array: Any) -> Offer:
         """What neighbours need to open an array of this rank."""
-        address = int(array.data.ptr)
-        if address not in self._offers:
-            self._offers[address] = self._memory.offer(address)
-        return self._offers[address]
+        return self._memory.offer(int(array.data.ptr))
 
     def open(self, offer: Offer) -> int:
-        """The address of a neighbour's array in this process."""
+        """The address of a neighbour's array in this process; see :class:`Counterparts`."""
         handle, first = offer
-        if handle not in self._opened:
-            self._opened[handle] = self._memory.open(handle)
-        return self._opened[handle] + first
+        address, count = self._opened.get(handle, (0, 0))
+        if not count:
+            address = self._memory.open(handle)
+        self._opened[handle] = address, count + 1
+        return address + first
+
+    def close(self, offer: Offer) -> None:
+        """Close an array after :meth:`open`; the allocation is closed when all of its arrays are."""
+        handle, _ = offer
+        address, count = self._opened[handle]
+        if count > 1:
+            self._opened[handle] = address, count - 1
+        elif self._stream.done:  # after a failure a copy may wait forever
+            del self._opened[handle]
+            self._memory.close(address)
 
     def begin(self, pushes: Sequence[Push]) -> Any:
         """Queue copies that start when all work queued on the current stream is done.
@@ -114,6 +124,28 @@ class PeerCopies:
             memory.write(_signal(self._peers[push.side], _ARRIVED + 1 - push.side), number)
         for push in pushes:
             memory.wait(_signal(self._here, _ARRIVED + push.side), number)
+
+
+class Counterparts:
+    """Opened arrays of neighbours. They are closed when this object is not used any more.
+
+    A process that does many runs would otherwise keep the memory of all earlier runs of its neighbours.
+    """
+
+    def __init__(self, copies: PeerCopies) -> None:
+        self._copies, self._offers = copies, list[Offer]()
+        weakref.finalize(self, _close, copies, self._offers).atexit = False
+
+    def open(self, offer: Offer) -> int:
+        """Open an array. Returns its address in this process."""
+        address = self._copies.open(offer)
+        self._offers.append(offer)
+        return address
+
+
+def _close(copies: PeerCopies, offers: Sequence[Offer]) -> None:
+    for offer in offers:
+        copies.close(offer)
 
 
 def _signal(signals: int, number: int) -> int:

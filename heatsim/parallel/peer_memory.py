@@ -29,6 +29,9 @@ class PeerMemory(Protocol):
     def open(self, handle: bytes) -> int:
         """Open an allocation of another process, and return its address in this process."""
 
+    def close(self, address: int) -> None:
+        """Close an allocation of another process, with the address from :meth:`open`."""
+
     def copy(self, target: int, source: int, count: int) -> None:
         """Copy bytes."""
 
@@ -85,6 +88,10 @@ class CudaPeerMemory:
         """Open an allocation of another process, and return its address in this process."""
         address: int = self._cuda.runtime.ipcOpenMemHandle(handle)
         return address
+
+    def close(self, address: int) -> None:
+        """Close an allocation of another process. No copy into it may be queued."""
+        self._cuda.runtime.ipcCloseMemHandle(address)
 
     def copy(self, target: int, source: int, count: int) -> None:
         """Queue a copy of bytes."""

@@ -2,6 +2,7 @@
 
 import os
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,11 +26,13 @@ class Process:
         host: the name of its machine.
         namespace: the PID namespace, which differs between containers; "" if unknown.
         number: its PID in this namespace.
+        cores: the CPU cores that it may use.
     """
 
     host: str
     namespace: str
     number: int
+    cores: frozenset[int] = frozenset()
 
     @classmethod
     def this(cls) -> "Process":
@@ -38,7 +41,9 @@ class Process:
             namespace = os.readlink("/proc/self/ns/pid")
         except OSError:
             namespace = ""
-        return cls(socket.gethostname(), namespace, os.getpid())
+        has_mask = hasattr(os, "sched_getaffinity")
+        cores = os.sched_getaffinity(0) if has_mask else range(os.cpu_count() or 1)
+        return cls(socket.gethostname(), namespace, os.getpid(), frozenset(cores))
 
     def why_silent(self) -> str:
         """Text that says why it gives no sign of life, as far as this machine knows."""
@@ -58,3 +63,15 @@ class Process:
         except OSError:
             return ""
         return content.rpartition(")")[2].split()[0]
+
+
+def cores_of(rank: int, processes: Sequence[Process]) -> int:
+    """The number of CPU cores for a rank: those that it may use, divided by the number of ranks that may use them.
+
+    Args:
+        rank: the number of the rank.
+        processes: those of all ranks.
+    """
+    own = processes[rank]
+    sharing = sum(other.host == own.host and not own.cores.isdisjoint(other.cores) for other in processes)
+    return len(own.cores) // max(sharing, 1)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,6 +116,26 @@ class Slab:
         plane = np.repeat(np.arange(self.depth), counts)
         found = np.arange(counts.sum()) + np.repeat(begins - (np.cumsum(counts) - counts), counts)
         return found.astype(np.intp), numbers[found] + (plane - self.place[plane]) * row
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """The entries of an array that a rank has. The ranks divide the array along its first axis.
+
+    Attributes:
+        shape: of the whole array.
+        first: the number of the rank's first entry in the whole array.
+        values: the rank's entries, on the host; there may be none.
+    """
+
+    shape: tuple[int, ...]
+    first: int
+    values: NDArray[Any]
+
+    @classmethod
+    def of_first(cls, values: NDArray[Any], first: bool) -> "Share":
+        """An array that all ranks have, as the share of rank 0; ``first``: whether this is rank 0."""
+        return cls(values.shape, 0, values if first else values[:0])
 
 
 def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Array | None = None) -> Sequence[Slab]:

@@ -1,4 +1,4 @@
-"""A deadline for the start of MPI, which waits for all ranks.
+"""A deadline for the start of MPI and of the watch, which wait for all ranks.
 
 MPI_Init does not return if another rank is stopped before it has come there, and no Python code of this process runs
 meanwhile. So a small child process keeps the time.

@@ -4,9 +4,10 @@ Every rank runs the same program. All ranks must make the collective calls in th
 team of one: its calls return at once, and MPI is not imported.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
@@ -53,6 +54,8 @@ class Team:
         local_rank: its number among the ranks of this machine, from 0.
         local_size: the number of ranks on this machine.
         host: the name of this machine; set only if there are several ranks.
+        cores: number of CPU cores for this rank; 0 if the ranks of this machine share fewer cores than they are. Set
+            only if there are several ranks.
     """
 
     rank = 0
@@ -60,6 +63,7 @@ class Team:
     local_rank = 0
     local_size = 1
     host = ""
+    cores = 1
 
     @property
     def first(self) -> bool:
@@ -176,9 +180,21 @@ class Team:
     def leave(self, code: int) -> None:
         """Leave the team after :meth:`end`; with an exit code other than 0 the process may end here."""
 
-    def branch(self) -> "Team":
-        """A second team of the same ranks for another thread, with separate messages. Collective."""
+    def branch(self, name: str) -> "Team":
+        """A second team of the same ranks for another thread, with separate messages. Collective.
+
+        Args:
+            name: what it is for. Later calls with the same name return the same team.
+        """
         return self
+
+    @cached_property
+    def connections(self) -> dict[Hashable, Any]:
+        """The connections between the devices of the ranks, which last as long as the team.
+
+        They are made by :func:`heatsim.parallel.transport.choose_transport`.
+        """
+        return {}
 
 
 ALONE = Team()

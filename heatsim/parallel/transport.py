@@ -66,7 +66,8 @@ class NcclTransport:
 def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
     """Choose NCCL, with peer copies where they work, or host memory. Collective.
 
-    NCCL needs a separate GPU for every rank.
+    NCCL needs a separate GPU for every rank. All runs of a job share the connections: each connection of NCCL occupies
+    device memory until the process ends.
 
     Args:
         team: the ranks.
@@ -78,6 +79,15 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     """
     if team.size == 1 or device.backend == "cpu":
         return HostTransport(team, device)
+    key = device.number(), ring
+    if key not in team.connections:
+        team.connections[key] = _connected(team, device, ring)
+    found: Transport = team.connections[key]
+    return found
+
+
+def _connected(team: Team, device: Device, ring: bool) -> Transport:
+    """The new connections of :func:`choose_transport`. Collective."""
     nccl = _nccl()
     gpus = team.gathered(None if nccl is None else (socket.gethostname(), device.number()))
     if None in gpus:

@@ -13,7 +13,7 @@ from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.run.initial_state import find_steady_state
-from heatsim.run.interrupt import Stop, done_unless_stopped, stop_of_ranks, stop_on_signals
+from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import resume_advice
@@ -94,9 +94,9 @@ class Execution:
             team.advise(resume_advice(self.folder, team.size))
             loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
             while not loop.finished:
-                if stop_of_ranks(wanted, team):
+                stops, batch.steps = team.broadcast((is_stop_requested(wanted, team), batch.steps))
+                if stops:
                     self.interrupt(loop)
-                batch.steps = team.broadcast(batch.steps)
                 loop.advance(stepper, batch)
             loop.finish()
             summary = self.summary(loop)

@@ -79,7 +79,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
         if shape != state.field.grid.shape:
             raise ValueError(f"deviations of shape {shape}")
         state.field.load_deviations(saved.part("deviation", slab.first, slab.last))
-        state.ledger.restore(saved.arrays)
+        state.ledger.restore(saved.arrays, saved.part)
         state.step = int(saved.values["step"])
         state.initial_heat = float(saved.values["initial_heat"])
         state.wall_time = float(saved.values["wall_time"])

@@ -45,9 +45,14 @@ def stop_on_signals(stop: Stop | None = None) -> Iterator[Stop]:
 
 def stop_of_ranks(stop: Stop, team: Team) -> bool:
     """Whether a stop was requested on a rank; rank 0 decides. Collective."""
+    return team.broadcast(is_stop_requested(stop, team))
+
+
+def is_stop_requested(stop: Stop, team: Team) -> bool:
+    """Whether a stop was requested on a rank, as far as this one knows; other ranks tell rank 0."""
     if stop.requested:
         team.request_stop()
-    return team.broadcast(stop.requested or team.stop_requested)
+    return stop.requested or team.stop_requested
 
 
 def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:

@@ -14,11 +14,11 @@ from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_ste
 from heatsim.run.ranks import Array, cut
 from heatsim.solver.steady_state import level_shapes
 
-# NVLink: two H200 with NCCL, 512³ to 1024³ cells per GPU in both precisions, within 1.1 % (kernels/MEASUREMENTS.md).
+# NVLink: two H200, 512³ to 1024³ cells per GPU in both precisions, within 1.2 % (kernels/MEASUREMENTS.md).
 # InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and
 # over 100 Gbit/s) are only orders of magnitude.
 LINKS = {
-    "cuda": (Link("NVLink", 20e-6, 200e9), Link("InfiniBand NDR", 20e-6, 47e9)),
+    "cuda": (Link("NVLink", 20e-6, 200e9, copies=True), Link("InfiniBand NDR", 20e-6, 47e9)),
     "cpu": (Link("one machine", 20e-6, 5e9), Link("100 Gbit/s", 30e-6, 11e9)),
 }
 # Seconds in which Python queues the work of one level of multigrid on a GPU: an estimate, not measured on several GPUs.
@@ -123,5 +123,8 @@ def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: floa
     if problem.scenario.time.method in SOLVING:
         queued = _QUEUED if plan.device.backend == "cuda" else 0.0
         return min(efficiency_of_cycles(slab, level_shapes(problem.grid), seconds, link, queued) for slab in of_ranks)
-    sent = halo_bytes(problem.grid, problem.precision)
-    return efficiency_of_steps(of_ranks, costs, HALO * seconds, sent, link, writes_halo=plan.kernel.steps < HALO)
+    sent, writes_halo = halo_bytes(problem.grid, problem.precision), plan.kernel.steps < HALO
+    overlaps = link.copies and problem.linear and not problem.timeline.adaptive and not writes_halo
+    return efficiency_of_steps(
+        *(of_ranks, costs, HALO * seconds, sent, link), writes_halo=writes_halo, overlaps=overlaps
+    )

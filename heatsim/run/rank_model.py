@@ -7,8 +7,12 @@ of m cuts, takes
 
 for a sweep, where T is the measured time per plane. The slowest rank decides: efficiency = T · planes / ranks / t. If
 planes cost different times, T · n becomes the sum of these times. Kernels that do one step a sweep calculate the halo
-planes too (w = 1); kernels that do as many steps as there are halo planes do not (w = 0). The model assumes that ranks
-wait during each exchange, although some exchanges overlap with kernels.
+planes too (w = 1); kernels that do as many steps as there are halo planes do not (w = 0).
+
+If copies overlap with the sweep, a rank sweeps its HALO planes at each cut first. A divided sweep takes as long as d
+more planes for each cut. The rank waits only if the copies take longer than the rest of the sweep:
+
+    t = T · (n + d·m),  at least  T · (HALO + d)·m + latency + m · bytes / bandwidth
 
 Equations. A cycle of conjugate gradients with multigrid takes one application of the operator and 2·2 smoothing steps
 of each level. Every divided level needs two exchanges, the finest three, and a cycle combines two sums. Every rank
@@ -24,6 +28,9 @@ from heatsim.kernels.multigrid.rank_sweeps import FEW
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.run.ranks import Array
 
+# The d of the model. Two H200 took 20 to 24 planes longer in float32, 16 in float64, with 512³ to 1024³ cells per GPU
+# (23 November 2026, kernels/MEASUREMENTS.md).
+_DIVIDED = 22
 _ITEM = 4  # bytes of a number in the vectors of a cycle
 
 
@@ -35,11 +42,13 @@ class Link:
         name: its name in the plan.
         latency: time in s of an exchange of small messages.
         bandwidth: bytes per second in each direction.
+        copies: whether GPUs copy into each other's memory, so that copies can overlap with kernels.
     """
 
     name: str
     latency: float
     bandwidth: float
+    copies: bool = False
 
     def seconds(self, cuts: int, sent: float) -> float:
         """Time in s of an exchange of ``sent`` bytes over each of some cuts."""
@@ -47,7 +56,14 @@ class Link:
 
 
 def efficiency_of_steps(
-    of_ranks: Sequence[Slab], costs: Array, sweep: float, sent: int, link: Link, *, writes_halo: bool
+    of_ranks: Sequence[Slab],
+    costs: Array,
+    sweep: float,
+    sent: int,
+    link: Link,
+    *,
+    writes_halo: bool,
+    overlaps: bool = False,
 ) -> float:
     """The speed of a sweep on all ranks together, divided by the number of ranks and by the speed on one rank.
 
@@ -58,12 +74,19 @@ def efficiency_of_steps(
         sent: bytes sent over a cut in an exchange.
         link: the connection between neighbours.
         writes_halo: whether a sweep calculates the halo planes too.
+        overlaps: whether copies overlap with the sweep.
     """
     seconds, slowest = sweep * costs / costs.sum(), 0.0
     for slab in of_ranks:
         cuts = sum(slab.cut)
-        planes = slab.place if writes_halo else slab.place[slab.own]
-        slowest = max(slowest, float(seconds[planes].sum()) + (link.seconds(cuts, sent) if cuts else 0.0))
+        own = seconds[slab.place if writes_halo else slab.place[slab.own]]
+        taken, waited = float(own.sum()), link.seconds(cuts, sent) if cuts else 0.0
+        if overlaps:
+            plane = float(own.mean())
+            taken = max(taken + _DIVIDED * cuts * plane, (HALO + _DIVIDED) * cuts * plane + waited)
+        else:
+            taken += waited
+        slowest = max(slowest, taken)
     return sweep / len(of_ranks) / slowest
 
 

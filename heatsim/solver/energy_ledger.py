@@ -8,7 +8,7 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
+from heatsim.parallel.slab import Share
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.heat_sums import HeatSums, SumLayout
-from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
+from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, Read, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import (
     BEAM_SUMS,
     CELL_SUMS,
@@ -43,6 +44,7 @@ STEPS_TO_CARRY = 8_192
 _STEPS_AT_ONCE = 16_384
 # Steps whose heat is found together. For fewer steps, calls take longer than numbers.
 _STEPS_AHEAD = 2_048
+_CARRIED = "_carried"  # ends the names of sums that were carried over
 
 
 class Ledger:
@@ -200,49 +202,62 @@ class Ledger:
 
         return StepsAhead(problem.timeline, _STEPS_AHEAD, make)
 
-    def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
-        """Other sums in the form in which :meth:`save` gives those of this ledger."""
-        return self.whole(sums) | {"ledger_sources": np.array([0.0, sums.sources])}
+    def saved(self, sums: HeatSums) -> dict[str, Share]:
+        """Other sums in the form in which :meth:`save` gives those of this ledger. Collective."""
+        return self.shares(sums) | {"ledger_sources": self._common(0.0, sums.sources)}
 
-    def whole(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
-        """Other sums of the whole grid by name, on the host. Collective."""
-        return self._whole(sums.surfaces)
+    def shares(self, sums: HeatSums) -> dict[str, Share]:
+        """This rank's share of other sums of the whole grid, by name. Collective."""
+        return self._shares(sums.surfaces)
 
-    def part(self, whole: Mapping[str, NDArray[Any]], sources: float) -> HeatSums:
-        """Sums of this rank from those of the whole grid, which :meth:`whole` gave; ``sources``: theirs."""
+    def part(self, read: Read, sources: float) -> HeatSums:
+        """Sums of this rank from those of the whole grid, of which :meth:`shares` gave the parts.
+
+        Args:
+            read: reads entries of a name.
+            sources: heat or power of the sources.
+        """
         found = HeatSums.zeros(self._device.xp, self._layout, sources)
         for name, sums in found.surfaces.items():
-            self._slabs.put(self._device.xp, name, sums, whole[name])
+            self._slabs.put(self._device.xp, name, sums, read)
         return found
 
-    def save(self) -> dict[str, NDArray[np.float64]]:
-        """The sums of the whole grid by face name, on the host."""
-        saved = self._whole({name: sums for name, sums in self._sums.items() if sums.size})
-        saved |= {f"{name}_carried": sums for name, sums in self._whole(self._carried_sums()).items()}
+    def save(self) -> dict[str, Share]:
+        """This rank's share of the sums of the whole grid, by face name. Collective."""
+        saved = self._shares({name: sums for name, sums in self._sums.items() if sums.size})
+        if self._carried is not None:
+            saved |= {name + _CARRIED: share for name, share in self._shares(self._carried_sums()).items()}
         if self._sources_step or self._sources_heat:
-            saved["ledger_sources"] = np.array([self._sources_step, self._sources_heat])
+            saved["ledger_sources"] = self._common(self._sources_step, self._sources_heat)
         return saved
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Set the sums to those that :meth:`save` gave."""
+    def restore(self, names: Container[str], read: Read) -> None:
+        """Set the sums to those of :meth:`save`.
+
+        Args:
+            names: those of the saved arrays.
+            read: reads entries of one of them.
+        """
         self.changed()
         for name, sums in self._sums.items():
             if sums.size:
-                self._slabs.put(self._device.xp, name, sums, arrays[name])
-        if any(f"{name}_carried" in arrays for name in self._slabs.shapes):
+                self._slabs.put(self._device.xp, name, sums, read)
+        if any(name + _CARRIED in names for name in self._slabs.shapes):
             self._carried = self._device.xp.zeros(self._layout.size)
             for name, carried in self._carried_sums().items():
-                self._slabs.put(self._device.xp, name, carried, arrays[f"{name}_carried"])
-        if "ledger_sources" in arrays:
-            self._sources_step, self._sources_heat = (
-                int(arrays["ledger_sources"][0]),
-                float(arrays["ledger_sources"][1]),
-            )
+                self._slabs.put(self._device.xp, name, carried, lambda of, *place: read(of + _CARRIED, *place))
+        if "ledger_sources" in names:
+            step, heat = read("ledger_sources", 0, 2).tolist()
+            self._sources_step, self._sources_heat = int(step), heat
 
     def _carried_sums(self) -> dict[str, Any]:
         """The sums that were carried over, by name; empty if none were."""
         return {} if self._carried is None else self._layout.views(self._carried)
 
-    def _whole(self, sums: Mapping[str, Any]) -> dict[str, NDArray[np.float64]]:
-        """Sums of the whole grid on the host, from those of this rank. Collective."""
-        return self._slabs.whole({name: self._device.to_host(of) for name, of in sums.items()})
+    def _shares(self, sums: Mapping[str, Any]) -> dict[str, Share]:
+        """This rank's share of the sums of the whole grid, from its sums. Collective."""
+        return self._slabs.shares({name: self._device.to_host(of) for name, of in sums.items()})
+
+    def _common(self, *numbers: float) -> Share:
+        """Numbers that all ranks know."""
+        return Share.of_first(np.array(numbers), self._team.first)

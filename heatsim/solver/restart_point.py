@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from heatsim.parallel.slab import Share
 from heatsim.solver.field import Field
 
 
@@ -15,13 +16,13 @@ class RestartPoint:
     Attributes:
         step: number of steps done whose rows are written.
         field: the field to go on from.
-        sums: the ledger's sums that belong to it, on the host.
+        sums: this rank's share of the ledger's sums that belong to it.
         values: what else the method needs.
         planes: more arrays of cells in own planes, on the host.
     """
 
     step: int
     field: Field
-    sums: Mapping[str, Any]
+    sums: Mapping[str, Share]
     values: Mapping[str, Any]
     planes: Mapping[str, Any] = dataclasses.field(default_factory=dict)

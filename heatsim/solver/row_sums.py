@@ -19,8 +19,9 @@ from heatsim.kernels.reductions.gather import Gather
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.kernels.reductions.together import Together, Work, starts
 from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field, PlacedValues
+from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
+from heatsim.solver.points import PlacedValues
 from heatsim.solver.surface_sums import OwnSums
 
 # Requests that are kept: two buffers change places, and extremes change that are asked for.

@@ -4,7 +4,7 @@ With several ranks, the kernels of a rank also enter heat for its halo planes. T
 wrong, so these sums are left out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import prod
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.parallel.slab import Share
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import SlabProblem
@@ -28,6 +29,8 @@ SHAPES_OF_NOTHING: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM
 _BY_PLANES = (*FACE_SUMS[:4], *BEAM_SUMS[:4])
 
 Place = slice | NDArray[np.intp]
+# A function that reads entries of an array of the whole grid: from its name, the first entry and the end.
+Read = Callable[[str, int, int], NDArray[Any]]
 
 
 def shapes_of_sums(problem: HeatProblem) -> dict[str, tuple[int, ...]]:
@@ -67,28 +70,42 @@ class SlabSums:
         """Whether any rank enters sums of this name."""
         return name in self.shapes
 
-    def whole(self, sums: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """The sums of all ranks in the order of the whole grid, on the host. Collective.
+    def shares(self, sums: Mapping[str, NDArray[Any]]) -> dict[str, Share]:
+        """The rank's share of the sums of the whole grid, by name. Collective.
 
         Args:
             sums: the sums of this rank by name, on the host; ranks may have sums of different names.
         """
         if self.alone:
-            return dict(sums)
-        own = {name: (self._places[name][1], of[self._places[name][0]]) for name, of in sums.items() if of.size}
-        whole: dict[str, NDArray[Any]] = {}
-        for of_rank in self._team.gathered(own):
-            for name, (place, of) in of_rank.items():
-                whole.setdefault(name, np.zeros(self.shapes[name]))[place] = of
-        return {name: whole[name] for name in self.shapes if name in whole}
+            return {name: Share(of.shape, 0, of) for name, of in sums.items()}
+        return {name: self._share(name, sums.get(name)) for name in self.shapes}
 
-    def put(self, xp: Any, name: str, sums: Any, whole: NDArray[Any]) -> None:
-        """Copy this rank's own sums of a name from those of the whole grid (host) to its array (device)."""
+    def _share(self, name: str, sums: NDArray[Any] | None) -> Share:
+        """The rank's share of the sums of a name; ``sums``: those of this rank, None if it has none."""
+        shape, (here, there) = self.shapes[name], self._places[name]
+        own = None if sums is None or not sums.size else sums[here]
+        if isinstance(there, slice):
+            first, last, _ = there.indices(shape[0])
+            return Share(shape, first, np.zeros((last - first, *shape[1:])) if own is None else own)
+        # The parts of mixed cells lie face by face, so those of a rank are not contiguous. They are few.
+        whole = np.zeros(shape)
+        for place, of in self._team.gathered((there, own)):
+            if of is not None:
+                whole[place] = of
+        return Share.of_first(whole, self._team.first)
+
+    def put(self, xp: Any, name: str, sums: Any, read: Read) -> None:
+        """Copy this rank's own sums of a name from those of the whole grid to its array on the device."""
+        shape = self.shapes[name]
         if self.alone:
-            sums[...] = xp.asarray(whole)
+            sums[...] = xp.asarray(read(name, 0, shape[0]))
+            return
+        here, there = self._places[name]
+        if isinstance(there, slice):
+            first, last, _ = there.indices(shape[0])
+            sums[here] = xp.asarray(read(name, first, last))
         else:
-            here, there = self._places[name]
-            sums[xp.asarray(here) if isinstance(here, np.ndarray) else here] = xp.asarray(whole[there])
+            sums[xp.asarray(here)] = xp.asarray(read(name, 0, shape[0])[there])
 
     @cached_property
     def _own_cells(self) -> dict[str, slice]:
@@ -117,9 +134,10 @@ class SlabSums:
         assert isinstance(problem, SlabProblem)
         slab, everything = problem.slab, slice(None)
         by_planes = slab.own, slice(slab.first, slab.last)
-        places: dict[str, tuple[Place, Place]] = {
-            name: by_planes if name in _BY_PLANES else (everything, everything) for name in (*FACE_SUMS, *BEAM_SUMS)
-        }
+        places: dict[str, tuple[Place, Place]] = dict.fromkeys(_BY_PLANES, by_planes)
+        for side, is_cut in enumerate(slab.cut):  # the rank at a z face has all of its sums
+            for names in (FACE_SUMS, BEAM_SUMS):
+                places[names[4 + side]] = everything, slice(0, 0) if is_cut else everything
         for name, counts in self._counts.items():
             first = sum(counts[: self._team.rank])
             places[name] = self._own_cells[name], slice(first, first + counts[self._team.rank])

@@ -68,6 +68,7 @@ class HostGraph:
 
 
 class HostStream:
+    done = True
     capturing: "list[Callable[[], object]] | None" = None
     graphs: "list[HostGraph]" = []  # noqa: RUF012
 

@@ -14,6 +14,7 @@ class HostPeerMemory:
     def __init__(self) -> None:
         self.kept: list[Any] = []
         self.copied: list[int] = []
+        self.opened: list[int] = []  # addresses that are open
 
     def allocate(self, count: int) -> int:
         self.kept.append(np.zeros(count, np.uint8))
@@ -24,7 +25,11 @@ class HostPeerMemory:
         return (address - 40).to_bytes(8, "little"), 40
 
     def open(self, handle: bytes) -> int:
-        return int.from_bytes(handle, "little")
+        self.opened.append(int.from_bytes(handle, "little"))
+        return self.opened[-1]
+
+    def close(self, address: int) -> None:
+        self.opened.remove(address)
 
     def copy(self, target: int, source: int, count: int) -> None:
         self.copied.append(count)

@@ -1,6 +1,7 @@
 """Runs on ranks that are threads, and bodies for them."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 from thread_team import on_ranks
 
 from heatsim.observers.state import RunState
+from heatsim.parallel.slab import Share
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
@@ -172,15 +174,27 @@ def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 
     return state
 
 
+def joined(team: Team, shares: Mapping[str, Share]) -> dict[str, Any]:
+    """The whole arrays. Without those that are empty on a rank, the shares must begin where the one before ends."""
+    whole = {}
+    for name, share in shares.items():
+        of_ranks = team.gathered((share.first, share.values.copy()))
+        some = [(first, values) for first, values in of_ranks if len(values)]
+        assert [first for first, _ in some] == [sum(len(of) for _, of in some[:number]) for number in range(len(some))]
+        whole[name] = np.concatenate([values for _, values in some])
+        assert whole[name].shape == share.shape
+    return whole
+
+
 def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
     state = stepped(problem, team)
     own = state.field.team.gathered(state.field.device.to_host(state.field.own).copy())
     saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
     if state.method is not None:
         point = state.method.restart_point()
-        saved |= {"roundings": state.method.roundings, **point.sums, "counts": state.method.counts}
+        saved |= {"roundings": state.method.roundings, **joined(team, point.sums), "counts": state.method.counts}
         saved |= {name: np.concatenate(state.team.gathered(of.copy())) for name, of in point.planes.items()}
-    return {"T": np.concatenate(own), **state.ledger.save(), "heats": state.ledger.heats(), **saved}
+    return {"T": np.concatenate(own), **joined(team, state.ledger.save()), "heats": state.ledger.heats(), **saved}
 
 
 def painted(problem: HeatProblem, team: Team) -> HeatProblem:

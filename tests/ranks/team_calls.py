@@ -64,7 +64,9 @@ def run() -> None:
     assert (team.local_rank, team.local_size) == (team.rank, team.size)
     assert int(os.environ["NUMBA_NUM_THREADS"]) >= 1
     check_objects(team)
-    check_objects(team.branch())
+    branch = team.branch("another")
+    assert team.branch("another") is branch
+    check_objects(branch)
     check_exchange(team)
     check_errors(team)
     print("checked", flush=True)

@@ -5,6 +5,7 @@ import pytest
 from heatsim.commands.ranks import ranks_to_start
 from heatsim.errors import InputError
 from heatsim.parallel import environment
+from heatsim.parallel.process import Process, cores_of
 from heatsim.scenario import Scenario
 
 
@@ -54,3 +55,20 @@ def test_ranks_of_srun_do_not_start_others(monkeypatch: pytest.MonkeyPatch) -> N
     assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
     with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
         ranks_to_start("2", scenario)
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        ([range(8)] * 2, [4, 4]),  # a launcher that does not bind ranks to cores
+        ([range(3)] * 2, [1, 1]),
+        ([range(2)] * 3, [0, 0, 0]),  # fewer cores than ranks
+        ([range(4), range(4, 6)], [4, 2]),
+        ([range(4), range(3, 6), range(6, 7)], [2, 1, 1]),
+    ],
+)
+def test_ranks_of_a_machine_share_cores(cores: list[range], expected: list[int]) -> None:
+    here = [Process("a", "", number, frozenset(of)) for number, of in enumerate(cores)]
+    elsewhere = [Process("b", "", number, frozenset(range(2))) for number in range(1)]
+    processes = [*here, *elsewhere]
+    assert [cores_of(rank, processes) for rank in range(len(processes))] == [*expected, 2]

@@ -18,6 +18,7 @@ from heatsim.storage import folder
 
 HERE = Path(__file__).parent
 # Seconds of work on any machine, in steps of a tenth of a millisecond.
+Z_FACES = ('boundaries.z_min={type="insulated"}', 'boundaries.z_max={type="convection",coefficient=50.0,ambient=280.0}')
 LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_every=50", "solver.kernel=numpy")
 
 
@@ -39,9 +40,10 @@ def test_collective_calls() -> None:
 
 
 def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_path: Path) -> None:
-    scenario = runs.write(tmp_path)
+    """Only one rank enters heat in the ledger for the z face."""
+    scenario, overrides = runs.write(tmp_path), (*LASTING, *Z_FACES)
     parts = tmp_path / "parts"
-    process = runs.start("run", scenario, "--output", parts, *jobs.options(*LASTING), "--ranks", "2", "--quiet")
+    process = runs.start("run", scenario, "--output", parts, *jobs.options(*overrides), "--ranks", "2", "--quiet")
     while not (parts / folder.CHECKPOINT).exists() and not (parts / folder.FIELDS).exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -53,7 +55,7 @@ def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_p
     code, _, err = runs.command("resume", parts, "--ranks", "3", "--quiet")
     assert (code, err) == (0, ""), err
     alone = tmp_path / "alone"
-    Simulation.from_scenario(scenario, LASTING, output=alone).run()
+    Simulation.from_scenario(scenario, overrides, output=alone).run()
     assert jobs.content(parts) == jobs.content(alone)
     assert runs.results(parts) == runs.results(alone)
 
@@ -114,10 +116,11 @@ def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job() -> None:
+@pytest.mark.parametrize("before", ["", "    import mpi4py.MPI\n"], ids=["before MPI", "before the watch"])
+def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job(before: str) -> None:
     program = (
         "import os, signal\nfrom heatsim.parallel import job, starting\nstarting.SECONDS = 0.0\n"
-        'if os.environ["PMI_RANK"] == "1":\n    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
+        f'if os.environ["PMI_RANK"] == "1":\n{before}    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
     )
     code, _, err = jobs.ended(jobs.start(2, "-c", program))
     assert code not in (0, 1, 2, 130)

@@ -1,5 +1,6 @@
 """Copies between GPUs that share memory overlap with kernels, and give the same bits as one rank."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,44 @@ def test_nccl_sends_if_a_large_array_cannot_be_shared(monkeypatch: pytest.Monkey
             patch.setattr(peer_copies.PeerCopies, name, refused)
             assert not any(on_ranks(2, exchanged))
             assert not any(BYTES in memory.copied for memory in memories)
+
+
+def test_runs_of_a_job_share_connections_and_close_the_memory_of_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    memories, followed = play_peers(monkeypatch), list[Any]()
+    monkeypatch.setattr(Team, "follow", lambda team, progress: followed.append(progress))
+
+    def runs(team: Team) -> list[int]:
+        found = []
+        for _ in range(3):
+            assert exchanged(team)
+            team.meet()
+            found.append(sum(len(memory.opened) for memory in memories))
+        return found
+
+    # Each rank keeps the signals of its neighbour open.
+    assert on_ranks(2, runs) == [[2, 2, 2]] * 2
+    assert len(memories) == 2
+    assert len(followed) == 2 * 2  # NCCL and copies of each rank
+
+
+def test_an_allocation_is_closed_after_its_last_array() -> None:
+    """Two runs share an allocation, and a stream that waits forever keeps it open."""
+    memory, device = HostPeerMemory(), gpu.host_device()
+    copies = peer_copies.PeerCopies(memory, device, memory.allocate(2048), {})
+    handle = (12_345).to_bytes(8, "little")
+    one, other = peer_copies.Counterparts(copies), peer_copies.Counterparts(copies)
+    assert [one.open((handle, 40)), one.open((handle, 64)), other.open((handle, 0))] == [12_385, 12_409, 12_345]
+    assert memory.opened == [12_345]
+    del one
+    assert memory.opened == [12_345]
+    del other
+    assert memory.opened == []
+
+    again = peer_copies.Counterparts(copies)
+    assert again.open((handle, 8)) == 12_353
+    copies._stream = SimpleNamespace(done=False)
+    del again
+    assert memory.opened == [12_345]
 
 
 def test_ranks_with_other_sweeps_do_not_copy(monkeypatch: pytest.MonkeyPatch) -> None:

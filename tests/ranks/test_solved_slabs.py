@@ -9,7 +9,7 @@ import pytest
 from cuda_host import gpu
 from cuda_host.multigrid import sweeps_on_host
 from host_nccl import play_nccl
-from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, painted, problem_of
+from slab_runs import AROUND, LINEAR, LIT, SCENARIOS, equal, joined, painted, problem_of
 from slab_runs import same as same_steps
 from thread_team import on_ranks
 
@@ -163,7 +163,7 @@ def after(problem: HeatProblem, team: Team, saved: dict[str, Any] | None, steps:
     whole = {name: np.concatenate(team.gathered(of.copy())) for name, of in planes.items()}
     begun = {"reference": state.field.reference, "initial_heat": state.initial_heat, "wall_time": 0.0}
     values = {**point.values, **begun, "step": point.step, "stopped": False, "scenario": "", "inputs": "{}"}
-    return {"arrays": {**point.sums, **whole}, "values": values}
+    return {"arrays": {**joined(team, point.sums), **whole}, "values": values}
 
 
 @pytest.fixture

@@ -64,7 +64,7 @@ class ThreadTeam(Team):
         if self._meeting.failed:
             raise threading.BrokenBarrierError
 
-    def branch(self) -> "ThreadTeam":
+    def branch(self, name: str) -> "ThreadTeam":
         raise NotImplementedError
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
+from heatsim.parallel.slab import Share
 from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.problem import HeatProblem
@@ -196,18 +197,19 @@ class FieldStages(FieldEnds):
         super().reject()
 
     def restart(self, *, last: bool) -> Restart:
-        """A field, the ledger's sums and the flows, and the rate, at the last end or the first. Collective."""
+        """A field, the shares of sums and flows, and the rate, at the last end or the first. Collective."""
         field, sums, _ = super().restart(last=last)
         at = self._end(End.LAST if last else End.FIRST)
-        flows = {_FLOW + name: values for name, values in self._ledger.whole(at.flows).items()}
+        flows = {_FLOW + name: share for name, share in self._ledger.shares(at.flows).items()}
+        power = Share.of_first(np.array([at.flows.sources]), field.team.first)
         rate = field.device.to_host(at.F[field.slab.own])
-        return field, {**sums, **flows, _POWER: np.array([at.flows.sources])}, {_RATE: rate}
+        return field, {**sums, **flows, _POWER: power}, {_RATE: rate}
 
     def _take_back(self, at: FieldEnd, saved: Checkpoint) -> None:
         slab = self._field.slab
         at.F[slab.own] = self._field.device.xp.asarray(saved.part(_RATE, slab.first, slab.last))
-        flows = {name: saved.arrays[_FLOW + name] for name in at.sums.layout.shapes}
-        at.flows = self._ledger.part(flows, float(saved.arrays[_POWER][0]))
+        power = float(saved.part(_POWER, 0, 1)[0])
+        at.flows = self._ledger.part(lambda name, first, last: saved.part(_FLOW + name, first, last), power)
 
     def _rows(self, times: StageTimes) -> Rows:
         return self._problem.stage_rows(times, 1.0, self._field.reference)

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+from heatsim.parallel.slab import Share
 from heatsim.physics.stage_times import Side
 from heatsim.solver.field import Field
 from heatsim.solver.stabilized.interpolation import Weights
 
-# The state from which a run continues: a field; by name, on the host, sums of the whole grid and arrays of own planes.
-Restart = tuple[Field, Mapping[str, Any], Mapping[str, Any]]
+# The state from which a run continues: a field; by name, the shares of sums, and arrays of own planes on the host.
+Restart = tuple[Field, Mapping[str, Share], Mapping[str, Any]]
 
 
 class End(Enum):

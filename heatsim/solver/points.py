@@ -1,0 +1,84 @@
+"""Cells of a field that are read repeatedly, such as those of probes."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.reductions.gather import gather
+
+if TYPE_CHECKING:
+    from heatsim.solver.field import Field
+
+# Places in a flattened array, and values there.
+PlacedValues = tuple[NDArray[np.intp], NDArray[Any]]
+
+
+class Points:
+    """Some cells of a field that are read repeatedly.
+
+    Attributes:
+        cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
+        held: the places of these cells in the flattened index arrays.
+        of_ranks: for each rank the places and temperatures in K of its cells, if they are known.
+    """
+
+    def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
+        _, ny, nx = field.grid.shape
+        self._field = field
+        self._shape = x.shape
+        held = field.slab.holds(z)
+        self._own_places = z[held], y[held], x[held]
+        own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
+        self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
+        self.held = np.flatnonzero(held)
+        self._own: NDArray[np.float64] | None = None
+        self.of_ranks: Sequence[PlacedValues] | None = None
+
+    def temperatures(self) -> NDArray[np.float64]:
+        """Temperatures in K, in the shape of the index arrays. Collective."""
+        if self.of_ranks is None:
+            return self._field.joined(self.held, self.own_temperatures(), self._shape)
+        return joined(self.of_ranks, self._shape)
+
+    def own_temperatures(self) -> NDArray[np.float64]:
+        """Temperatures in K of the cells in own planes, in the order of the flattened index arrays.
+
+        A GPU gathers all points of the field at once.
+        """
+        field = self._field
+        if self._own is None and field.device.backend == "cpu":
+            self.take(field.own.reshape(-1)[self.cells])
+        elif self._own is None:
+            gather_points([field])
+        assert self._own is not None
+        return self._own
+
+    def take(self, values: NDArray[Any]) -> None:
+        """Store the current values of the cells in own planes, read from the buffer."""
+        thermometer = self._field.point_thermometer
+        deviations = values if thermometer is None else thermometer(values, self._own_places)
+        self._own = np.asarray(deviations.astype(np.float64) + self._field.reference)
+
+    def forget(self) -> None:
+        """Discard the stored temperatures."""
+        self._own = self.of_ranks = None
+
+
+def joined(of_ranks: Sequence[PlacedValues], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The values of all ranks in one array of a shape."""
+    if len(of_ranks) == 1:
+        return of_ranks[0][1].reshape(shape)
+    whole = np.empty(shape, of_ranks[0][1].dtype)
+    for places, values in of_ranks:
+        whole.reshape(-1)[places] = values
+    return whole
+
+
+def gather_points(fields: Sequence["Field"]) -> None:
+    """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
+    wanted = [(field, points) for field in fields for points in field.all_points]
+    values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
+    for (_, points), its_values in zip(wanted, values, strict=True):
+        points.take(its_values)

@@ -84,13 +84,13 @@ def test_each_run_chooses_its_method(tmp_path: Path) -> None:
     [
         (200, 8, 0, 100, 8),  # one a core
         (200, 8, 0, 3, 3),  # whose fields fit the memory
-        (200, 16, 1, 100, 4),
+        (200, 16, 1, 100, 8),
         (24, 16, 1, 100, 2),  # a dozen runs each
         (1, 16, 1, 100, 1),
         (200, 4, 1, 100, 2),  # two cores each
         (200, 2, 4, 100, 4),  # each GPU has one
         (200, 16, 1, 1, 1),  # one run fills the GPU
-        (200, 64, 2, 100, 8),
+        (200, 64, 2, 100, 16),
     ],
 )
 def test_default_number_of_workers(runs: int, cores: int, gpus: int, fitting: int, workers: int) -> None:

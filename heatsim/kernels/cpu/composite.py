@@ -11,7 +11,8 @@ A step of some rows has six parts, each while the rows are in the first-level ca
 
 Each combination of parts has its own kernel (:class:`Contents`): without parts 3 and 5, and with constant materials,
 numba compiles it in half the time. If materials vary with temperature, the ring holds the potentials of the cells too.
-Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same order.
+Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
+order.
 """
 
 from functools import cache

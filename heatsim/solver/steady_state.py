@@ -27,7 +27,7 @@ from heatsim.solver.steady_equations import Equations, VaryingEquations
 METHOD = "multigrid"
 # Cycles that a search commonly takes, of one material and of several, and how many times those of a linear problem
 # others take. Equivalent applications of the operator in a cycle.
-_FEW, _SEVERAL, _NEWTON = 8, 20, 3
+_FEW, _SEVERAL, _NEWTON = 8, 12, 3
 APPLICATIONS = 6
 # Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
 _RADIATING, _VARYING = 6, 40

@@ -57,7 +57,7 @@ _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default toleranc
 _APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
 _STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
-_STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (2.0, 8.0)}
+_STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (6.0, 24.0)}
 _APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (6.0, 24.0)}
 _GAIN = 3.0
 _MOST_PLACES = 2**20  # of one beam

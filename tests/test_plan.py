@@ -25,7 +25,8 @@ from heatsim.run import step_times
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, duration, rounding_note
-from heatsim.run.step_times import WorkTime, fitted, measure_methods, measure_work, weighted_median
+from heatsim.run.step_times import measure_methods, measure_work
+from heatsim.run.work_time import WorkTime, fitted, weighted_median
 from heatsim.scenario import load
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables

@@ -16,7 +16,8 @@ from heatsim.run import step_times
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
-from heatsim.run.step_times import WorkTime, measure_work
+from heatsim.run.step_times import measure_work
+from heatsim.run.work_time import WorkTime
 from heatsim.scenario import load
 from heatsim.solver import steady, steady_state
 from heatsim.solver.cpu_stepper import CpuStepper

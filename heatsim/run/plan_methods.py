@@ -8,7 +8,8 @@ from heatsim.physics.method_work import RunWork, WorkEstimate, count_work, first
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
-from heatsim.run.step_times import WorkTime, fitting_methods
+from heatsim.run.step_times import fitting_methods
+from heatsim.run.work_time import WorkTime
 
 
 def describe_methods(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:

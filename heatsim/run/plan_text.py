@@ -11,7 +11,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods, duration
 from heatsim.run.plan_model import describe_model
-from heatsim.run.step_times import WorkTime
+from heatsim.run.work_time import WorkTime
 from heatsim.solver.steady_state import METHOD
 
 

@@ -9,22 +9,21 @@ launches. Both parts are found from steps with different numbers of units.
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from math import prod
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.errors import CapacityError, Interrupted, RunError, ScenarioError
 from heatsim.observers.state import RunState
 from heatsim.physics.method_choice import choose_method
-from heatsim.physics.method_work import RunWork
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch
+from heatsim.run.work_time import WorkTime, fitted
 from heatsim.solver import steady_state
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stepper import Stepper
@@ -35,39 +34,15 @@ _SECONDS = 0.4
 _PLACES = 8
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# On grids with at most this number of cells more steps are timed: the first ones have few units.
+# On grids with at most this number of cells more steps are timed: the first ones have few units. And they are timed
+# in new memory.
 _SHORT = 2**19
 _FEWEST = 5  # batches
 _LONGEST = 1.2  # s for the steps of a method, apart from the last batch
 # Steps before those that are timed: they compile what later steps use.
 _WARM = 3
-# Slopes between batches count if one has this many times the units of the other.
-_APART = 1.25
 # On grids with more cells a CPU searches for a steady state on a coarser one. The first cycles compile.
 _SEARCH_CELLS, _WARM_CYCLES = 2**19, 8
-
-
-@dataclass(frozen=True)
-class WorkTime:
-    """The time of a method's work.
-
-    Attributes:
-        unit: seconds of a unit of work.
-        step: seconds of a step besides its units.
-        row: seconds to interpolate the field for a row within a step.
-    """
-
-    unit: float
-    step: float = 0.0
-    row: float = 0.0
-
-    def of(self, work: RunWork) -> float:
-        """Seconds of the work of a run."""
-        return self.unit * work.units + self.step * work.steps + self.row * work.rows
-
-    def scaled(self, factor: float) -> "WorkTime":
-        """That on a grid with ``factor`` times as many cells."""
-        return WorkTime(self.unit * factor, self.step * factor, self.row * factor)
 
 
 def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
@@ -101,18 +76,25 @@ def measure_work(plan: Plan) -> WorkTime:
     if plan.problem.timeline.adaptive:
         timed = _coarser(plan, _MOST_CELLS)
         return _measure_steps(timed).scaled(plan.problem.grid.cell_count / timed.problem.grid.cell_count)
+    stepper = _stepper(plan)
+    for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
+        pass
+    # In a short run it counts that memory is new at first.
+    new = plan.problem.grid.cell_count <= _SHORT
+    return WorkTime(_measure_euler(_stepper(plan) if new else stepper))
+
+
+def _stepper(plan: Plan) -> Stepper:
+    """The stepper of a run with the method "euler", at its start."""
     state = initial_state(plan, Path())
     stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
-    return WorkTime(_measure_euler(stepper))
+    return stepper
 
 
 def _measure_euler(stepper: Stepper) -> float:
     """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
     last = stepper.problem.timeline.last_step
-    # A batch compiles what :meth:`Stepper.prepare` does not, and fills caches.
-    for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
-        pass
     batch, counts, seconds = Batch(stepper.steps_a_sweep), list[int](), list[float]()
     started = time.perf_counter()
     for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(stepper)):
@@ -173,20 +155,6 @@ def _batches(work: Iterator[float], fewest: int) -> list[tuple[float, float]]:
         if passed > (_SECONDS if len(found) > fewest else _LONGEST):
             break
     return found
-
-
-def fitted(units: NDArray[np.float64], seconds: NDArray[np.float64]) -> WorkTime:
-    """The time of units and of steps, from the units and the seconds of some steps.
-
-    The medians of slopes and of what is left, as Theil and Sen propose: some steps that were interrupted do not matter.
-    """
-    each = weighted_median(seconds / units, units)
-    one, other = np.nonzero(units[None, :] >= _APART * units[:, None])
-    if not len(one):
-        return WorkTime(each)
-    slopes = (seconds[other] - seconds[one]) / (units[other] - units[one])
-    unit = float(np.clip(np.median(slopes), 0.0, each))
-    return WorkTime(unit, max(float(np.median(seconds - unit * units)), 0.0))
 
 
 def _measure_search(plan: Plan) -> WorkTime:
@@ -265,13 +233,6 @@ def _look(stepper: Stepper) -> None:
     """Look at the field where a run makes a row: the steps after it begin with other data in the caches."""
     if stepper.step in stepper.problem.timeline.steps:
         stepper.field.total()
-
-
-def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The value that half of the weight does not exceed. Code that is compiled on the way does not change it."""
-    order = np.argsort(values)
-    below = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
 
 
 def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:

@@ -10,7 +10,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import between, own_work
-from heatsim.run.step_times import WorkTime, measure_work
+from heatsim.run.step_times import measure_work
+from heatsim.run.work_time import WorkTime
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
 from heatsim.study.model import shown_values

@@ -119,9 +119,9 @@ def _measure_steps(plan: Plan) -> WorkTime:
     """The time of the work of a method with a tolerance."""
     state = initial_state(plan, Path())
     work = _tried_steps(state)
-    for _ in islice(work, _WARM):
+    warm, fewest = (_WARM, _FEWEST) if plan.problem.grid.cell_count <= _SHORT else (1, 0)
+    for _ in islice(work, warm):
         pass
-    fewest = _FEWEST if plan.problem.grid.cell_count <= _SHORT else 0
     found = _batches(work, fewest)
     if not found:
         # A run of a few steps is timed as a whole, now that its code is compiled.
@@ -264,5 +264,6 @@ def _tried_steps(state: RunState) -> Iterator[float]:
         method.accept(method.method.complete(method.begin()))
         device.synchronise()
         now = method.counts.get("applications", float(method.work.stages))
-        yield now - before
-        before = now
+        if now > before:
+            yield now - before
+            before = now

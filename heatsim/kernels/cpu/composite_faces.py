@@ -1,4 +1,8 @@
-"""Heat of a composite body through the faces of the box. Up to SURFACES cells are done together, as vectors."""
+"""Heat of a composite body through the faces of the box. Up to SURFACES cells are done together, as vectors.
+
+Bodies without beams, or without cells whose surface has several conditions, take functions that do nothing instead of
+:func:`gather_beams` and :func:`pass_parts`: then numba has less to compile.
+"""
 
 from typing import Any
 
@@ -40,8 +44,12 @@ place_of: Any = compiled(mixed_cells.place_of)
 
 
 @compiled
-def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-    """Add the heat through the faces of the box to the sums of some rows."""
+def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, gather: Any, pass_mixed: Any) -> None:
+    """Add the heat through the faces of the box to the sums of some rows.
+
+    ``gather`` is :func:`gather_beams` or :func:`gather_nothing`, ``pass_mixed`` is :func:`pass_parts` or
+    :func:`pass_nothing`.
+    """
     nz, ny, nx, stride, count = plan.nz, plan.ny, plan.nx, plan.stride, rows.size
     z, y = wrap(rows.z, nz), wrap(rows.y, ny)
     first_owned, end_owned = tile.first_y - rows.y, tile.end_y - rows.y
@@ -64,11 +72,14 @@ def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> 
                 owned = (0, nx if first_owned <= row < end_owned else 0)
             at = row * stride + x
             place = (y + row if axis == 2 else z, y if axis == 0 else 0)
-            _add_line(plan, step, T, face, place, n, (rows.here + at, plan.sums + at, distance), owned)
+            line = rows.here + at, plan.sums + at, distance
+            _add_line(plan, step, T, face, place, n, line, owned, gather, pass_mixed)
 
 
 @compiled
-def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line: Any, owned: Any) -> None:
+def _add_line(
+    plan: Any, step: int, T: Any, face: int, place: Any, n: int, line: Any, owned: Any, gather: Any, pass_mixed: Any
+) -> None:
     """Add the heat through a face to a line of its cells.
 
     Args:
@@ -80,6 +91,8 @@ def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line:
         n: number of cells.
         line: where the first cell is in the ring, where its sum is, and the distance to the next cell.
         owned: the first cell whose heat is added to the ledger, and one after the last.
+        gather: as for :func:`add_faces`.
+        pass_mixed: as for :func:`add_faces`.
     """
     fields = behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
     width = plan.ny if fields[SIDE] < 2 else plan.nx
@@ -95,13 +108,16 @@ def _add_line(plan: Any, step: int, T: Any, face: int, place: Any, n: int, line:
                 end += 1
         here, sums = behind(T, line[0] + k * line[2]), behind(T, line[1] + k * line[2])
         some = (first + k, end - k, larger(owned[0] - k, 0), smaller(owned[1], end) - k)
-        _gather_beams(plan, step, T, face, (place[0], place[1] + k), end - k)
-        _add_cells(plan, step, T, face, number, some, (here, sums, line[2]))
+        flux = behind(T, plan.surfaces + BEAM_AT)
+        for j in range(end - k):
+            flux[j] = type(flux[j])(0.0)
+        gather(plan, step, T, face, (place[0], place[1] + k), end - k)
+        _add_cells(plan, step, T, face, number, some, (here, sums, line[2]), pass_mixed)
         k = end
 
 
 @compiled
-def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, line: Any) -> None:
+def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, line: Any, pass_mixed: Any) -> None:
     """Add the heat of one condition, or of the conditions that share a cell.
 
     ``some`` are the place of the first cell on the face, the number of cells, and which of them are recorded.
@@ -129,7 +145,7 @@ def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, 
         conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
     if number == MIXED:
         cell = (degrees[0], conductance[0], share[0], gain[0] * surface[BEAM_AT])
-        surface[RISE_AT] = _pass_parts(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
+        surface[RISE_AT] = pass_mixed(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
         surface[SHARE_AT] = type(surface[RISE_AT])(1.0)
         share = behind(surface, SHARE_AT)
     elif not held:
@@ -148,13 +164,16 @@ def _add_cells(plan: Any, step: int, T: Any, face: int, number: int, some: Any, 
 
 
 @compiled
-def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
-    """The flux of beams at cells of a face from a place (v, u) of the ring on, in W/m²."""
+def gather_nothing(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
+    """Do nothing: there are no beams."""
+
+
+@compiled
+def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
+    """Add the flux of beams at cells of a face from a place (v, u) of the ring on, in W/m²."""
     flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
     starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
-    for j in range(count):
-        flux[j] = type(flux[j])(0.0)
     for number in range(plan.beam_count):
         beam, first_u, first_v = (
             behind(longs_at(plan.beams), BEAM_FIELDS * number),
@@ -168,7 +187,13 @@ def _gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: in
 
 
 @compiled
-def _pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
+def pass_nothing(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
+    """0: no cell has several conditions."""
+    return cell[0] - cell[0]
+
+
+@compiled
+def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
     """The heat into a cell of a face through the parts of its surface, also added to the ledger.
 
     ``cell`` holds its temperature, the conductance and share of its half, and the heat of beams.

@@ -237,7 +237,9 @@ class _Finder:
             *(bool(row[FILM] > 0.0) or radiating, radiating),
             *(at.face, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
-            *(tuple(row.tolist()), beam, self._reference),
+            condition=tuple(row.tolist()),
+            beam=beam,
+            reference=self._reference,
             law=law_of(self._rows, number) if row[FREE] == LAW else None,
         )
 

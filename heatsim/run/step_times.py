@@ -95,7 +95,7 @@ def _stepper(plan: Plan) -> Stepper:
 def _measure_euler(stepper: Stepper) -> float:
     """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
     last = stepper.problem.timeline.last_step
-    batch, counts, seconds = Batch(stepper.steps_a_sweep), list[int](), list[float]()
+    batch, counts, seconds = Batch(stepper.steps_a_sweep), list[float](), list[float]()
     started = time.perf_counter()
     for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(stepper)):
         counts.append(steps)

@@ -35,7 +35,7 @@ from heatsim.kernels.cpu import (
     varying_cells,
 )
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
-from heatsim.kernels.cpu.composite_faces import add_faces, gather_beams, gather_nothing, pass_nothing, pass_parts
+from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
 from heatsim.kernels.cpu.composite_void import add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
@@ -226,15 +226,14 @@ def advance_for(contents: Contents) -> Any:
     sum_cells = sum_varying_cells if contents.varying else _sum_odd_cells
     add_surfaces = add_void if contents.void else _add_nothing
     add_heat = add_cell_heat if contents.heated else _add_nothing
-    gather = gather_beams if contents.beams else gather_nothing
-    pass_mixed = pass_parts if contents.mixed else pass_nothing
+    add_faces = adding_faces(beams=contents.beams, mixed=contents.mixed)
 
     @compiled
     def advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
         _sum_runs(plan, step, rows, T)
         sum_cells(plan, step, rows, T)
         add_surfaces(plan, tile, step, rows, T)
-        add_faces(plan, tile, step, rows, T, gather, pass_mixed)
+        add_faces(plan, tile, step, rows, T)
         add_heat(plan, tile, step, rows, T)
         _finish(plan, step, rows, T, T_new)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from math import prod
+from math import inf, prod
 from pathlib import Path
 
 import numpy as np
@@ -160,29 +160,31 @@ def _batches(work: Iterator[float], fewest: int) -> list[tuple[float, float]]:
 def _measure_search(plan: Plan) -> WorkTime:
     """The time of a search for a steady state: of a whole one, or from the cycles that there is time for."""
     timed, usual = _coarser(plan, _SEARCH_CELLS), steady_state.usual_cycles(plan.problem)
-    _search(timed, lambda cycles: cycles >= _WARM_CYCLES)
-    started = time.perf_counter()
-    cycles, found = _search(timed, lambda cycles: time.perf_counter() - started > _LONGEST)
-    taken = time.perf_counter() - started
-    each = taken if found else taken * max(usual / cycles, 1.0)
+    _search(timed, _WARM_CYCLES, inf)
+    taken, cycles = _search(timed, inf, _LONGEST)
+    if cycles is None and taken < 0.5 * _LONGEST:
+        # The first whole search compiles what the cycles before it did not reach.
+        taken = min(taken, _search(timed, inf, _LONGEST)[0])
+    each = taken if cycles is None else taken * max(usual / cycles, 1.0)
     return WorkTime(each * plan.problem.grid.cell_count / timed.problem.grid.cell_count)
 
 
-def _search(plan: Plan, enough: Callable[[int], bool]) -> tuple[int, bool]:
-    """Search for a steady state until ``enough`` cycles are done. Returns these, and whether the state was found."""
+def _search(plan: Plan, most_cycles: float, most_seconds: float) -> tuple[float, int | None]:
+    """Search for a steady state. Returns the seconds, and the cycles if there was no time to find it, else None."""
     state, cycles = initial_state(plan, Path()), 0
+    started = time.perf_counter()
 
     def stopped() -> bool:
         nonlocal cycles
         cycles += 1
-        return enough(cycles)
+        return cycles >= most_cycles or time.perf_counter() - started > most_seconds
 
     try:
         steady_state.find_steady_state(state.part, state.field, state.arrays.body.cells, stopped)
     except Interrupted:
-        return cycles, False
+        return time.perf_counter() - started, cycles
     state.field.device.synchronise()
-    return cycles, True
+    return time.perf_counter() - started, None
 
 
 def _spread(places: int) -> list[int]:

@@ -153,3 +153,12 @@ class Interrupted(HeatsimError):  # noqa: N818  (not an error)
     """Stopped by a signal after a checkpoint was saved."""
 
     exit_code = 130
+
+
+def of_system(error: BaseException) -> HeatsimError | None:
+    """The error to report instead of one of the system: not enough memory, or a file; None for any other error."""
+    if isinstance(error, MemoryError):
+        return InputError(f"out of memory: {error}; use fewer cells or precision float32")
+    if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+        return RunError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    return None

@@ -7,7 +7,7 @@ from heatsim.device import choose
 from heatsim.errors import InputError
 from heatsim.parallel import environment
 from heatsim.parallel.launch import all_ranks, check_ranks, launch
-from heatsim.run.ranks import resume_advice
+from heatsim.run.ranks import check_count, resume_advice
 from heatsim.scenario import Scenario
 from heatsim.storage.folder import SCENARIO
 
@@ -21,14 +21,18 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
 
     Raises:
         InputError: the value is no number of ranks, or a launcher started another number of processes.
+        ScenarioError: the grid has too few planes.
     """
     if ranks is None:
         return 1
     count = check_ranks(ranks) or (
         environment.size() if environment.size() > 1 else all_ranks(choose(scenario.solver.device).backend)
     )
-    if environment.size() in (1, count):
-        return count if environment.size() == 1 else 1
+    if environment.size() == 1:
+        check_count(scenario, count)
+        return count
+    if environment.size() == count:
+        return 1
     raise InputError(f"--ranks = {count}, but the launcher started {environment.size()} processes; leave --ranks out")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 
-from heatsim.errors import InputError, RunError
+from heatsim.errors import of_system
 
 _NARROWEST = 40  # characters: lines are not broken shorter than this
 _AFTER_LABEL = 13  # column at which the text of a plan's line begins
@@ -49,14 +49,12 @@ def no_traceback() -> Iterator[None]:
     """Turn MemoryError into InputError and OSError into RunError; ignore a closed pipe."""
     try:
         yield
-    except MemoryError as error:
-        raise InputError(f"out of memory: {error}; use fewer cells or precision float32") from None
     except BrokenPipeError:
         # Otherwise the interpreter reports at exit that the buffer cannot be flushed.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise RunError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+    except (MemoryError, OSError) as error:
+        raise of_system(error) or error from None
 
 
 def show_table(table: Any) -> None:

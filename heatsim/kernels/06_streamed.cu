@@ -11,14 +11,20 @@
 // those rows have just loaded them. Two rows need four loads per plane instead of six, two of them from memory. Traffic: each
 // cell is read once and written once, 8 B per cell in float32, 16 B in float64, for 13 operations.
 //
-// Latency is hidden by many warps with several rows each. A third row, or loading a plane in advance, takes registers and so
-// costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
+// Latency is hidden by many warps with several rows each. All loads of a plane start before the first value is used, so a warp
+// waits once a plane. Registers limit the number of warps. So addresses are computed again for each plane; a third row, or loading
+// a plane in advance, costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
-// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 64 registers are
+// enough in float32 and 72 in float64; ensembles and coefficients of each step need more, and so do newer GPUs.
 #ifndef RESIDENT
-#define RESIDENT 768
+#if __CUDA_ARCH__ == 900
+#define RESIDENT ((sizeof(Real) == 4 ? 1024 : 896) - 128 * (MEMBERS + STAGES))
+#else
+#define RESIDENT (__CUDA_ARCH__ < 900 ? 768 : 640)
+#endif
 #endif
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 
@@ -37,39 +43,42 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     const bool inside = x < grid.nx;
     const int x_load = min(x, grid.nx - VECTOR);
     const int first = min(y, grid.ny - 1), last = min(y + ROWS - 1, grid.ny - 1);
-    const Real* centre = T + cell_index(grid, x_load, first, 0);
-    const ptrdiff_t to_south = (ptrdiff_t)(neighbour_y(grid, first - 1) - first) * grid.nx;
-    const ptrdiff_t to_north = (ptrdiff_t)(neighbour_y(grid, last + 1) - first) * grid.nx;
-    const int to_west = neighbour_x(grid, x_load - 1) - x_load;
-    const int to_east = neighbour_x(grid, x_load + VECTOR) - x_load;
-    const bool first_lane = lane == 0 || x == 0, last_lane = lane == WARP - 1 || x + VECTOR >= grid.nx;
+    const int south_row = neighbour_y(grid, first - 1) - first, north_row = neighbour_y(grid, last + 1) - first;
+    const bool outermost = lane == 0 || lane == WARP - 1 || !inside;
+    const int to_outer = (lane == 0 ? neighbour_x(grid, x_load - 1) : neighbour_x(grid, x_load + VECTOR)) - x_load;
+    const ptrdiff_t to_top = (ptrdiff_t)(neighbour_z(grid, grid.nz) - (grid.nz - 1)) * (ptrdiff_t)plane;
 
     // 2. The planes before the march.
     Cells below[ROWS], current[ROWS], above[ROWS];
-    const Real* here = centre + z_begin * plane;
-    Real* out = T_new + cell_index(grid, x, y, z_begin);
+    size_t here = cell_index(grid, x_load, first, z_begin);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         const int row = min(r, last - first) * grid.nx;
-        below[r] = load(centre + neighbour_z(grid, z_begin - 1) * plane + row);
-        current[r] = load(here + row);
+        below[r] = load(T + cell_index(grid, x_load, first, neighbour_z(grid, z_begin - 1)) + row);
+        current[r] = load(T + here + row);
     }
 
     for (int z = z_begin; z < z_end; ++z) {
-        // 3. Load the neighbours in y of the first and last row (from L1) and the plane above.
-        const Cells south = load(here + to_south), north = load(here + to_north);
-        const Real* source = z + 1 < grid.nz ? here + plane : centre + neighbour_z(grid, z + 1) * plane;
+        // 3. Load everything that the plane needs, before the first value is used: the plane above; the neighbours in y of the
+        // first and last row (from L1); the neighbours in x that no lane of the warp owns. Lanes beyond the end of a row hold
+        // the neighbour of its last vector.
+        const Real* source = T + here + (z + 1 < grid.nz ? (ptrdiff_t)plane : to_top);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) above[r] = load(source + min(r, last - first) * grid.nx);
+        const Cells south = load(T + here + (ptrdiff_t)south_row * grid.nx);
+        const Cells north = load(T + here + (ptrdiff_t)north_row * grid.nx);
+        Real outer[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r)
+            if (outermost) outer[r] = T[here + min(r, last - first) * grid.nx + to_outer];
 
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            // 4. Neighbours in x come from the adjacent lanes; the outermost lanes load theirs.
+            // 4. Neighbours in x come from the adjacent lanes.
             Real west = __shfl_up_sync(ALL_LANES, current[r].at[VECTOR - 1], 1);
-            Real east = __shfl_down_sync(ALL_LANES, current[r].at[0], 1);
-            const Real* row = here + min(r, last - first) * grid.nx;
-            if (first_lane) west = row[to_west];
-            if (last_lane) east = row[to_east];
+            Real east = __shfl_down_sync(ALL_LANES, inside ? current[r].at[0] : outer[r], 1);
+            if (lane == 0) west = outer[r];
+            if (lane == WARP - 1) east = outer[r];
 
             // 5. Update the vector.
             const bool updates = inside && y + r < grid.ny;
@@ -79,7 +88,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             const Cells row_north = r == ROWS - 1 || y + r == grid.ny - 1 ? north : current[r == ROWS - 1 ? r : r + 1];
             const Cells updated = update(grid, c, sweep, ledger, x, y + r, z, at_face, current[r], west, east,
                                          row_south, row_north, below[r], above[r]);
-            if (updates) store(out + r * grid.nx, updated);
+            if (updates) store(T_new + here + r * grid.nx, updated);
         }
 
         // 6. One plane up.
@@ -89,7 +98,6 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             current[r] = above[r];
         }
         here += plane;
-        out += plane;
     }
 }
 

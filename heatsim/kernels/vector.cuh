@@ -91,6 +91,7 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
     const size_t nx = grid.nx, ny = grid.ny;
     if (x == 0) sum.at[0] += face_heat(sweep, ledger, 0, z * ny + y, T.at[0]);
     if (x + VECTOR == grid.nx) sum.at[VECTOR - 1] += face_heat(sweep, ledger, 1, z * ny + y, T.at[VECTOR - 1]);
+    if ((unsigned)(y - 1) < (unsigned)(grid.ny - 2) && (unsigned)(z - 1) < (unsigned)(grid.nz - 2)) return;  // most warps
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) {
         if (y == 0)           sum.at[i] += face_heat(sweep, ledger, 2, z * nx + x + i, T.at[i]);

@@ -28,6 +28,7 @@ class Ranged:
         ends: for each table (key, lowest, highest), temperatures in K.
         types: the cell types of a material.
         amount: index of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
+        during: the times in s between which a source acts; None if it always does.
     """
 
     kind: str
@@ -35,6 +36,7 @@ class Ranged:
     ends: Sequence[tuple[str, float, float]]
     types: Sequence[int] = ()
     amount: int | None = None
+    during: tuple[float, float] | None = None
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
         """The key and the end in K of each table that does not reach to ``temperature`` on one side."""
@@ -43,13 +45,15 @@ class Ranged:
         return [(key, low) for key, low, _ in self.ends if temperature < low - ROUNDING]
 
     def compare(self, state: RunState, lowest: Sequence[float], highest: Sequence[float]) -> None:
-        """Compare the field with the records of ``state.beyond``. Collective.
+        """Compare the field with the records of ``state.beyond``, but not while a source is off. Collective.
 
         Args:
             state: the run.
             lowest: lowest temperature of each cell type in K.
             highest: highest temperature of each cell type in K.
         """
+        if self.during is not None and not self.during[0] <= state.time <= self.during[1]:
+            return
         ends = max(low for _, low, _ in self.ends), min(high for _, _, high in self.ends)
         types = self.types or range(len(lowest))
         of_types = min(lowest[place] for place in types), max(highest[place] for place in types)
@@ -78,8 +82,9 @@ def ranged(state: RunState) -> list[Ranged]:
             found.append(Ranged(_MATERIAL, name, material.table_ends, of_material))
     for number, amount in enumerate(heated.amounts):
         if amount.table >= 0:
-            table, name = heated.tables[amount.table], problem.scenario.sources[amount.source].name
-            found.append(Ranged(_SOURCE, name, [("power_density", table.low, table.high)], amount=number))
+            table, source = heated.tables[amount.table], problem.scenario.sources[amount.source]
+            ends = [("power_density", table.low, table.high)]
+            found.append(Ranged(_SOURCE, source.name, ends, amount=number, during=source.during))
     return found
 
 

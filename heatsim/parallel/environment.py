@@ -17,9 +17,14 @@ def size() -> int:
     return _place()[0]
 
 
+def rank() -> int:
+    """The number of this process in its job, from 0."""
+    return _place()[1]
+
+
 def is_first() -> bool:
     """Whether this process is the first or the only one of its job. Works without MPI."""
-    return _place()[1] == 0
+    return rank() == 0
 
 
 def _place() -> tuple[int, int]:

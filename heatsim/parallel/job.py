@@ -8,7 +8,8 @@ from types import TracebackType
 
 from heatsim import device
 from heatsim.errors import DeviceError
-from heatsim.parallel.environment import size
+from heatsim.parallel.environment import rank, size
+from heatsim.parallel.starting import start_in_time
 from heatsim.parallel.team import ALONE, Team
 
 MISSING = (
@@ -33,7 +34,8 @@ def join() -> Team:
 
         # Without this, a process that failed would wait for the others at its exit; see MpiTeam.leave.
         mpi4py.rc.finalize = False
-        from mpi4py import MPI
+        with start_in_time(rank(), size()):
+            from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
         raise DeviceError(MISSING.format(reason=str(error).splitlines()[0])) from None
     from heatsim.parallel.mpi_team import MpiTeam

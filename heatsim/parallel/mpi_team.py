@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from heatsim.errors import RanksError
+from heatsim.parallel.ending import leave_failed
 from heatsim.parallel.process import Process
 from heatsim.parallel.team import ExchangeProgress, Parcel, Team
-from heatsim.parallel.watch import Watch, leave_failed
+from heatsim.parallel.watch import Watch
 
 T = TypeVar("T")
 
@@ -53,6 +54,8 @@ class MpiTeam(Team):
         self._left = False
         self._called = time.monotonic()
         self._longest = 0.0
+        # Requests hold their buffers. After an error they stay here, because MPI may still write to these buffers.
+        self._pending: list[list[Any]] = []
         processes = self.gathered(Process.this())
         self.host = processes[self.rank].host
         here = [rank for rank, process in enumerate(processes) if process.host == self.host]
@@ -144,10 +147,20 @@ class MpiTeam(Team):
         sys.stdout.flush()
         sys.stderr.flush()
         if code == 0:
+            self._meet_at_end()
             self._mpi.Finalize()
         else:
             # After a failure some messages may never be received; Finalize would wait for them.
             leave_failed(self.rank, code)
+
+    def _meet_at_end(self) -> None:
+        """Wait until all ranks come here; if one does not, end the job. MPI_Finalize would wait without a deadline."""
+        request, waited = self._communicator.Ibarrier(), 0.0
+        while not request.Test():
+            time.sleep(_LONGEST_PAUSE)
+            waited += _LONGEST_PAUSE
+            if self._watch is not None:
+                self._watch.check_end(waited)
 
     def _head(self, content: bytes) -> Any:
         """The first message of an object: its length in bytes, and its first bytes."""
@@ -162,11 +175,13 @@ class MpiTeam(Team):
         """
         began, requests = time.monotonic(), list(requests)
         self._longest = max(self._longest, began - self._called)
+        self._pending.append(requests)
         if not any(self._mpi.Request.Testall(requests) for _ in range(_AT_ONCE)):
             with nullcontext() if self._watch is None else self._watch.meter.waiting():
                 self._wait_long(requests, began)
         elif self._watch is not None:
             self._watch.meter.calls += 1
+        self._pending.pop()
         self._called = time.monotonic()
 
     def _wait_long(self, requests: list[Any], began: float) -> None:

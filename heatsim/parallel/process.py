@@ -42,10 +42,14 @@ class Process:
 
     def why_silent(self) -> str:
         """Text that says why it gives no sign of life, as far as this machine knows."""
+        return self.known_reason() or _UNKNOWN
+
+    def known_reason(self) -> str:
+        """Text that says why it gives no sign of life; "" if it may be alive, or runs on another machine."""
         here = Process.this()
         if not self.namespace or (self.host, self.namespace) != (here.host, here.namespace):
-            return _UNKNOWN
-        return _STATES.get(self._state(), _UNKNOWN)
+            return ""
+        return _STATES.get(self._state(), "")
 
     def _state(self) -> str:
         """The letter of its state in /proc; "" if there is no such process."""

@@ -23,14 +23,20 @@ _ALL = 1 << 62
 
 
 class HostTransport:
-    """Sends arrays through host memory, as messages of the team."""
+    """Sends arrays through host memory, as messages of the team.
 
-    name = "host buffers"
+    Args:
+        team: the ranks.
+        device: of this rank.
+        why: why GPUs do it in this way, as text; it is a part of :attr:`name`.
+    """
+
     copies: PeerCopies | None = None
     copying = False
 
-    def __init__(self, team: Team, device: Device) -> None:
+    def __init__(self, team: Team, device: Device, why: str = "") -> None:
         self._team, self._device = team, device
+        self.name = "host buffers" + why
 
     def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
         """Send some arrays and receive others."""
@@ -70,13 +76,14 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
     Raises:
         DeviceError: NCCL would use TCP, and the user did not ask for it.
     """
-    through_host = HostTransport(team, device)
     if team.size == 1 or device.backend == "cpu":
-        return through_host
+        return HostTransport(team, device)
     nccl = _nccl()
     gpus = team.gathered(None if nccl is None else (socket.gethostname(), device.number()))
-    if None in gpus or len(set(gpus)) < team.size:
-        return through_host
+    if None in gpus:
+        return HostTransport(team, device, ", because CuPy has no NCCL")
+    if (count := len(set(gpus))) < team.size:
+        return HostTransport(team, device, f", because {team.size} ranks share {count} GPU{'s' * (count > 1)}")
     # Multicast over NVLink needs permissions that containers often lack. Sends between two ranks do not use it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     with logged() as log:

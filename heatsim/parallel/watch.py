@@ -22,8 +22,9 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NoReturn
 
-from heatsim.errors import DeviceError, HeatsimError, RanksError
+from heatsim.errors import DeviceError, HeatsimError, RanksError, of_system
 from heatsim.parallel.activity import Meter
+from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message
 from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
@@ -38,8 +39,6 @@ TIMES_SILENCE = 2.0  # time that a rank may always take for some steps, as a mul
 SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
 SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
 _TO_DEBUG = f"; to debug a rank, set {VARIABLE} to more seconds"
-_SECONDS_TO_TELL = 0.5
-_SECONDS_TO_BE_ENDED = 5.0
 
 
 class Watch:
@@ -104,6 +103,7 @@ class Watch:
         if error is None:
             self._sign = Sign()
         elif self._sign.code is None:
+            error = of_system(error) or error
             code, text = 1, "".join(traceback.format_exception(error))[-MOST_BYTES // 2 :].rstrip()
             if isinstance(error, HeatsimError):
                 code, text = error.exit_code, str(error)
@@ -124,6 +124,10 @@ class Watch:
         if self._rank > 0:
             return notice.code or 0, ""
         return notice.code or 0, text or notice.text
+
+    def check_end(self, waited: float) -> None:
+        """End the job if a rank does not leave MPI. ``waited``: how long this rank has waited for the others, in s."""
+        end_if_late(self._rank, self._processes, waited, self._patience)
 
     def _run(self) -> None:
         while not self._left.is_set():
@@ -225,7 +229,7 @@ class Watch:
 
     def _finish_telling(self) -> None:
         """Wait until the last messages are sent, but not for long, because a lost rank receives nothing."""
-        until = time.monotonic() + _SECONDS_TO_TELL
+        until = time.monotonic() + SECONDS_TO_TELL
         waiting = list(self._silent)
         while waiting and time.monotonic() < until:
             waiting = [rank for rank in waiting if not self._requests[rank].Test()]
@@ -234,7 +238,7 @@ class Watch:
     def _leave_at_once(self) -> NoReturn:
         """End this process without closing files, as a kill would. Rank 0 prints why."""
         if self._rank == 0:
-            _print(self._notice.text)
+            print_message(self._notice.text)
         self._finish_telling()
         leave_failed(self._rank, self._notice.code or 1)
 
@@ -244,7 +248,7 @@ class Watch:
         printing = 0 if rank > 0 else 1
         if self._rank == printing:
             lost = self._processes[rank]
-            _print(
+            print_message(
                 f"rank {rank} on {lost.host}: no sign of life for {self._patience:g} s: {lost.why_silent()}{failed}"
                 f"{self._advice}{_TO_DEBUG}"
             )
@@ -263,33 +267,3 @@ def _seconds_of_silence() -> float:
     if not LEAST_SILENCE <= seconds < inf:
         raise DeviceError(f'{VARIABLE} = "{text}": expected a number of seconds, {LEAST_SILENCE:g} or more')
     return seconds
-
-
-def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
-    """End the processes of all ranks with an exit code other than 0; called by each of them.
-
-    Args:
-        rank: the number of this rank.
-        code: the exit code.
-        first: the rank that prints and calls MPI_Abort. A launcher reports the exit code of one process only; after a
-            process that exits without MPI_Finalize or MPI_Abort, it may report any code.
-    """
-    if rank != first:
-        time.sleep(_SECONDS_TO_BE_ENDED)
-        os._exit(code)
-    # Give the launcher time to pass on the message: it drops the rest when it ends the processes. Then silence both
-    # streams, because MPI_Abort would print a line.
-    time.sleep(_SECONDS_TO_TELL)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for stream in (1, 2):
-        os.dup2(nowhere, stream)
-    from mpi4py import MPI
-
-    # Abort COMM_WORLD: after an Abort on a copy of it, launchers may report another code.
-    MPI.COMM_WORLD.Abort(code)
-    os._exit(code)
-
-
-def _print(text: str) -> None:
-    """Print on stderr even if the main thread holds the lock of the stream."""
-    os.write(2, f"heatsim: {text}\n".encode())

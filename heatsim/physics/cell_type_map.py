@@ -51,7 +51,7 @@ def build(
         void_conditions: the number of the condition on surfaces of each material towards void; None if these let no
             heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
-        layering: what layers change; only if all planes are held.
+        layering: what layers change in the whole body.
         held: the planes of ``material``; all of them if it is None and no source heats a part of the cells.
 
     Raises:
@@ -65,7 +65,7 @@ def build(
         if material is not None and surfaces is None:
             surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
         surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
-        _mark_interior(cells, held.periodic(periodic), surfaces_of_cells.cells if len(layering.cells) else None)
+        _mark_interior(held, cells, periodic, surfaces_of_cells.cells if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
     conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
     return CellTypes(
@@ -100,7 +100,7 @@ def _types_of_cells(
     """The type of each cell, the types, and the number of cells of each, as :func:`_in_order` returns them."""
     cells, types = _map(held, grid, len(palette), material, heated, void)
     if len(layering.cells):
-        cells, types = layer_types.add(grid, palette, cells, types, layering)
+        cells, types = layer_types.add(held, grid, palette, cells, types, layering)
     return _in_order(held, grid, cells, types, void, keep_map=len(layering.cells) > 0)
 
 
@@ -137,7 +137,8 @@ def _weighted_surfaces(
         areas = cell_faces.total_areas(grid, surfaces, material, held)
         return find_weighted(grid, surfaces, material, void, layering, held), areas
     if len(layering.cells):
-        return find_weighted(grid, cell_faces.NO_AREAS, np.zeros((0, 0, 0), dtype=np.uint8), void, layering), {}
+        none = np.zeros((0, 0, 0), dtype=np.uint8)
+        return find_weighted(grid, cell_faces.NO_AREAS, none, void, layering, held), {}
     return NO_WEIGHTED_SURFACES, {}
 
 
@@ -262,13 +263,13 @@ def resistances(materials: Sequence[int], contacts: Contacts) -> Array:
 
 
 def _mark_interior(
-    cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
+    held: HeldPlanes, cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
 ) -> None:
-    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never``.
+    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never`` of the whole grid.
 
     Works on a few planes at a time.
     """
-    nz = len(cells)
+    nz, periodic = len(cells), held.periodic(periodic)
     count = planes_at_once(cells.shape)
     for first in range(0, nz, count):
         last = min(first + count, nz)
@@ -290,4 +291,4 @@ def _mark_interior(
                 along[-1] &= ends
         cells[first:last] |= np.where(same, np.uint8(INTERIOR), np.uint8(0))
     if never is not None:
-        cells.reshape(-1)[never] &= CELL_TYPE
+        cells.reshape(-1)[held.local_cells(never, cells[0].size)] &= CELL_TYPE

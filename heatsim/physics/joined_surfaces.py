@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.surface_balance import FREE
 from heatsim.physics.surface_exchange import SameCondition, SteadySurface
 from heatsim.physics.surface_laws import law_of, laws_of
@@ -67,7 +68,8 @@ def _kind(surface: SteadySurface) -> Hashable:
     lit = None if surface.lit is None else surface.lit[0]
     law = surface.law is not None
     free = None if law else surface.condition[FREE]
-    return surface.name, surface.face, surface.grounded, surface.radiates, law, free, lit
+    face = min(surface.face, TOWARDS_VOID)  # surfaces on all sides towards void are alike
+    return surface.name, face, surface.grounded, surface.radiates, law, free, lit
 
 
 def _places(surfaces: Sequence[SteadySurface]) -> tuple[list[NDArray[np.intp]], int]:

@@ -19,7 +19,7 @@ Between the layer and a surface remains 1/64 of a cell, so that the half cell th
 of one cell across, the node stays in the centre.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,16 +41,16 @@ class Matter:
     Attributes:
         grid: the cells.
         periodic: which axes wrap.
-        material: of each cell, shape (nz, ny, nx); None if all cells have the first.
+        material: a function that gives the materials of cells near layers; None if all cells have the first.
         half: d/2k in m² K/W of each material, infinite for void; shape (3, materials).
         heat_capacity: of each material in J/(m³ K), shape (materials,).
         resistance: contact resistances in m² K/W between materials, shape (materials, materials).
-        surfaces: smooth areas of contacts.
+        surfaces: smooth areas of contacts near layers.
     """
 
     grid: Grid
     periodic: tuple[bool, bool, bool]
-    material: NDArray[np.uint8] | None
+    material: Callable[[Indices], NDArray[np.uint8]] | None
     half: Array
     heat_capacity: Array
     resistance: Array
@@ -58,7 +58,7 @@ class Matter:
 
     def material_of(self, cells: Indices) -> NDArray[np.uint8]:
         """The materials of cells."""
-        return np.zeros(cells.shape, dtype=np.uint8) if self.material is None else self.material.reshape(-1)[cells]
+        return np.zeros(cells.shape, dtype=np.uint8) if self.material is None else self.material(cells)
 
     def halves(self, axis: int, cells: Indices) -> Array:
         """d/2k of cells along an axis in m² K/W, infinite for void."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.cell_types import MAXIMUM_CELL_TYPES, CellType, TooManyCellTypesError
+from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.layering import Layering
 from heatsim.physics.substance import Substance
 
@@ -31,24 +32,35 @@ def half(grid: Grid, substance: Substance) -> tuple[float, float, float]:
 
 
 def add(
+    held: HeldPlanes,
     grid: Grid,
     palette: Sequence[Substance],
     cells: NDArray[np.uint8],
     types: Sequence[CellType],
     layering: Layering,
 ) -> tuple[NDArray[np.uint8], list[CellType]]:
-    """The map of types, and all types, after layers are added; an empty map stands for one type.
+    """The map of types, and all types, after layers are added; an empty map stands for one type. Collective.
+
+    Args:
+        held: the planes of the map.
+        grid: the whole grid.
+        palette: the materials.
+        cells: the map.
+        types: the types before layers are added.
+        layering: what layers change.
 
     Raises:
         TooManyCellTypesError: there are more types than a byte can number.
     """
-    cells = cells if cells.size else np.zeros(grid.shape, dtype=np.uint8)
-    flat, found = cells.reshape(-1), list(types)
-    own = flat[layering.cells]
+    cells = cells if cells.size else np.zeros(held.grid(grid).shape, dtype=np.uint8)
+    flat, found, plane = cells.reshape(-1), list(types), grid.cells[0] * grid.cells[1]
+    planes = layering.cells // plane
+    own = held.anywhere(planes, lambda some: flat[held.local_cells(layering.cells[some], plane)], np.uint8(0))
     capacity = np.array([palette[one.material].heat_capacity for one in types])[own]
     plain = np.array([half(grid, palette[one.material]) for one in types])[own]
     numbers = np.column_stack((1.0 + layering.capacity / capacity, layering.half / plain))
-    kinds = int(np.count_nonzero(np.bincount(flat, minlength=256) > np.bincount(own, minlength=256)))
+    of_all = held.total(np.bincount(cells[held.own].reshape(-1), minlength=256))
+    kinds = int(np.count_nonzero(of_all > np.bincount(own, minlength=256)))
     room = min(MAXIMUM_CELL_TYPES - kinds, _MOST_NUMBERS - len(types))
     for part in _PARTS:
         keys = np.column_stack((own, np.round(np.log(numbers) / np.log1p(part)).astype(np.int64)))
@@ -67,5 +79,6 @@ def add(
         x, y, z = (1.0 / (1.0 / layering.half[some]).mean(axis=0)).tolist()
         added = float(layering.capacity[some].sum() / counts[number])
         found.append(CellType(types[base].material, types[base].sources, added, (x, y, z)))
-    flat[layering.cells] = len(types) + kind
+    here = held.has(planes)
+    flat[held.local_cells(layering.cells[here], plane)] = len(types) + kind[here]
     return cells, found

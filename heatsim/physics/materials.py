@@ -22,6 +22,7 @@ from heatsim.physics.layer_layout import Matter, lay
 from heatsim.physics.layer_planes import sheets_of
 from heatsim.physics.layer_types import half
 from heatsim.physics.layering import NO_LAYERS, Layering
+from heatsim.physics.near_layers import NearLayers
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.substance import VOID, Substance
 from heatsim.physics.surface_powers import with_areas
@@ -75,7 +76,7 @@ class Painted:
             weighted = cell_type_map.weighted(palette, contacts, exposed)
             in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
             surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
-        layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic)
+        layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic, held)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
@@ -102,19 +103,12 @@ class Painted:
 def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Team) -> HeldPlanes:
     """The planes that a rank has to paint.
 
-    A rank paints all planes if a part of the scenario needs the whole grid: thin layers, values that vary over surfaces
-    towards void, and probes of surfaces.
-
     Args:
         scenario: the scenario.
         boundary: its conditions.
         slab: the rank's own planes.
         team: the ranks.
     """
-    in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
-    surfaces = any(probe.surface is not None for probe in scenario.probes)
-    if scenario.layers or in_space or surfaces:
-        return HeldPlanes.around(slab, slab.planes, team)
     weighs = boundary.exposes or any(contact.resistance > 0.0 for contact in scenario.contacts)
     # One plane more than the halo: whether a cell is interior depends on the planes beside it.
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
@@ -127,18 +121,20 @@ def _lay(
     contacts: Contacts,
     surfaces: FaceAreas | None,
     periodic: tuple[bool, bool, bool],
+    held: HeldPlanes,
 ) -> Layering:
-    """What the layers of a scenario change."""
+    """What the layers of a scenario change in the whole body. Collective."""
     if not scenario.layers:
         return NO_LAYERS
+    near = NearLayers(scenario, held)
     matter = Matter(
         grid=scenario.grid,
         periodic=periodic,
-        material=material,
+        material=None if material is None else near.materials(material),
         half=np.array([half(scenario.grid, substance) for substance in palette]).T,
         heat_capacity=np.array([substance.heat_capacity for substance in palette]),
         resistance=resistances(range(len(palette)), contacts),
-        surfaces=NO_AREAS if surfaces is None else surfaces,
+        surfaces=NO_AREAS if surfaces is None else near.areas(surfaces),
     )
     return lay(sheets_of(scenario, matter.solid, periodic), matter)
 

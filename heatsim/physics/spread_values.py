@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from heatsim.grid import FACES
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.averages import Length
 from heatsim.scenario.boundaries import depends_on_surface
@@ -93,11 +95,19 @@ class SurfacePoints:
         points: the centres of the cells' surfaces: x, y and z in m.
         conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
         varies: whether it varies with temperature.
+        held: the planes of this rank, if each rank has a part of the cells.
+        own: the cells in own planes, by their places in the arrays.
+        order: the places of these among the cells of all ranks, in the order of a run on one rank; ascending.
+        count: the number of cells of all ranks.
     """
 
     points: tuple[Array, Array, Array]
     conductance: Array
     varies: bool
+    held: HeldPlanes
+    own: NDArray[np.intp]
+    order: NDArray[np.intp]
+    count: int
 
     @classmethod
     def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfacePoints":
@@ -110,11 +120,12 @@ class SurfacePoints:
             points[other] = grid.centres(other)[at]
         cell_types = materials.types_on_face(face).reshape(-1)[places]
         x, y, z = points
-        return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies)
+        every = np.arange(len(places))
+        return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies, EVERYTHING, every, every, len(places))
 
 
 def levels_of(boundary: Boundary, number: int, cells: SurfacePoints) -> Iterator[Levels]:
-    """The values of a condition that vary over some cells."""
+    """The values of a condition that vary over some cells. Collective."""
     condition = boundary.conditions[number]
     names: dict[SpaceFormula, list[str]] = {}
     quantities: dict[SpaceFormula, Quantity] = {}
@@ -154,32 +165,36 @@ class _Key:
     quantity: Quantity
 
     def spread(self, cells: SurfacePoints, names: tuple[str, ...], count: int) -> Levels:
-        """The levels of the value, and where between them that of each cell is.
+        """The levels of the value, and where between them that of each cell is. Collective.
 
         Raises:
             ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
         """
         looks = self._looks(cells)
-        tables = [np.array([self._at(cells, some, time) for time in times]) for times, some in looks]
+        tables = [self._table(cells, some, times) for times, some in looks]
         ranges = [
-            (spread, time)
+            (high - low, time)
             for (times, _), table in zip(looks, tables, strict=True)
-            for spread, time in zip(np.ptp(table, axis=1).tolist(), times.tolist(), strict=True)
+            for low, high, time in zip(*_ranges(cells.held, table), times.tolist(), strict=True)
         ]
-        values = self._at(cells, slice(None), max(ranges, key=lambda each: each[0])[1])
-        low, high = int(np.argmin(values)), int(np.argmax(values))
+        time = np.array([max(ranges, key=lambda each: each[0])[1]])
+        self._table(cells, cells.own, time)  # checks the values
+        values = self._values(cells, slice(None), float(time[0]))
+        (lowest, low), (highest, high) = (_extreme(cells, values, sign) for sign in (1.0, -1.0))
         part = np.zeros(len(values))
-        if values[high] > values[low]:
-            part = (values - values[low]) / (values[high] - values[low])
-        ends = [self.value.at_point(*(float(axis[cell]) for axis in cells.points)) for cell in (low, high)]
+        if highest > lowest:
+            part = (values - lowest) / (highest - lowest)
+        ends = [self.value.at_point(*point) for point in (low, high)]
         for end in ends:
             pole = pole_in(end.expression, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
             if pole is not None:
                 raise self._mistake(f"got {show(self.value.expression.text)}, {pole}; {self.quantity.expected}")
         for (times, some), table in zip(looks, tables, strict=True):
-            lowest, highest = (end.at(times)[:, None] for end in ends)
-            known = lowest + (highest - lowest) * part[some]
-            if np.abs(known - table).max() <= _SAME * (table.max() - table.min()):
+            first, last = (end.at(times)[:, None] for end in ends)
+            known = first + (last - first) * part[some]
+            lows, highs = _ranges(cells.held, table)
+            off = max(cells.held.gathered(float(np.abs(known - table).max(initial=0.0))))
+            if off <= _SAME * (max(highs) - min(lows)):
                 continue
             raise self._mistake(
                 f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
@@ -196,11 +211,11 @@ class _Key:
 
     def _looks(self, cells: SurfacePoints) -> list[tuple[Array, NDArray[np.intp]]]:
         """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
-        times, count = self._times(), len(cells.conductance)
+        times, count = self._times(), cells.count
         some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
-        looks = [(times, some)]
+        looks = [(times, cells.own[np.isin(cells.order, some, assume_unique=True)])]
         if len(some) < count:
-            looks.append((times[:: -(-len(times) * count // _VALUES)], np.arange(count)))
+            looks.append((times[:: -(-len(times) * count // _VALUES)], cells.own))
         return looks
 
     def _times(self) -> Array:
@@ -211,22 +226,66 @@ class _Key:
         spread = np.mod(np.arange(1, _TIMES + 1) * GOLDEN, 1.0)
         return np.concatenate(([0.0], np.sort(spread) * end, [end]))
 
-    def _at(self, cells: SurfacePoints, some: NDArray[np.intp] | slice, time: float) -> Array:
-        """The values at cells at a time; all of them are physical."""
+    def _table(self, cells: SurfacePoints, some: NDArray[np.intp], times: Array) -> Array:
+        """The values at some own cells, shape (times, cells). Collective.
+
+        Raises:
+            ScenarioError: one is not physical; names the first time and the first cell on any rank.
+        """
+        table = np.array([self._values(cells, some, time) for time in times.tolist()])
+        wrong = self._first_wrong(cells, some, times, table)
+        first = min((each for each in cells.held.gathered(wrong) if each is not None), default=None)
+        if first is not None:
+            raise self._mistake(first[-1])
+        return table
+
+    def _values(self, cells: SurfacePoints, some: NDArray[np.intp] | slice, time: float) -> Array:
+        """The values at some cells at a time."""
         x, y, z = (axis[some] for axis in cells.points)
-        values = self.value.expression.evaluate(x=x, y=y, z=z, t=time)
-        faults = [self.quantity.range_fault(float(value)) for value in (values.min(), values.max())]
-        if faults != [None, None]:
-            wrong = next(number for number, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
-            place = ", ".join(f"{name} = {float(axis[wrong])!r}" for name, axis in zip("xyz", (x, y, z), strict=True))
-            raise self._mistake(
-                f"got {show(self.value.expression.text)}, which is {float(values[wrong])!r} at {place}, t = "
-                f"{float(time)!r} s; {self.quantity.range_fault(float(values[wrong]))}"
+        return np.broadcast_to(self.value.expression.evaluate(x=x, y=y, z=z, t=time), x.shape)
+
+    def _first_wrong(
+        self, cells: SurfacePoints, some: NDArray[np.intp], times: Array, table: Array
+    ) -> tuple[int, int, str] | None:
+        """The first value of this rank that is not physical: the number of its time, the place of its cell, a text."""
+        for number, (time, values) in enumerate(zip(times.tolist(), table, strict=True)):
+            ends = (values.min(), values.max()) if len(values) else ()
+            if all(self.quantity.range_fault(float(end)) is None for end in ends):
+                continue
+            at = next(at for at, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
+            place = ", ".join(
+                f"{name} = {float(axis[some[at]])!r}" for name, axis in zip("xyz", cells.points, strict=True)
             )
-        return values
+            text = (
+                f"got {show(self.value.expression.text)}, which is {float(values[at])!r} at {place}, t = {time!r} s; "
+                f"{self.quantity.range_fault(float(values[at]))}"
+            )
+            return number, int(cells.order[np.searchsorted(cells.own, some[at])]), text
+        return None
 
     def _mistake(self, message: str) -> ScenarioError:
         return ScenarioError(self.boundary.scenario.path, [Mistake(self.key, message)])
+
+
+def _ranges(held: HeldPlanes, table: Array) -> tuple[list[float], list[float]]:
+    """The lowest and the highest value on all ranks at each time; ``table``: of this rank's cells. Collective."""
+    own = np.array([table.min(axis=1, initial=inf), -table.max(axis=1, initial=-inf)])
+    low, high = np.min(held.gathered(own), axis=0)
+    return low.tolist(), (-high).tolist()
+
+
+def _extreme(cells: SurfacePoints, values: Array, sign: float) -> tuple[float, tuple[float, float, float]]:
+    """The lowest (sign 1) or highest (sign −1) value on all ranks, and the point of the first cell that has it.
+
+    Collective.
+    """
+    own, found = sign * values[cells.own], None
+    if len(own):
+        at = int(np.argmin(own))
+        x, y, z = (float(axis[cells.own[at]]) for axis in cells.points)
+        found = float(own[at]), int(cells.order[at]), (x, y, z)
+    value, _, point = min(each for each in cells.held.gathered(found) if each is not None)
+    return sign * value, point
 
 
 def _part_of_flux(films: Array, low: Array, high: Array, conductance: Array) -> Array:

@@ -158,7 +158,7 @@ class _Finder:
                 # Beyond a face that does not wrap there is nothing.
                 passes &= (beyond >= 0) & (beyond < n)
             for condition, some, fractions in self._conditions_towards_void(side, own, passes):
-                at = _Places(-1, exposed[some], some, None)
+                at = _Places(TOWARDS_VOID + side, exposed[some], some, None)
                 for surface in self._conducting(VOID, condition, axis, at, fractions, 1.0 / ratios[some], 0.0):
                     lit = self._lit_places(side, surface)
                     if lit is None:

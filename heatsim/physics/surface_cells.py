@@ -2,6 +2,8 @@
 
 Each cell has the surface temperature T_s of its condition, from the balance of
 :mod:`heatsim.physics.surface_balance`. An insulated surface has the temperature of its cell.
+
+A rank finds the cells in its own planes. The cells of all ranks have the order of a run on one rank.
 """
 
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
+from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.face_cells import cells_at
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.regions import region_mask
+from heatsim.physics.regions import region_number
 from heatsim.physics.steady_surfaces import VOID, at_stage, find_surfaces
 from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.physics.surface_temperature import acting_at
@@ -23,6 +26,8 @@ from heatsim.scenario import Probe
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+_INSULATED = 1 << 30  # instead of the numbers of face and condition; such parts come last
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +37,7 @@ class _Part:
     Attributes:
         surface: the surface; None where it is insulated.
         some: which cells of the surface belong to the part.
-        first: the place of the first of them in :attr:`SurfaceCells.cells`.
+        first: the place of the first of them among all cells that this rank has.
     """
 
     surface: SteadySurface | None
@@ -41,38 +46,55 @@ class _Part:
 
 
 class SurfaceCells:
-    """The cells of a surface, and their surface temperatures.
+    """The cells of a surface, and their surface temperatures. Several ranks create it together.
 
     A cell occurs once for each of its faces on the surface, and for each condition that shares such a face.
 
+    Args:
+        problem: that of the planes that this rank steps.
+        surface: the name of a face, or "void".
+        region: the region whose cells belong to it; None for all.
+        team: the ranks.
+
     Attributes:
-        cells: their indices in the flattened grid, shape (n,).
-        places: their indices x, y, z, three arrays of shape (n,).
-        areas: of their surfaces in m², shape (n,).
+        count: the number of cells on all ranks.
+        order: the places of this rank's cells among those of all ranks, shape (own,).
+        own_places: the indices x, y, z in the whole grid of this rank's cells, three arrays of shape (own,).
+        own_areas: of their surfaces in m², shape (own,).
     """
 
-    def __init__(self, problem: HeatProblem, surface: str, region: str | None = None) -> None:
-        self._problem = problem
-        wanted = _wanted(problem, region)
-        self._parts, cells, areas = list[_Part](), [], []
-        count = 0
+    def __init__(self, problem: HeatProblem, surface: str, region: str | None = None, team: Team = ALONE) -> None:
+        self._problem, slab = problem, problem.slab
+        self._parts, count = list[_Part](), 0
+        cells, areas, keys = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros((0, 4), np.int64)]
         for part, own, area in self._found(surface):
-            some = np.flatnonzero(wanted[own])
+            some = np.flatnonzero(self._wanted(own, region))
             self._parts.append(_Part(part, some, count))
             cells.append(own[some])
             areas.append(area[some])
+            key = np.full((len(some), 4), _INSULATED)
+            if part is not None:
+                key[:, 0], key[:, 1] = part.face, part.number
+                key[:, 2] = 0 if part.parts is None else part.parts[some] >= 0
+            keys.append(key)
             count += len(some)
-        self.cells: Indices = np.concatenate([np.zeros(0, np.int64), *cells])
-        self.areas: Array = np.concatenate([np.zeros(0), *areas])
-        nx, ny, _ = problem.grid.cells
-        self.places = self.cells % nx, self.cells // nx % ny, self.cells // (nx * ny)
-        self._types = problem.materials.types_of(self.places[::-1])
+        z, y, x = np.unravel_index(np.concatenate(cells), problem.grid.shape)
+        self._types = problem.materials.types_of((z, y, x))
+        self.own_places = x, y, slab.place[z]
+        self.own_areas: Array = np.concatenate(areas)
+        key = np.concatenate(keys)
+        key[:, 3] = (self.own_places[2] * problem.grid.shape[1] + y) * problem.grid.shape[2] + x
+        of_ranks = team.gathered(key)
+        before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
+        everything = np.concatenate(of_ranks)
+        self.count = len(everything)
+        self.order: NDArray[np.intp] = np.argsort(np.lexsort(everything.T[::-1]))[before : before + count]
 
     def of(self, temperatures: Array, step: int) -> Array:
-        """Surface temperatures in K, shape (n,), after ``step`` steps; not finite where a condition is not.
+        """Surface temperatures in K of this rank's cells after ``step`` steps; not finite where a condition is not.
 
         Args:
-            temperatures: of ``cells`` in K.
+            temperatures: of these cells in K, shape (own,).
             step: for conditions that vary in time.
         """
         problem, found = self._problem, temperatures.copy()
@@ -92,30 +114,55 @@ class SurfaceCells:
 
     def _found(self, surface: str) -> Iterator[tuple[SteadySurface | None, Indices, Array]]:
         """Each condition with its cells and their areas in m²; None for the rest of a face, which is insulated."""
-        materials = self._problem.materials
-        types = materials.cells.reshape(-1)
-        covered = [np.zeros(0, np.int64)]
-        for part in find_surfaces(np, self._problem, types, 0.0, changing=True):
+        problem = self._problem
+        types = problem.materials.cells.reshape(-1)
+        covered, parts = [np.zeros(0, np.int64)], find_surfaces(np, problem, types, 0.0, changing=True)
+        for part in sorted(parts, key=lambda part: (part.face, part.number)):
             if part.name == surface:
                 cells = np.asarray(part.cells)
                 covered.append(cells)
                 yield part, cells, np.broadcast_to(part.area / part.weight, cells.shape)
-        if surface != VOID:
-            face = FACES.index(surface)
-            rest = np.setdiff1d(cells_at(np, materials.grid, face).reshape(-1), np.concatenate(covered))
-            area = materials.grid.cell_volume / materials.grid.spacing[face // 2]
-            yield None, rest, np.full(len(rest), area)
+        if surface != VOID and not self._is_cut(FACES.index(surface)):
+            face, grid = FACES.index(surface), problem.grid
+            rest = np.setdiff1d(cells_at(np, grid, face).reshape(-1), np.concatenate(covered))
+            yield None, rest, np.full(len(rest), grid.cell_volume / grid.spacing[face // 2])
+
+    def _wanted(self, cells: Indices, region: str | None) -> NDArray[np.bool_]:
+        """Which cells are in own planes, conduct, and belong to a region if one is named."""
+        problem, slab = self._problem, self._problem.slab
+        z, y, x = np.unravel_index(cells, problem.grid.shape)
+        wanted = np.asarray((z >= slab.own.start) & (z < slab.own.stop))
+        if problem.materials.void is not None:
+            wanted &= problem.materials.types_of((z, y, x)) != problem.materials.void
+        if region is not None:
+            assert problem.parts is not None, "a scenario with regions is painted"
+            held = problem.parts.held.local(slab.place[z])
+            wanted &= problem.parts.owner[held, y, x] == region_number(region, problem.scenario)
+        return wanted
+
+    def _is_cut(self, face: int) -> bool:
+        """Whether a face of this rank's planes is a cut."""
+        return face >= 4 and self._problem.slab.cut[face - 4]
 
 
-def check_probes(problem: HeatProblem) -> None:
-    """Refuse probes of surfaces without a cell.
+def check_probes(problem: HeatProblem, part: HeatProblem, team: Team) -> None:
+    """Refuse probes of surfaces without a cell. Collective.
+
+    Args:
+        problem: that of the whole grid.
+        part: that of the planes that this rank steps.
+        team: the ranks.
 
     Raises:
         ScenarioError: names each of them.
     """
+    if problem.parts is None:  # all faces of a box of one material have cells
+        return
+    if problem.parts.held.slab is None:
+        part, team = problem, ALONE
     mistakes = []
     for index, probe in enumerate(problem.scenario.probes):
-        if probe.surface is not None and not len(SurfaceCells(problem, probe.surface, probe.region).cells):
+        if probe.surface is not None and not SurfaceCells(part, probe.surface, probe.region, team).count:
             mistakes.append(Mistake(f"probes.{index}.surface", _reason(probe)))
     if mistakes:
         raise ScenarioError(problem.scenario.path, mistakes)
@@ -125,17 +172,6 @@ def _reason(probe: Probe) -> str:
     if probe.region is not None:
         return f'got "{probe.surface}", where region "{probe.region}" has no cell; choose another surface or region'
     return f'got "{probe.surface}", where no cell conducts; choose another surface'
-
-
-def _wanted(problem: HeatProblem, region: str | None) -> NDArray[np.bool_]:
-    """Which cells of the flattened grid conduct, and belong to a region if one is named."""
-    if region is not None:
-        assert problem.parts is not None, "a scenario with regions is painted"
-        return region_mask(region, problem.scenario, problem.parts).reshape(-1)
-    materials = problem.materials
-    if materials.void is None:
-        return np.broadcast_to(np.True_, materials.grid.cell_count)
-    return np.asarray(materials.types_of(slice(None)).reshape(-1) != materials.void)
 
 
 def _taken(surface: SteadySurface, some: NDArray[np.intp]) -> SteadySurface:

@@ -114,7 +114,7 @@ class SteadySurface(ExchangingCells):
         conditions: the cells of each condition.
         grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
-        face: number of the face, −1 towards void.
+        face: number of the face; 6 + side (x−, x+, … z+) towards void.
         places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
             slices.
         parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
@@ -152,6 +152,12 @@ class SteadySurface(ExchangingCells):
     lit: tuple[int, Any] | None = None
     which: Any = None
     rounds: tuple[Any, ...] | None = None
+
+    @property
+    def number(self) -> int:
+        """The number of the condition, if there is one."""
+        (condition,) = self.conditions
+        return condition.number
 
     def by_condition(self, values: Any) -> Iterator[tuple[tuple[str, int], Any, Any]]:
         """The cells of each condition with their values; the label is the name and the number of the condition."""

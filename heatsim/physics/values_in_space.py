@@ -28,6 +28,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import FaceAreas
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
+from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.spread_values import Levels, SurfacePoints, levels_of
@@ -41,7 +42,7 @@ Numbers = NDArray[np.int64]
 def with_values_in_space(
     boundary: Boundary, materials: CellTypes, surfaces: FaceAreas | None, varies: bool
 ) -> tuple[Boundary, CellTypes]:
-    """The conditions of a body, where those that vary in space are mixtures of conditions that do not.
+    """The conditions of a body, where those that vary in space are mixtures of conditions that do not. Collective.
 
     Args:
         boundary: the conditions.
@@ -75,7 +76,7 @@ def with_values_in_space(
     if towards_void and surfaces is not None:
         for number in towards_void:
             places, cells = _towards_void(number, boundary, materials, surfaces, varies)
-            if len(places):
+            if cells.count:
                 found.spread(number, places, np.ones(len(places)), cells)
         shared = np.isin(materials.void_conditions, towards_void)
         marked = np.where(shared, MIXED, materials.void_conditions).astype(np.int32)
@@ -111,7 +112,7 @@ class _Conditions:
         self._parts = list[tuple[Numbers, int, Array]]()
 
     def spread(self, number: int, places: Numbers, fractions: Array, cells: SurfacePoints) -> None:
-        """Let parts of cells have a condition.
+        """Let parts of cells have a condition. Collective.
 
         Args:
             number: of the condition.
@@ -123,7 +124,7 @@ class _Conditions:
             self._parts.append((places, number, fractions))
             return
         values = [*levels_of(self._boundary, number, cells)]
-        for levels, some, weights in _mixtures(values, len(places)):
+        for levels, some, weights in _mixtures(values, len(places), cells.held):
             update = {name: value.levels[at] for value, at in zip(values, levels, strict=True) for name in value.names}
             self._parts.append((places[some], self._add(number, update), fractions[some] * weights))
 
@@ -162,8 +163,10 @@ def _on_face(boundary: Boundary, face: int) -> tuple[Numbers, Array, Numbers]:
     return numbers[has].astype(np.int64), fractions[has], places[has]
 
 
-def _mixtures(values: Sequence[Levels], count: int) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp], Array]]:
-    """Every combination of levels of some values, with the cells that have it and their parts of it."""
+def _mixtures(
+    values: Sequence[Levels], count: int, held: HeldPlanes
+) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp], Array]]:
+    """Every combination of levels that a cell on any rank has, with this rank's cells and their parts of it."""
     counts = [len(value.levels) for value in values]
     keys, weights = [], []
     for some in product((0, 1), repeat=len(values)):
@@ -174,20 +177,21 @@ def _mixtures(values: Sequence[Levels], count: int) -> Iterator[tuple[tuple[int,
     key, weight, cells = np.concatenate(keys), np.concatenate(weights), np.tile(np.arange(count), len(keys))
     has = np.flatnonzero(weight > 0.0)
     order = has[np.argsort(key[has], kind="stable")]
-    combinations, first = np.unique(key[order], return_index=True)
-    for combination, some_parts in zip(combinations.tolist(), np.split(order, first[1:]), strict=True):
-        found = np.unravel_index(combination, counts)
+    for combination in held.union(np.unique(key[order]).tolist()):
+        first, last = np.searchsorted(key[order], (combination, combination + 1))
+        some_parts, found = order[first:last], np.unravel_index(combination, counts)
         yield tuple(int(level) for level in found), cells[some_parts], weight[some_parts]
 
 
 def _towards_void(
     number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
 ) -> tuple[Numbers, SurfacePoints]:
-    """The places of the cells whose surfaces towards void have a condition, and where these surfaces are."""
-    weighted, grid = materials.weighted_surfaces, materials.grid
+    """The places of cells whose surfaces towards void have a condition, and where these surfaces are. Collective."""
+    weighted, grid, held = materials.weighted_surfaces, materials.grid, materials.weighted_surfaces.held
     own, _ = types_around(materials, weighted.cells)
     has = materials.void_conditions[own] == number
     places, faces, conductances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    is_own = [np.zeros(0, dtype=bool)]
     for side, exchanging in sides_towards_void(materials, boundary.periodic):
         some, axis = exchanging[has[exchanging]], side // 2
         cells, n, stride = weighted.cells[some], grid.cells[axis], int(np.prod(grid.cells[:axis]))
@@ -195,5 +199,15 @@ def _towards_void(
         faces.append(3 * (cells if side % 2 else cells + below * stride) + axis)
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
         conductances.append(1.0 / (materials.half[axis, own[some]] * weighted.area[some, side]))
+        is_own.append(held.owns(cells // (grid.cells[0] * grid.cells[1])))
+    # On one rank the cells of a side follow those of the side before, plane by plane.
+    counts = np.array(held.gathered([np.count_nonzero(of_side) for of_side in is_own]))
+    before = (np.cumsum(counts.T) - counts.T.reshape(-1)).reshape(counts.T.shape)[:, held.team.rank]
+    order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]
     x, y, z = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T
-    return np.concatenate(places), SurfacePoints((x, y, z), np.concatenate(conductances), varies)
+    return np.concatenate(places), SurfacePoints(
+        *((x, y, z), np.concatenate(conductances), varies, held),
+        own=np.flatnonzero(np.concatenate(is_own)),
+        order=np.concatenate(order),
+        count=int(counts.sum()),
+    )

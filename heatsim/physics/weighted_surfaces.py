@@ -5,6 +5,7 @@ through a face between two cells is weighted with the ratio of smooth to voxel a
 is multiplied by it, and a contact resistance is divided by it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -106,7 +107,7 @@ def find_weighted(
         surfaces: void surfaces that let heat through, and contacts.
         material: the material of each cell, in the shape of the planes that are held; empty if there are no surfaces.
         void: the number of void among the materials.
-        layering: what layers change.
+        layering: what layers change in the whole body.
         held: the planes. If these are not all, cells of own planes and HALO planes on both sides are listed.
     """
     low, high = cells_beside(grid, surfaces.faces)
@@ -123,10 +124,12 @@ def find_weighted(
         (high, 2 * axis, (towards_void & (above != void)) | contacts),
     ]
     sides = [(side, direction, weighted & held.near(side // plane, HALO)) for side, direction, weighted in sides]
-    under, over = cells_beside(grid, layering.faces)
-    cells = np.unique(np.concatenate([*(side[weighted] for side, _, weighted in sides), under, over]))
+    layered, linked = len(layering.faces) > 0, [*_linked(grid, layering, held)]
+    cells = np.unique(
+        np.concatenate([*(side[weighted] for side, _, weighted in sides), *(side for side, _, _ in linked)])
+    )
     opens, weighs, found = held.any(
-        np.array([towards_void.any(), contacts.any() or len(under) > 0, len(cells) > 0], dtype=bool)
+        np.array([towards_void.any(), contacts.any() or layered, len(cells) > 0], dtype=bool)
     ).tolist()
     if not found:
         return NO_WEIGHTED_SURFACES
@@ -135,10 +138,22 @@ def find_weighted(
     area = np.ones((len(cells), 6))
     for side, direction, weighted in sides:
         area[np.searchsorted(cells, side[weighted]), direction[weighted]] = ratio[weighted]
-    links = np.zeros((len(cells) if len(under) else 0, 6))
-    links[np.searchsorted(cells, under), 2 * (layering.faces % 3) + 1] = layering.links
-    links[np.searchsorted(cells, over), 2 * (layering.faces % 3)] = layering.links
+    links = np.zeros((len(cells) if layered else 0, 6))
+    for side, directions, values in linked:
+        links[np.searchsorted(cells, side), directions] = values
     return WeightedSurfaces(bits, before, cells, area, opens, weighs, links, held)
+
+
+def _linked(grid: Grid, layering: Layering, held: HeldPlanes) -> Iterator[tuple[Indices, Indices, Array]]:
+    """The cells below and above the links that layers change, the directions of the links, and their conductances.
+
+    Cells of own planes and HALO planes on both sides are found.
+    """
+    for cells, upwards in zip(cells_beside(grid, layering.faces), (1, 0), strict=True):
+        z = cells // (grid.cells[0] * grid.cells[1])
+        here = held.has(z)
+        here[here] = held.near(z[here], HALO)
+        yield cells[here], 2 * (layering.faces[here] % 3) + upwards, layering.links[here]
 
 
 def listed(cells: Indices, cell_count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:

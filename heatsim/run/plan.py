@@ -67,11 +67,11 @@ class Plan:
             DeviceError: the device or the kernel of the scenario is not available.
             ScenarioError: several ranks cannot do this run, or a probe's surface has no cell.
         """
-        check_probes(problem)
         scenario, grid = problem.scenario, problem.grid
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         part = divide(problem, team)
+        check_probes(problem, part, team)
         needed = device_bytes.of_run(part, kernel)
         solver_bytes = steady_state.device_bytes(part) if scenario.steady else 0
         if scenario.time.method == "implicit":

@@ -126,6 +126,15 @@ def _check_planes(scenario: Scenario, boundary: Boundary) -> None:
         raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])
 
 
+def check_count(scenario: Scenario, ranks: int) -> None:
+    """Check, before the ranks are started, that the grid has enough planes for them.
+
+    Raises:
+        ScenarioError: it has too few.
+    """
+    cut(scenario, Boundary.from_scenario(scenario), ranks)
+
+
 def resume_advice(folder: Path, ranks: int) -> str:
     """Text that says how to continue a run after a rank was lost."""
     fewer = ", or on fewer ranks" if ranks > 1 else ""

@@ -41,17 +41,21 @@ class Points:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
-        self._places = (z, y, x)
         held = field.slab.holds(z)
+        self._own_places = z[held], y[held], x[held]
         own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
         self._held = np.flatnonzero(held)
         self.found: NDArray[Any] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
-        """Temperatures in K, in the shape of the index arrays; a GPU gathers all points of the field at once.
+        """Temperatures in K, in the shape of the index arrays. Collective."""
+        return self._field.joined(self._held, self.own_temperatures(), self._shape)
 
-        Collective.
+    def own_temperatures(self) -> NDArray[np.float64]:
+        """Temperatures in K of the cells in own planes, in the order of the flattened index arrays.
+
+        A GPU gathers all points of the field at once.
         """
         field = self._field
         if field.device.backend == "cpu":
@@ -59,10 +63,10 @@ class Points:
         elif self.found is None:
             Field.gather_points([field])
         assert self.found is not None
-        values = field.joined(self._held, self.found, self._shape)
+        values = self.found
         if field.point_thermometer is not None:
-            values = field.point_thermometer(values, self._places)
-        return values.astype(np.float64) + field.reference
+            values = field.point_thermometer(values, self._own_places)
+        return np.asarray(values.astype(np.float64) + field.reference)
 
 
 class Field:

@@ -247,9 +247,8 @@ def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:
             Thermometer(xp, materials.enthalpies, partial(_types_at, None if materials.uniform else of_cells))
             for xp, of_cells in ((field.device.xp, cells), (np, materials.cells))
         )
-        if materials.held.slab is not None:  # points may lie in planes of other ranks
-            at = Thermometer(np, materials.enthalpies, lambda place: materials.types_at(*place[::-1]))
-            field.point_thermometer = at
+        if materials.held.slab is not None:
+            field.point_thermometer = Thermometer(np, materials.enthalpies, materials.types_of)
 
 
 def _types_at(cells: Any, place: Any) -> Any:

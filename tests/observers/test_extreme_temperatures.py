@@ -198,6 +198,17 @@ def test_a_source_beyond_its_range_is_reported(
     assert resumed.warnings == simulation.warnings
 
 
+@pytest.mark.parametrize(("during", "time"), [([20.0, 50.0], 50.0), ([0.0, 10.0], None)])
+def test_a_source_that_is_off_has_no_range(during: list[float], time: float | None, simulate: Simulate) -> None:
+    """Both sources warm the wax by 1 K/s each, from 320 K on; the other one is always on. The range ends at 350 K."""
+    text = HEATED_IN_A_RANGE.replace("during = [0.0, 100.0]", f"during = {during}")
+    text += '[[sources]]\nname = "heater"\nregion = "wax"\npower_density = 1e6\n'
+    simulation = simulate(text)
+    found = summary_of(simulation).get("beyond_tables", [])
+    assert [each["time"] for each in found] == ([] if time is None else [time])  # type: ignore[attr-defined]
+    assert len(simulation.warnings) == len(found)  # type: ignore[arg-type]
+
+
 def test_cells_that_a_source_does_not_heat_may_be_beyond_its_range(simulate: Simulate) -> None:
     """The steel stays at 500 K; the wax warms from 320 K to 345 K."""
     steel = '[[regions]]\nname = "steel"\nmaterial = "steel"\ninitial_temperature = 500.0\n'

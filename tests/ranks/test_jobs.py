@@ -11,7 +11,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.commands.ranks import ranks_to_start
-from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError
+from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError, ScenarioError
 from heatsim.parallel import launch
 from heatsim.scenario import load
 from heatsim.storage import folder
@@ -67,14 +67,16 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         command = (HERE / "failing_rank.py", how, str(rank), "8")
         return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
-    began, stopped, blocked = time.monotonic(), start("stop", 1), start("block", 1)
-    for how, rank, message in (
-        ("raise", 1, "ValueError: a mistake in the program"),
-        ("disk", 2, "could not be written: No space left on device; free some disk space"),
+    began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
+    for how, rank, expected, message in (
+        ("raise", 1, 1, "ValueError: a mistake in the program"),
+        ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
+        ("disk", 2, 1, "could not be written: No space left on device; free some disk space"),
     ):
         code, out, err = jobs.ended(start(how, rank))
-        assert (code, out) == (1, "")
+        assert (code, out) == (expected, "")
         assert err.count(message) == 1
+        assert ("Traceback" in err) == (how == "raise")
     code, _, _ = jobs.ended(start("kill", 0))
     assert code not in (0, 2, 130)
     code, _, err = jobs.ended(blocked)
@@ -82,6 +84,10 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert "rank 1 on " in err
     assert " makes no progress: it has done nothing for 4 s (ranks/failing_rank.py:" in err
     assert f"heatsim resume {tmp_path / 'block'} --ranks 3`, or on fewer ranks" in err
+    code, _, err = jobs.ended(at_end)
+    assert code == 1
+    assert "rank 0 on " in err
+    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
     assert "rank 1 on " in err
@@ -91,9 +97,31 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block"):
+    for how in ("raise", "disk", "kill", "stop", "block", "end"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
+
+
+def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
+    """The other rank waits in MPI until all have started."""
+    program = (
+        'import os, sys\nif os.environ["PMI_RANK"] == "1":\n    sys.modules["cyclopts"] = None\n'
+        "from heatsim.__main__ import main\nsys.exit(main())"
+    )
+    code, _, err = jobs.ended(jobs.start(2, "-c", program, "run", runs.write(tmp_path), "--output", tmp_path / "run"))
+    assert code == 1
+    assert err.count("ModuleNotFoundError: import of cyclopts halted") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job() -> None:
+    program = (
+        "import os, signal\nfrom heatsim.parallel import job, starting\nstarting.SECONDS = 0.0\n"
+        'if os.environ["PMI_RANK"] == "1":\n    os.kill(os.getpid(), signal.SIGSTOP)\njob.join()'
+    )
+    code, _, err = jobs.ended(jobs.start(2, "-c", program))
+    assert code not in (0, 1, 2, 130)
+    assert err.count("heatsim: some ranks did not start within 2 s: they are stopped or hang") == 1
 
 
 def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:
@@ -121,6 +149,11 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
     with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
         ranks_to_start("2", scenario)
+    monkeypatch.delenv("PMI_SIZE")
+    assert ranks_to_start("1", scenario) == 1
+    with pytest.raises(ScenarioError, match="a grid with 6 planes along z can be divided among at most 1 rank,"):
+        ranks_to_start("100000", scenario)  # before any process is started
+    monkeypatch.setenv("PMI_SIZE", "3")
     code, out, err = runs.command("run", scenario.path)
     assert (code, out) == (2, "")
     assert "the launcher started 3 processes, but the MPI of mpi4py" in err

@@ -99,6 +99,23 @@ name = "length"
 region = "rod"
 statistic = "extent_z"
 threshold = 310.0
+[[probes]]
+name = "surface of the rod"
+region = "rod"
+surface = "void"
+statistic = "mean"
+[[probes]]
+name = "hottest surface"
+surface = "void"
+statistic = "max"
+[[probes]]
+name = "patched face"
+surface = "x_min"
+statistic = "mean"
+[[probes]]
+name = "insulated face"
+surface = "y_max"
+statistic = "min"
 [output]
 region_heat = true
 [time]
@@ -146,10 +163,11 @@ def same_planes(whole: HeatProblem, problem: HeatProblem) -> None:
     near = slice(held.own.start - (HALO if held.own.start else 0), held.own.stop + HALO)
     np.testing.assert_array_equal(materials.cells[near], whole.materials.cells[held.slab.place[near]])
     surfaces, others = materials.weighted_surfaces, whole.materials.weighted_surfaces
-    z = others.cells // (9 * 8)
+    z = others.cells // (whole.grid.cells[0] * whole.grid.cells[1])
     there = np.flatnonzero(np.isin(z, held.slab.place[near]))
     np.testing.assert_array_equal(surfaces.cells, others.cells[there])
     assert surfaces.area.tobytes() == others.area[there].tobytes()
+    assert surfaces.links.tobytes() == (others.links[there] if len(others.links) else others.links).tobytes()
 
 
 @pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND, "patches": []}], ids=["open", "ring"])
@@ -165,6 +183,126 @@ def test_ranks_find_the_body_of_one_rank_and_step_it(ends: dict[str, Any]) -> No
         return results(problem, team)
 
     equal(results(whole, ALONE), on_ranks(4, on_rank))
+
+
+FILM = '{ type = "convection", coefficient = "20 + 300*z", ambient = "(295 + 1e3*y)*(1 + 0.1*t)", emissivity = 0.5 }'
+FLUX = '{ type = "flux", value = "1e5*x*(1 + 40*t)" }'
+
+
+@pytest.mark.parametrize("condition", [FILM, FLUX], ids=["film", "flux"])
+def test_values_that_vary_towards_void(condition: str) -> None:
+    """Extremes of the values lie on any rank; 33 × 33 and 2 conditions, numbered as on one rank."""
+    start = ROD.index("void = {")
+    text = ROD[:start] + f"void = {condition}\n" + ROD[ROD.index("y_min = {") :]
+    problem = problem_of(text, solver=SOLVER)
+
+    def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
+        conditions = {"owners": problem.boundary.owners, "keys": problem.boundary.keys}
+        return of_body(problem) | conditions | found(problem, team) | observed(problem, team)
+
+    def on_rank(team: Team) -> dict[str, Any]:
+        here = painted(problem, team)
+        same_planes(problem, here)
+        return results(here, team)
+
+    equal(results(problem, ALONE), on_ranks(4, on_rank))
+
+
+# A board on edge: copper on both sides of cuts and along the board, on its surface and beside a hole; a chip with a
+# contact crosses a layer.
+LAYERED = """
+[domain]
+size = [0.009, 0.008, 0.096]
+cells = [9, 8, 96]
+material = "board"
+[materials.board]
+conductivity = [0.8, 0.8, 0.3]
+density = 1850.0
+specific_heat = 1100.0
+[materials.copper]
+conductivity = 390.0
+density = 8960.0
+specific_heat = 385.0
+[materials.chip]
+conductivity = 120.0
+density = 2330.0
+specific_heat = 700.0
+[[regions]]
+name = "chip"
+material = "chip"
+box = { min = [0.002, 0.002, 0.020], max = [0.006, 0.005, 0.052] }
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.001, 0.002, 0.06], max = [0.007, 0.006, 0.09] }
+[[contacts]]
+between = ["board", "chip"]
+resistance = 1e-4
+[[layers]]
+name = "along"
+material = "copper"
+thickness = 35e-6
+plane = { axis = "x", at = 0.002, rectangle = { min = [0.0013, 0.0103], max = [0.0067, 0.0911] } }
+[[layers]]
+name = "surface"
+material = "copper"
+thickness = 70e-6
+plane = { axis = "y", at = 0.0 }
+[[layers]]
+name = "across"
+material = "copper"
+thickness = 35e-6
+plane = { axis = "z", at = 0.024, rectangle = { min = [0.0025, 0.0], max = [0.009, 0.0061] } }
+[[layers]]
+name = "above"
+material = "copper"
+thickness = 20e-6
+plane = { axis = "z", at = 0.048 }
+[initial]
+temperature = "300 + 100*z + 1e3*x"
+[boundaries]
+void = { type = "convection", coefficient = 30.0, ambient = 300.0 }
+y_min = { type = "flux", value = "1e4*z" }
+x_max = { type = "convection", coefficient = 100.0, ambient = 310.0 }
+[[sources]]
+region = "chip"
+power = 2.0
+[[probes]]
+name = "line"
+line = { from = [0.0021, 0.001, 0.001], to = [0.0089, 0.001, 0.095], count = 33 }
+[output]
+region_heat = true
+[time]
+end = 0.02
+method = "euler"
+"""
+
+
+@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND}], ids=["open", "ring"])
+def test_layers(ends: dict[str, Any]) -> None:
+    """All ranks find the layering of the whole body from planes near layers; kinds of cells are numbered alike."""
+    whole = problem_of(LAYERED, solver=SOLVER, **ends)
+
+    def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
+        layering = problem.materials.layering
+        laid = {name: getattr(layering, name) for name in ("cells", "capacity", "half", "node", "faces", "links")}
+        return of_body(problem) | laid | {"areas": layering.areas} | found(problem, team) | observed(problem, team)
+
+    def on_rank(team: Team) -> dict[str, Any]:
+        problem = painted(whole, team)
+        same_planes(whole, problem)
+        return results(problem, team)
+
+    equal(results(whole, ALONE), on_ranks(4, on_rank))
+
+
+def test_layers_in_a_body_of_one_material() -> None:
+    start, end = LAYERED.index("[materials.copper]"), LAYERED.index('[[layers]]\nname = "surface"')
+    text = LAYERED[:start] + LAYERED[LAYERED.index('[[layers]]\nname = "along"') : end].replace("copper", "board")
+    text += '[initial]\ntemperature = "300 + 100*z"\n[time]\nend = 1.0\nmethod = "euler"\n'
+    problem = problem_of(text, solver=SOLVER)
+    assert painted_less(problem, 3)
+    same(problem, 3)
 
 
 def test_label_images(tmp_path: Path) -> None:
@@ -220,15 +358,27 @@ def test_a_body_of_one_material_is_not_painted() -> None:
 
 
 def test_mistakes_are_those_of_one_rank() -> None:
-    """Mistakes about a region without a cell, a source in void, and a point in void, on any rank."""
+    """Mistakes about a region without a cell, a source in void, a point in void, and values in space, on any rank."""
     nowhere = ROD.replace("radius = 0.0047 }", "radius = 1e-5 }")
     idle = ROD.replace("radius = 0.005 }", "radius = 0.0007 }")
     in_void = ROD.replace("from = [0.0101, 0.0021, 0.001]", "from = [0.003, 0.005, 0.149]")
-    for text in (nowhere, idle, in_void):
+    negative = ROD.replace("coefficient = 30.0", 'coefficient = "20 - 1e4*z*t"')
+    changing = ROD.replace("ambient = 300.0, emissivity = 0.3", 'ambient = "300 + 1000*z*sin(z*t)"')
+    for text in (nowhere, idle, in_void, negative, changing):
         with pytest.raises(ScenarioError) as alone:
             problem_of(text, solver=SOLVER)
         messages = on_ranks(4, lambda team, text=text: refused(text, team))  # type: ignore[misc]
         assert messages == [str(alone.value)] * 4
+
+
+def test_a_probe_of_a_surface_without_a_cell_is_refused() -> None:
+    text = ROD.replace('name = "surface of the rod"\nregion = "rod"', 'name = "bare"\nregion = "ball"')
+    text = text.replace('surface = "void"', 'surface = "z_max"', 1)
+    with pytest.raises(
+        ScenarioError, match=r'probes\.3\.surface: got "z_max", where region "ball" has no cell'
+    ) as alone:
+        Plan.of(problem_of(text, solver=SOLVER))
+    assert on_ranks(3, lambda team: refused(text, team)) == [str(alone.value)] * 3
 
 
 def refused(text: str, team: Team) -> str:

@@ -16,6 +16,7 @@ from heatsim.observers.parts import ContactFlows, RegionHeats
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.snapshots import heat_flux_in_own_planes
 from heatsim.observers.state import RunState
+from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
 from heatsim.parallel.team import ALONE, Team
@@ -85,7 +86,8 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
     field, numbers, scenario = state.field, dict[str, Any](), problem.scenario
     for probe in scenario.probes:
         if probe.statistic is not None:
-            numbers[probe.name] = RegionStatistic(probe, state).now()
+            statistic = (RegionStatistic if probe.surface is None else SurfaceStatistic)(probe, state)
+            numbers[probe.name] = statistic.now(), statistic.place() if probe.has_place else None
     points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
     numbers["points"] = points.of(field.points(*points.cells).temperatures()[None], [state.step])
     of = state.statistics
@@ -125,6 +127,18 @@ name = "hot ball"
 region = "ball"
 statistic = "extent_z"
 threshold = 336.0
+[[probes]]
+name = "patched face"
+surface = "x_min"
+statistic = "mean"
+[[probes]]
+name = "lit face"
+surface = "y_max"
+statistic = "max"
+[[probes]]
+name = "inner surface"
+surface = "void"
+statistic = "mean"
 [[probes]]
 name = "long line"
 line = { from = [0.001, 0.009, 0.0], to = [0.011, 0.0075, 0.015], count = 9 }

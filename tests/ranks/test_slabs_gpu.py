@@ -54,8 +54,9 @@ def test_nccl_needs_a_gpu_for_each_rank(some_gpu: str, monkeypatch: pytest.Monke
     if some_gpu != "host":
         pytest.skip("the number of GPUs is not known")
     here = gpu.host_device()
-    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers, because CuPy has no NCCL"] * 2
     play_nccl(monkeypatch)
     assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["NCCL (P2P/CUMEM)"] * 2
     monkeypatch.setattr(Device, "number", lambda device: "the only one")
-    assert on_ranks(2, lambda team: choose_transport(team, here).name) == ["host buffers"] * 2
+    shared = "host buffers, because 2 ranks share 1 GPU"
+    assert on_ranks(2, lambda team: choose_transport(team, here).name) == [shared] * 2

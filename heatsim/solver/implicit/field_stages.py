@@ -13,6 +13,7 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.physics.cell_exchange import CellExchange
+from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
@@ -134,6 +135,7 @@ class FieldStages(FieldEnds):
         rows = self._rows(stage_times(t, h, self._problem.scenario.time.end))
         equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
         begun = first.T.astype(np.float64)
+        equations.begin_step()
         equations.begin(rows[0:1], sigma, begun, begun + (GAMMA * h) * first.F)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
         begun += ((1.0 - GAMMA) * h) * K
@@ -224,7 +226,7 @@ class FieldStages(FieldEnds):
                 flows[CELL_SUMS][...] = heat * per_kelvin
                 continue
             beam = surface.brought
-            if surface.face < 0:
+            if surface.face >= TOWARDS_VOID:
                 surface.add_at(surface.places, (heat - beam) * per_kelvin, flows[EXPOSED_SUMS])
                 if surface.lit is not None:
                     surface.add_at(surface.places, beam * per_kelvin, flows[LIT_SUMS])

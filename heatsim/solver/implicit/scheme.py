@@ -21,7 +21,7 @@ import numpy as np
 from heatsim.physics.stage_times import Side, StageTimes
 
 GAMMA = 1.0 - sqrt(0.5)
-VERSION = "SDIRK2"
+VERSION = "SDIRK2, an operator for each step"
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,14 @@ class StageEquations(Equations):
         self._sigma, self._start = 0.0, self.temperature
         self._solved_for: tuple[float, list[Any]] = (0.0, [])
 
+    def begin_step(self) -> None:
+        """Forget the operator of the step before, so that a step depends only on what a checkpoint keeps.
+
+        In a linear problem the operator that is made again is the same.
+        """
+        if not self.linear:
+            self._solved_for = (0.0, [])
+
     def begin(self, stage: Rows, sigma: float, start: Any, guess: Any) -> None:
         """Take a stage.
 

@@ -1,0 +1,55 @@
+"""A deadline for the start of MPI, which waits for all ranks.
+
+MPI_Init does not return if another rank is stopped before it has come there, and no Python code of this process runs
+meanwhile. So a small child process keeps the time.
+"""
+
+import os
+import select
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# The time that ranks may need to start, in s; one second more for each rank, because they may read from one disk.
+SECONDS = 60.0
+
+
+@contextmanager
+def start_in_time(rank: int, size: int) -> Iterator[None]:
+    """Run a block in which MPI starts. If it takes too long, this process is killed, and the launcher ends the job.
+
+    Args:
+        rank: the number of this rank; rank 0 waits least, so that one rank reports it.
+        size: the number of ranks.
+    """
+    if not hasattr(os, "fork"):
+        yield
+        return
+    parent, (started, starting) = os.getpid(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(starting)
+        _keep_time(started, parent, SECONDS + size, min(rank, 2))
+        os._exit(0)
+    os.close(started)
+    try:
+        yield
+    finally:
+        os.close(starting)
+        os.waitpid(child, 0)
+
+
+def _keep_time(started: int, parent: int, seconds: float, more: int) -> None:
+    """Wait until the pipe ``started`` is closed; kill the parent after ``seconds``, or a little later."""
+    waited = 0.0
+    while waited < seconds + more:
+        # In short waits, so that time in which the whole job is suspended does not count.
+        if select.select([started], [], [], 0.25)[0]:
+            return
+        waited += 0.25
+    os.write(
+        2,
+        f"heatsim: some ranks did not start within {seconds:g} s: they are stopped or hang, or their machine is lost; "
+        "start again\n".encode(),
+    )
+    os.kill(parent, signal.SIGKILL)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, Literal
 
 from heatsim.errors import DeviceError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Backend = Literal["cpu", "cuda"]
 
@@ -80,6 +80,15 @@ class Device:
         if self.backend == "cuda":
             self.xp.cuda.get_current_stream().synchronize()
 
+    def queued(self) -> Callable[[], None]:
+        """A function that waits for the work that is queued now, and not for what is queued later."""
+        if self.backend == "cpu":
+            return _no_wait
+        event = self.xp.cuda.Event(disable_timing=True)
+        event.record()
+        wait: Callable[[], None] = event.synchronize
+        return wait
+
     def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
         """Wrap work for another thread: there it uses the GPU that is current in this thread."""
         if self.backend == "cpu":
@@ -93,9 +102,13 @@ class Device:
 
         return on_this_gpu
 
-    def to_host(self, array: Any) -> NDArray[Any]:
+    def to_host(self, array: Any) -> "NDArray[Any]":
         """A NumPy array with the values of a device array; on the CPU the array itself."""
-        return np.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)
+        return self.xp.asarray(array) if self.backend == "cpu" else self.xp.asnumpy(array)  # type: ignore[no-any-return]
+
+
+def _no_wait() -> None:
+    """A CPU has done its work when a function returns."""
 
 
 def choose(requested: str) -> Device:
@@ -145,6 +158,33 @@ def visible_gpus() -> int:
     return count.value if found else 0
 
 
+def listed_gpus() -> int:
+    """The number of GPUs that the system lists. Does not start the driver, which can take over a second.
+
+    It may be larger than :func:`visible_gpus`.
+    """
+    import os
+
+    listed = (
+        sum(name[:6] == "nvidia" and name[6:].isdigit() for name in os.listdir("/dev")) if os.name == "posix" else 0
+    )
+    return listed if listed and _driver_installed() else visible_gpus()
+
+
+def connect() -> None:
+    """Start the driver and the context of the first GPU that this process may use; do nothing without a GPU.
+
+    CuPy is not imported. Other threads can import packages meanwhile. CuPy uses the same context.
+    """
+    import ctypes
+
+    if not _driver_installed():
+        return
+    driver, number, context = ctypes.CDLL(_driver()), ctypes.c_int(), ctypes.c_void_p()
+    if driver.cuInit(0) == 0 and driver.cuDeviceGet(ctypes.byref(number), 0) == 0:
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), number)
+
+
 def host_memory() -> int:
     """Host memory available without swapping, in bytes; the physical size if the system does not report it."""
     import os
@@ -172,6 +212,8 @@ def usable_cores() -> int:
 @cache
 def _cpu() -> Device:
     import platform
+
+    import numpy as np
 
     model = platform.processor() or platform.machine()
     try:

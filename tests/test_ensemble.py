@@ -199,3 +199,25 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
     assert len(set(steps)) == 3
     assert [sum(member) for member in zip(*rounds, strict=True)] == steps
     assert len(rounds) == len(members[0].plan.problem.timeline.times) - 1
+
+
+def test_runs_stay_together_although_rounds_are_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rounds have few steps, because the time of a step is not known yet. Then each due time is a round."""
+    rounds: list[int] = []
+    advance = EnsembleStepper.advance
+
+    def count(stepper: EnsembleStepper, batch: Sequence[tuple[Stepper, MemberSteps]]) -> None:
+        rounds.append(max(own.steps for _, own in batch))
+        advance(stepper, batch)
+
+    monkeypatch.setattr(EnsembleStepper, "advance", count)
+    monkeypatch.setattr(time_loop.Batch, "took", lambda batch, steps, seconds: setattr(batch, "steps", 2 * batch.steps))
+    scenario = runs.write(tmp_path)
+    members = [
+        Simulation.from_scenario(scenario, (*COMMON, f"material.density={density}"), output=tmp_path / str(density))
+        for density in (2000.0, 1500.0, 1200.0)
+    ]
+    most = max(member.plan.problem.timeline.last_step for member in members)
+    assert together(members) == dict.fromkeys(range(3))
+    assert sum(rounds) == most
+    assert len(rounds) <= len(members[0].plan.problem.timeline.times) - 1 + 5

@@ -1,5 +1,6 @@
 """`heatsim study`."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,7 @@ def study(
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     workers: Annotated[
         int | None,
-        Parameter(help="Processes on this machine. Default: up to four per GPU, else one per core."),
+        Parameter(help="Processes on this machine. Default: up to eight per GPU, else one per core."),
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
     extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,
@@ -29,21 +30,29 @@ def study(
     quiet: Quiet = False,
 ) -> int:
     """Run a parameter study; repeat the command to finish it."""
-    from heatsim.study import Study
+    settings = all_overrides(overrides, device, kernel, precision)
+    with ExitStack() as stack:
+        early = None
+        if cluster is None:
+            # Workers start while this process imports and reads what it needs.
+            from heatsim.study.early_workers import EarlyWorkers
 
-    planned = Study.from_scenario(
-        scenario,
-        all_overrides(overrides, device, kernel, precision),
-        output=output,
-        workers=workers,
-        cluster=cluster,
-        extend=extend,
-        overwrite=overwrite,
-        run_next=True,
-    )
-    for hint in planned.hints:
-        warn(hint)
-    planned.run(progress=not quiet)
+            early = EarlyWorkers.started(scenario, settings, output, workers)
+            stack.callback(early.close)
+        from heatsim.study import Study
+
+        planned = Study.from_scenario(
+            *(scenario, settings),
+            output=output,
+            workers=workers,
+            cluster=cluster,
+            extend=extend,
+            overwrite=overwrite,
+            early=early,
+        )
+        for hint in planned.hints:
+            warn(hint)
+        planned.run(progress=not quiet)
     if not quiet:
         show_table(planned.summary())
     if planned.failed:

@@ -11,12 +11,26 @@
 //
 // Threads march along z with vectors of cells. In composite bodies, cells at open faces and cells that vectors cannot update take
 // longer. A launch lists them once; in each step all threads of the block share the listed cells.
+//
+// With MEMBERS a launch steps the composite bodies of an ensemble: blocks 0 ... layers - 1 along z have the bricks of the first
+// member, the next ones those of the second. Members do not wait for each other, and their numbers of steps may differ.
 
 #include "vector.cuh"
 #include "resident.cuh"
 
 #define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X, 1)  // the most threads; the shape of the block follows from the brick
 #define GAP (VECTOR > 2 ? VECTOR : 2)  // places between rows: the last is the west halo, the first the east halo of the row before
+
+#if MEMBERS
+#include "ensemble/members.cuh"
+#endif
+
+// The place of a block among those that cover its grid, their numbers along each axis, and the number of the first one.
+struct Blocks {
+    int x, y, z, nx, ny, nz, first;
+
+    __device__ __forceinline__ int number(int x, int y, int z) const { return first + (z * ny + y) * nx + x; }
+};
 
 // The brick of a block, and how its cells lie in shared memory.
 struct Brick {
@@ -29,12 +43,12 @@ struct Brick {
     __device__ __forceinline__ int place(int x, int y, int z) const { return first + z * plane + y * row + x; }
 };
 
-__device__ __forceinline__ Brick brick_of(const Grid& grid)
+__device__ __forceinline__ Brick brick_of(const Grid& grid, const Blocks& blocks)
 {
     Brick brick;
-    brick.x = blockIdx.x * grid.brick_x;
-    brick.y = blockIdx.y * grid.brick_y;
-    brick.z = blockIdx.z * grid.brick_z;
+    brick.x = blocks.x * grid.brick_x;
+    brick.y = blocks.y * grid.brick_y;
+    brick.z = blocks.z * grid.brick_z;
     brick.nx = min(grid.brick_x, grid.nx - brick.x);
     brick.ny = min(grid.brick_y, grid.ny - brick.y);
     brick.nz = min(grid.brick_z, grid.nz - brick.z);
@@ -107,14 +121,14 @@ __device__ __forceinline__ void copy_halo(const Brick& brick, const Entry* entri
 }
 
 // The block beside a block in direction 0 ... 5: x-, x+ ... z+. At a face of the box it is the block itself.
-__device__ __forceinline__ int neighbour_block(const Grid& grid, int direction)
+__device__ __forceinline__ int neighbour_block(const Grid& grid, const Blocks& blocks, int direction)
 {
     const int axis = direction >> 1, step = direction & 1 ? 1 : -1;
     const bool wraps = grid.periodic >> axis & 1;
-    const int x = axis == 0 ? neighbour(blockIdx.x + step, gridDim.x, wraps) : blockIdx.x;
-    const int y = axis == 1 ? neighbour(blockIdx.y + step, gridDim.y, wraps) : blockIdx.y;
-    const int z = axis == 2 ? neighbour(blockIdx.z + step, gridDim.z, wraps) : blockIdx.z;
-    return (z * gridDim.y + y) * gridDim.x + x;
+    const int x = axis == 0 ? neighbour(blocks.x + step, blocks.nx, wraps) : blocks.x;
+    const int y = axis == 1 ? neighbour(blocks.y + step, blocks.ny, wraps) : blocks.y;
+    const int z = axis == 2 ? neighbour(blocks.z + step, blocks.nz, wraps) : blocks.z;
+    return blocks.number(x, y, z);
 }
 
 // Takes an array from the start of free shared memory.
@@ -206,15 +220,17 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
     }
 }
 
-extern "C" __global__ void LAUNCH_BOUNDS
-advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
+// Does `count` steps of the block's brick. `kept`: a copy of `c`, which will point to the tables in shared memory. With MEMBERS it
+// lies in shared memory too, and its first thread has copied it.
+__device__ __forceinline__ void do_steps(Real* T, Real* T_new, const Grid& grid, const Blocks& blocks, const int count,
+                                         const Coefficients& c, Coefficients& kept, const Sweep* sweep, const Ledger& ledger)
 {
     extern __shared__ __align__(16) unsigned char shared[];
     __shared__ Sweep sweeps[2];
-    const Brick brick = brick_of(grid);
+    const Brick brick = brick_of(grid, blocks);
     const int threads = blockDim.x * blockDim.y * blockDim.z;
     const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    const int block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    const int block = blocks.number(blocks.x, blocks.y, blocks.z);
     const unsigned int done = *count_of(grid, block);
 
     // 1. Place the arrays in shared memory.
@@ -225,16 +241,18 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     Entry* const entries = take<Entry>(room, halo_entries(grid.brick_x, grid.brick_y, grid.brick_z));
     Steps steps;
     steps.sweeps = sweeps;
-    Coefficients kept = c;
 #if FACES
     const int types = c.cell_types.count;
     steps.conditions = c.cell_types.numbers;
     steps.types = types;
     steps.numbers = take<Real>(room, 2 * (steps.conditions + types));
-    kept.cell_types.halves = copied(take<HalfCell>(room, 3 * types), c.cell_types.halves, 3 * types, thread, threads);
+    const bool keeps = !MEMBERS || thread == 0;
+    const HalfCell* const halves = copied(take<HalfCell>(room, 3 * types), c.cell_types.halves, 3 * types, thread, threads);
+    if (keeps) kept.cell_types.halves = halves;
 #if MATERIALS
-    kept.cell_types.inner = copied(take<Inner>(room, types), c.cell_types.inner, types, thread, threads);
-    kept.cell_types.links = copied(take<Real>(room, 3 * types * types), c.cell_types.links, 3 * types * types, thread, threads);
+    const Inner* const inner = copied(take<Inner>(room, types), c.cell_types.inner, types, thread, threads);
+    const Real* const links = copied(take<Real>(room, 3 * types * types), c.cell_types.links, 3 * types * types, thread, threads);
+    if (keeps) kept.cell_types.inner = inner, kept.cell_types.links = links;
 #endif
     unsigned char* const bytes = take<unsigned char>(room, places);
     unsigned short* const list = reinterpret_cast<unsigned short*>(room);
@@ -269,9 +287,9 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     const Listed listed = list_cells(grid, c.cell_types, brick, column, first, bytes, list, &listed_cells);
 #endif
 
-    for (int step = 0; step < grid.steps; ++step) {
+    for (int step = 0; step < count; ++step) {
         // 3. Do a step.
-        const bool last = step + 1 == grid.steps;
+        const bool last = step + 1 == count;
         const Sweep* const at = &sweeps[step & 1];
         step_column(grid, kept, at, ledger, brick, bytes, column, now, next, T_new + first, last);
 #if FACES
@@ -289,10 +307,36 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         //    of the next step.
         if (thread == 0) store_release(count_of(grid, block), done + step + 1);
         if (last) break;
-        if (thread < 6) wait_for(count_of(grid, neighbour_block(grid, thread)), done + step + 1);
+        if (thread < 6) wait_for(count_of(grid, neighbour_block(grid, blocks, thread)), done + step + 1);
         if (thread >= WARP) copy_step(steps, 1 - (step & 1), sweep + step + 1, thread - WARP, threads - WARP);
         __syncthreads();
         copy_halo(brick, entries, T, now, thread, threads);
         __syncthreads();
     }
 }
+
+#if MEMBERS
+extern "C" __global__ void LAUNCH_BOUNDS advance(const Member* __restrict__ members, const EnsembleGrid grid)
+{
+    __shared__ Coefficients kept;
+    __shared__ Ledger ledger;
+    const int place = blockIdx.z / grid.layers, layer = blockIdx.z % grid.layers;
+    const Member& member = members[grid.first_member + place];
+    if (member.count == 0) return;
+    if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+        kept = member.c;
+        ledger = member.ledger;
+    }
+    const int across = gridDim.x, along = gridDim.y;
+    const Blocks blocks = {(int)blockIdx.x, (int)blockIdx.y, layer, across, along, grid.layers, place * across * along * grid.layers};
+    do_steps(member.field[0], member.field[1], grid, blocks, member.count, member.c, kept, member.sweeps, ledger);
+}
+#else
+extern "C" __global__ void LAUNCH_BOUNDS
+advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
+{
+    const Blocks blocks = {(int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)gridDim.x, (int)gridDim.y, (int)gridDim.z, 0};
+    Coefficients kept = c;
+    do_steps(T, T_new, grid, blocks, grid.steps, c, kept, sweep, ledger);
+}
+#endif

@@ -95,6 +95,7 @@ SINGLE_STEP = next(kernel for kernel in KERNELS if kernel.name == "streamed")
 
 # Do many steps a launch on small grids; the fastest comes first.
 RESIDENT = tuple(kernel for kernel in KERNELS if kernel.resident)
+BRICKED = next(kernel for kernel in RESIDENT if kernel.boxed)
 
 
 def choose(requested: str, backend: Backend) -> KernelSpec:

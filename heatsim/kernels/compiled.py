@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from heatsim.kernels import binaries
 from heatsim.parallel.activity import unforeseen
 
 FOLDER = Path(__file__).parent / "reductions"
@@ -29,7 +30,4 @@ def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str 
 
 @cache
 def _module(source: Path, compiler_options: tuple[str, ...]) -> Any:
-    import cupy
-
-    code = source.read_text(encoding="utf-8")
-    return cupy.RawModule(code=code, options=compiler_options, backend="nvrtc")
+    return binaries.load(source.read_text(encoding="utf-8"), compiler_options)

@@ -7,7 +7,7 @@ from heatsim.device import Room
 from heatsim.grid import Grid
 from heatsim.kernels import tiling
 from heatsim.kernels.bricks import fitting_bricks
-from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
+from heatsim.kernels.catalog import BRICKED, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import LINEAR, Build, Variant, build, threads_of_bricks
 from heatsim.physics.coefficients import Scheme
 
@@ -15,8 +15,9 @@ _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 # 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
 _ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
-# 10: shared memory for what steps of a composite body need besides temperatures and types.
+# 10: shared memory for what steps of a composite body need besides temperatures and types; and structs of an ensemble.
 _TABLES_OF_10 = 16 * 1024
+_MEMBER_OF_10 = 1024
 
 
 def resident_bytes(spec: KernelSpec, types: int, numbers: int, itemsize: int) -> int:
@@ -56,13 +57,19 @@ def _resident(
 
 
 def _bricked(
-    spec: KernelSpec, precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room
+    spec: KernelSpec,
+    precision: str,
+    scheme: Scheme,
+    grid: Grid,
+    variant: Variant,
+    room: Room,
+    members: bool = False,
 ) -> Build | None:
     """The build of a kernel with bricks in shared memory; None if they do not fit, or materials vary."""
     if variant.varying:
         return None
-    kernel = build(spec, precision, scheme, grid, variant)
-    tables = _TABLES_OF_10 if variant.faces else 0
+    kernel = build(spec, precision, scheme, grid, variant, members)
+    tables = (_TABLES_OF_10 if variant.faces else 0) + _MEMBER_OF_10 * members
     bricks = fitting_bricks(
         *(grid.cells, kernel.vector, kernel.itemsize, tables, room.block_memory, room.multiprocessors),
         threads=threads_of_bricks(precision, variant),
@@ -70,6 +77,25 @@ def _bricked(
     if bricks is None:
         return None
     return replace(kernel, spec=replace(spec, block=bricks.threads, tile=bricks.cells), room=bricks.shared_bytes)
+
+
+def bricks_of_members(
+    precision: str, scheme: Scheme, grid: Grid, variant: Variant, room: Room, members: int
+) -> tuple[Build, int] | None:
+    """The build of 10 for the composite bodies of an ensemble, and the number of members that a launch steps.
+
+    It is the largest number for which the bricks of these members fit the multiprocessors; None if it is below 2, or if
+    the kernel does not step such bodies.
+    """
+    if not variant.faces or variant.rate or variant.cell_heat or variant.lit:
+        return None
+    for launches in range(1, members):
+        together = ceil(members / launches)
+        own = replace(room, multiprocessors=room.multiprocessors // together)
+        fitting = _bricked(BRICKED, precision, scheme, grid, variant, own, members=True) if together > 1 else None
+        if fitting is not None:
+            return fitting, together
+    return None
 
 
 def builds(

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from math import ceil, prod
+from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.kernels import fitting, structs, tiling
+from heatsim.kernels import binaries, fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
 from heatsim.parallel.activity import unforeseen
 
@@ -87,11 +87,11 @@ def launches(
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
     nx, ny, nz = grid.cells
     if kernel.spec.resident:
-        over = ceil(grid.cell_count / kernel.tile[0]), 1, 1
+        x, y, z = ceil(grid.cell_count / kernel.tile[0]), 1, 1
         if kernel.spec.boxed:
-            over = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
-        counts = np.zeros((prod(over), structs.COUNT_STRIDE), dtype=np.uint32)
-        return [Launch(over, _grid(kernel, grid, bits, (0, 0), 0), counts)]
+            x, y, z = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
+        counts = np.zeros((x * y * z * members, structs.COUNT_STRIDE), dtype=np.uint32)
+        return [Launch((x, y, z * members), _grid(kernel, grid, bits, (0, 0), 0, z), counts)]
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
     if most := kernel.deferred_planes:
@@ -204,6 +204,24 @@ class CudaKernel:
             arguments = (members, done, np.uint32(number), launch.on_device(self.xp))
             self.function(launch.blocks, self.build.spec.block, arguments, shared_mem=self.build.shared_bytes)
 
+    def do_members(self, launch: Launch, members: Any, first: int, count: int) -> None:
+        """Queue the steps of some members of an ensemble, with a resident kernel.
+
+        Args:
+            launch: for as many members, or for more.
+            members: struct Member of each, a device array of bytes.
+            first: the first of them.
+            count: how many of them.
+        """
+        grid = launch.on_device(self.xp).copy()
+        grid["first_member"] = first
+        x, y, _ = launch.blocks
+        blocks = (x, y, int(grid["layers"]) * count)
+        room = self.build.shared_bytes
+        self.function.kernel(
+            *(blocks, self.build.spec.block, (members, _opaque(grid))), shared_mem=room, enable_cooperative_groups=True
+        )
+
 
 def _opaque(struct: NDArray[Any]) -> NDArray[Any]:
     """A struct as bytes without names: CuPy takes 25 us to describe the fields of each struct that it passes on."""
@@ -220,11 +238,11 @@ def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:
 
 @cache
 def compile_kernel(kernel: Build) -> CudaKernel:
-    """Compile for the current GPU; CuPy caches the binary on disk."""
+    """Compile for the current GPU, unless the binary is on disk."""
     import cupy
 
-    module = cupy.RawModule(code=source(kernel.source), options=kernel.options, backend="nvrtc")
     with unforeseen():
+        module = binaries.load(source(kernel.source), kernel.options)
         function = module.get_function("advance")
     if kernel.shared_bytes:
         # CuPy gives the same function to all builds with equal sources and options.

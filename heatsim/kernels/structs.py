@@ -118,10 +118,19 @@ def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = Fa
 @cache
 def member_dtype(precision: str) -> np.dtype[Any]:
     """The layout of struct Member."""
+    return _member_dtype(LEDGER, np.dtype((precision, 7)))
+
+
+def general_member_dtype(coefficients: np.dtype[Any]) -> np.dtype[Any]:
+    """The layout of struct Member of builds with FACES; ``coefficients``: that of struct Coefficients."""
+    return _member_dtype(GENERAL_LEDGER, coefficients)
+
+
+def _member_dtype(ledger: np.dtype[Any], coefficients: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(
         [
-            *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", LEDGER)),
-            *(("c", precision, 7), ("count", np.uint32), ("stride", np.uint32)),
+            *(("field", np.uint64, 2), ("sweeps", np.uint64), ("ledger", ledger)),
+            *(("c", coefficients), ("count", np.uint32), ("stride", np.uint32)),
         ],
         align=True,
     )

@@ -20,6 +20,7 @@ from heatsim.solver.field import Field
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.restart_point import RestartPoint
+from heatsim.solver.row_sums import Looked, RowSums
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
@@ -116,7 +117,9 @@ class RunState:
 
     _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
+    _time: tuple[int, float] = (-1, 0.0)
     _total: tuple[int, float] | None = None
+    _sums: RowSums = dataclasses.field(default_factory=RowSums)
 
     @property
     def team(self) -> Team:
@@ -126,7 +129,9 @@ class RunState:
     @property
     def time(self) -> float:
         """Simulated time in s."""
-        return self.problem.timeline.time(self.step)
+        if self._time[0] != self.step:
+            self._time = (self.step, self.problem.timeline.time(self.step))
+        return self._time[1]
 
     @property
     def reached(self) -> float:
@@ -152,6 +157,20 @@ class RunState:
     def finished(self) -> bool:
         """Whether the last step is done, or none is needed."""
         return self.stopped or self.step >= self.problem.timeline.last_step
+
+    @property
+    def looked(self) -> Looked:
+        """What observers read at a due time."""
+        return Looked(self.field, self.ledger, self.statistics)
+
+    def queue_row(self) -> None:
+        """On a GPU, queue the sums that :meth:`find_row` will read, behind the steps so far."""
+        self._sums.queue([self.looked])
+
+    def find_row(self) -> None:
+        """Find the sums that observers read at this due time, unless they are known. Collective."""
+        if self._sums.queued or not self.field.known:
+            self._sums.find([self.looked])
 
     def total(self) -> float:
         """Sum of the deviations in K, calculated once a step.

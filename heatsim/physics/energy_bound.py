@@ -45,6 +45,7 @@ from numpy.typing import NDArray
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Temperature, TimeFunction, depends_on_surface
@@ -59,6 +60,7 @@ _INTERPOLATING = 4.0
 # For products of roundings, and for the rounding of H itself.
 _SECOND_ORDER = 1.001
 _STEPS_AT_ONCE = 16_384
+_STEPS_AHEAD = 2_048
 
 
 @dataclass
@@ -267,22 +269,27 @@ class EnergyBound:
         timeline, total, step = self._problem.timeline, 0.0, first
         while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            power = np.broadcast_to(self._given_power(step, until), until - step)
-            total += float(power.sum()) * timeline.dt(step)
+            power, some = self._power_given.of(step, until)
+            total += float(power[some].sum()) * timeline.dt(step)
             step = until
         return total
 
-    def _given_power(self, first: int, until: int) -> Array:
-        """Power in W, by magnitude, of sources, beams and fluxes in steps ``first`` … ``until`` − 1, of one length."""
-        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(1)
-        times, dt, materials = timeline.step_times(first, until), timeline.dt(first), problem.materials
+    @cached_property
+    def _power_given(self) -> StepsAhead[Array]:
+        """Power in W, by magnitude, of sources, beams and fluxes, for many steps at a time."""
+        return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
+
+    def _find_power(self, first: int, until: int) -> Array:
+        """The power in steps ``first`` … ``until`` − 1, of one length; bits of a step do not depend on the others."""
+        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
+        times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
         for condition, area, _ in self._areas:
             flux = time_functions(condition).flux
             if flux != NOTHING:
                 power = power + area * np.abs(flux.mean(times, dt))
-        heat = np.abs(problem.step_heat.of(first, until))
-        power = power + heat @ self._capacities / dt
-        if materials.heated.amounts:
+        if problem.sources.even:
+            power = power + (np.abs(problem.step_heat.of(first, until)) * self._capacities).sum(axis=1) / dt
+        if heated.amounts:
             amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
-            power = power + amounts @ materials.heated.magnitudes / dt
+            power = power + (amounts * heated.magnitudes).sum(axis=1) / dt
         return np.asarray(power + problem.sources.absorbed(times, dt))

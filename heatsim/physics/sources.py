@@ -7,6 +7,7 @@ that part comes back in at the other end.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import hypot
 
 import numpy as np
@@ -62,7 +63,7 @@ class Sources:
     scenario: Scenario
     materials: CellTypes
 
-    @property
+    @cached_property
     def even(self) -> list[Source]:
         """The sources that heat all their cells alike, in the order in which the cell types count them."""
         return [source for source in self.scenario.sources if source.even]
@@ -201,11 +202,17 @@ class Sources:
         """
         if not self.even:
             return 0.0
-        rounded, steps = (numbers.astype(precision).astype(np.float64) for numbers in (heat, factors))
-        if len(rounded) == 1:
-            steps = steps.sum(keepdims=True)
-        capacities = self.materials.counts * self.materials.cell_heat_capacity
-        return float(steps @ (rounded @ capacities))
+        steps = factors.astype(precision).astype(np.float64)
+        given = self.given(heat, precision)
+        return float(steps.sum() * given[0] if len(given) == 1 else steps @ given)
+
+    def given(self, heat: Array, precision: str) -> Array:
+        """Heat in J that sources in the body give in each step, as rounded for kernels; arguments as for :meth:`total`.
+
+        The bits of a step do not depend on the other steps.
+        """
+        rounded = heat.astype(precision).astype(np.float64)
+        return np.asarray((rounded * (self.materials.counts * self.materials.cell_heat_capacity)).sum(axis=1))
 
     def powers(self, times: Array, dt: float) -> Array:
         """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.

@@ -1,6 +1,5 @@
 """The spot of a beam on its face: which cells it reaches, and how its Gaussian is spread over them."""
 
-from collections.abc import Callable
 from math import ceil, erf, sqrt
 
 import numpy as np
@@ -17,7 +16,10 @@ REACH = 4.0
 # A spot whose radius is this many times the length of a periodic axis heats it evenly, to exp(-44) of its flux.
 _EVEN = 3.0
 
-_erf: Callable[[Array], Array] = np.vectorize(erf, otypes=[np.float64])
+
+def _erf(values: Array) -> Array:
+    """The error function of each value."""
+    return np.fromiter(map(erf, values.ravel().tolist()), np.float64, values.size).reshape(values.shape)
 
 
 def wraps(scenario: Scenario, beam: Beam, axis: int) -> bool:
@@ -52,13 +54,14 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
     grid = scenario.grid
     d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
     count = window(scenario, beam, axis)
+    centre, which = np.unique(centre, return_inverse=True)  # a beam mostly moves along one axis at a time
     start = np.clip(np.floor((centre - REACH * beam.radius - origin) / d), 0, n - count)
     edges = origin + d * (start[:, None] + np.arange(count + 1))
     part, radius = np.zeros((len(centre), count)), _radius(scenario, beam, axis)
     for image in _images(scenario, beam, axis):
         # The error function rises by 2 over the whole Gaussian.
         part += np.diff(_erf(sqrt(2.0) / radius * (edges + image - centre[:, None])), axis=1) / 2.0
-    return start.astype(np.int32), part / d
+    return start.astype(np.int32)[which], (part / d)[which]
 
 
 def _radius(scenario: Scenario, beam: Beam, axis: int) -> float:

@@ -14,6 +14,10 @@ If the column has no such face, as at edges, the area goes to the nearest face. 
 count.
 """
 
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from hashlib import sha256
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,10 +31,14 @@ from heatsim.physics.surface_faces import NEAR, FaceSearch
 from heatsim.physics.surface_pieces import FARTHEST, VisibleSurfaces
 from heatsim.physics.voxel_areas import areas as areas_of_voxels
 from heatsim.physics.voxel_areas import reach as reach_in_voxels
-from heatsim.scenario import Box, Scenario
+from heatsim.scenario import Box, Scenario, Stl
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+
+# Bodies whose areas are kept, and the most cells of one.
+_MOST_BODIES = 16
+_MOST_CELLS = 2**22
 
 
 def reach(scenario: Scenario) -> int:
@@ -41,6 +49,28 @@ def reach(scenario: Scenario) -> int:
     if any(region.labels is not None for region in scenario.regions):
         found = max(found, reach_in_voxels(scenario.grid))
     return found
+
+
+class _Kept:
+    """The areas of the last bodies: the runs of a study often have equal shapes."""
+
+    def __init__(self) -> None:
+        self._areas: OrderedDict[Hashable, FaceAreas] = OrderedDict()
+
+    def of(self, body: Hashable | None, make: Callable[[], FaceAreas]) -> FaceAreas:
+        """The areas of a body, made if they are not known; ``body`` is None if they must not be kept."""
+        if body is None:
+            return make()
+        found = self._areas.pop(body, None) or make()
+        for array in (found.faces, found.areas, found.centres):
+            array.flags.writeable = False
+        self._areas[body] = found
+        if len(self._areas) > _MOST_BODIES:
+            self._areas.popitem(last=False)
+        return found
+
+
+_kept = _Kept()
 
 
 def find(
@@ -62,7 +92,35 @@ def find(
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
         centres: whether to find the centres of these areas too: where a face has no smooth area, that of the voxel.
+
+    Returns:
+        The areas; their arrays must not be changed.
     """
+    body = _body(division, parts, material)
+    key = None if body is None else (body, wanted.tobytes(), periodic, centres)
+    return _kept.of(key, lambda: _find(division, parts, material, wanted, periodic, centres))
+
+
+def _body(division: Division, parts: Parts, material: NDArray[np.uint8]) -> Hashable | None:
+    """Equal for bodies with equal cells and shapes; None for large bodies, parts of bodies and shapes in files."""
+    scenario = division.scenario
+    regions = [(region.shape, region.name, region.materials, region.labels) for region in scenario.regions]
+    in_files = any(labels is not None or isinstance(shape, Stl) for shape, _, _, labels in regions)
+    if in_files or parts.held.slab is not None or material.size > _MOST_CELLS:
+        return None
+    cells = sha256(parts.owner.tobytes() + material.tobytes()).digest()
+    return repr((scenario.domain, scenario.grid, regions, division.kinds, scenario.uses_void)), cells
+
+
+def _find(
+    division: Division,
+    parts: Parts,
+    material: NDArray[np.uint8],
+    wanted: NDArray[np.bool_],
+    periodic: tuple[bool, bool, bool],
+    centres: bool,
+) -> FaceAreas:
+    """The areas, as for :func:`find`."""
     scenario, grid, held = division.scenario, division.scenario.grid, parts.held
     here, plane = held.grid(grid), grid.cells[0] * grid.cells[1]
     local = between(here, material, wanted, held.periodic(periodic))

@@ -1,7 +1,9 @@
 """The temperature of a face, half a cell outside the centres of its cells."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,31 +36,45 @@ class SurfacePoint(NamedTuple):
 
 
 class Acting(NamedTuple):
-    """What acts on surfaces at one time.
+    """What acts on surfaces at one time, or at several times if only beams change between them.
 
     Attributes:
         conditions: the six numbers of each condition, with temperatures in K; some may be not finite.
-        beams: what beams bring.
+        beams: what beams bring at each time.
     """
 
     conditions: Array
     beams: list[BeamRows]
 
 
+# What acts at the last time that was asked for: several probes ask for the same time.
+_latest: "WeakKeyDictionary[HeatProblem, tuple[int, Acting]]" = WeakKeyDictionary()
+
+
 def acting_at(problem: HeatProblem, step: int) -> Acting:
     """What acts on surfaces after ``step`` steps."""
-    time = problem.timeline.time(step)
-    beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
-    return Acting(problem.boundary.unchecked_rows(time), beams)
+    known = _latest.get(problem)
+    if known is None or known[0] != step:
+        time = problem.timeline.time(step)
+        beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
+        known = _latest[problem] = step, Acting(problem.boundary.unchecked_rows(time), beams)
+    return known[1]
 
 
 def acting_over(problem: HeatProblem, steps: Sequence[int]) -> Iterator[tuple[slice, Acting]]:
     """What acts on surfaces after some numbers of steps, each with the slice of ``steps`` to which it applies."""
+    first, timeline = 0, problem.timeline
     if problem.boundary.lasts and not problem.sources.beams:
         yield slice(0, len(steps)), acting_at(problem, steps[0])
-        return
-    for number, step in enumerate(steps):
-        yield slice(number, number + 1), acting_at(problem, step)
+    elif problem.boundary.lasts:
+        rows = problem.boundary.unchecked_rows(timeline.time(steps[0]))
+        for length, some in groupby(steps, timeline.shown_over):
+            times = np.array([timeline.time(step) for step in some])
+            yield slice(first, first + len(times)), Acting(rows, problem.sources.face_beams(times, length))
+            first += len(times)
+    else:
+        for number, step in enumerate(steps):
+            yield slice(number, number + 1), acting_at(problem, step)
 
 
 class SurfaceTemperatures:
@@ -87,7 +103,7 @@ class SurfaceTemperatures:
 
         Args:
             temperatures: of the cells in K, shape (points,), or (times, points) if the same acts at all times.
-            acting: what acts on the surfaces.
+            acting: what acts on the surfaces, at one time or at each of these times.
         """
         conductance = self._conductance
         if self._materials.varies:
@@ -100,7 +116,7 @@ class SurfaceTemperatures:
             rise = conditions.rises(conductance, 0.0, temperatures, beams)
         else:
             owners, rise = self._owners, np.zeros(temperatures.shape)
-            of_parts = conditions.rises(conductance[..., owners], 0.0, temperatures[..., owners], beams[owners])
+            of_parts = conditions.rises(conductance[..., owners], 0.0, temperatures[..., owners], beams[..., owners])
             for number, owner in enumerate(owners.tolist()):
                 rise[..., owner] += self._parts[number] * of_parts[..., number]
         return np.where(self._conducts, temperatures + rise, temperatures)
@@ -112,14 +128,15 @@ class SurfaceTemperatures:
         return self._latest[1]
 
     def _fluxes(self, beams: Sequence[BeamRows]) -> Array:
-        """The flux of beams in W/m²."""
-        flux = np.zeros(len(self._faces))
+        """The flux of beams in W/m², shape (points,), or (times, points) for several times."""
+        flux = np.zeros((max((len(beam.first) for beam in beams), default=1), len(self._faces)))
         for beam in beams:
-            u, v = (weights[0] for weights in beam.weights)
-            i, j = (self._places - beam.first[0]).T
-            hit = np.flatnonzero((self._faces == beam.face) & (i >= 0) & (i < len(u)) & (j >= 0) & (j < len(v)))
-            flux[hit] += u[i[hit]] * v[j[hit]]
-        return flux
+            u, v = beam.weights
+            i, j = np.moveaxis(self._places - beam.first[:, None, :], -1, 0)
+            inside = (i >= 0) & (i < u.shape[1]) & (j >= 0) & (j < v.shape[1])
+            times, points = np.nonzero(inside & (self._faces == beam.face))
+            flux[times, points] += u[times, i[times, points]] * v[times, j[times, points]]
+        return flux[0] if len(flux) == 1 else flux
 
 
 def _mixture_at(boundary: Boundary, at: SurfacePoint) -> tuple[NDArray[np.int64], Array]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from heatsim.errors import Interrupted
 from heatsim.observers.observer import Observer
-from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds, look_ahead
+from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds
 from heatsim.run.execution import Execution
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
 from heatsim.run.simulation import Simulation
@@ -54,8 +54,9 @@ def run_together(
     If a run fails, the others continue.
 
     Args:
-        simulations: simulations of linear problems on one GPU with one kernel and one method, "euler" or "stabilized",
-            and with equal grids, periodic axes, precision and scheme.
+        simulations: simulations on one GPU with equal grids, periodic axes, precision, scheme, kernel and method:
+            "euler", or "stabilized" if the problems are linear. Either all problems are linear, or none is; then their
+            kernels have one variant.
         watchers: additional observers for each simulation.
         stop: a request to interrupt all runs, as a signal does.
     """
@@ -75,7 +76,7 @@ def run_together(
         taken = _at_a_time(
             [partial(execution.take_folder, stack) for execution, stack in zip(executions, stacks, strict=True)]
         )
-        look_ahead([execution.state for execution in executions])
+        rounds.look_ahead([execution.state for execution in executions])
         for number, (execution, stepper, stack) in enumerate(zip(executions, steppers, stacks, strict=True)):
             try:
                 taken[number].result()

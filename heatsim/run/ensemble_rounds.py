@@ -1,14 +1,15 @@
 """The rounds of an ensemble: how far each run goes in a round.
 
-Euler's method: in each round a run does its own steps up to its next due step. If that is far away, the run does a part
-of them:
+Euler's method: in each round a run does its own steps up to its next due step. If that is far away in simulated time,
+the run does a part of them:
 
         run 0    ─────┤  row        ─────┤  row
         run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
         run 2    ────────  half way ────────┤ row
                  round 1            round 2
 
-So runs with rows at the same times read their fields in the same round, although their numbers of steps differ.
+So runs with rows at the same times read their fields in the same round, although their numbers of steps differ. If a
+round is cut short to look at the clock, all runs do the same part of their steps: they stay at about the same time.
 
 Stabilized steps: in each round a run tries one step; then its observers handle the due times within the step.
 """
@@ -16,21 +17,21 @@ Stabilized steps: in each round a run tries one step; then its observers handle 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
+from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.ensemble_stepper import EnsembleStepper
-from heatsim.solver.field import Field
+from heatsim.solver.row_sums import RowSums
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 
-# Largest ratio of the steps of a run in a round to those of the run that is due first.
+# Largest ratio of the simulated time to the end of a round to the time until the first run is due.
 _FARTHEST = 2
 
 # By the numbers of the runs.
@@ -46,10 +47,22 @@ class Rounds(ABC):
         stopped: returns whether a signal came.
     """
 
-    _together: EnsembleStepper | StabilizedEnsemble
+    _together: EnsembleStepper | BodyEnsemble | StabilizedEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
+        self._sums = RowSums()
+
+    def look_ahead(self, states: Sequence[RunState]) -> None:
+        """Find the data for observers of all runs with the same launches: separate requests would each wait."""
+        self._sums.find([state.looked for state in states])
+
+    def _look_ahead(self, loops: Sequence[TimeLoop]) -> None:
+        if loops:
+            started = time.perf_counter()
+            self.look_ahead([loop.state for loop in loops])
+            for loop in loops:
+                loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
     @property
     def choice(self) -> Choice:
@@ -66,7 +79,7 @@ class Rounds(ABC):
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
-        _look_ahead([loop for loop in loops.values() if loop.due])
+        self._look_ahead([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
             try:
@@ -76,42 +89,30 @@ class Rounds(ABC):
         return failed
 
 
-def look_ahead(states: Sequence[RunState]) -> None:
-    """Find the data for observers of all runs with the same launches: separate requests would each wait."""
-    Field.look_at_all([state.field for state in states])
-    Ledger.look_at_all([state.ledger for state in states])
-
-
-def _look_ahead(loops: Sequence[TimeLoop]) -> None:
-    if loops:
-        started = time.perf_counter()
-        look_ahead([loop.state for loop in loops])
-        for loop in loops:
-            loop.timing.observing += (time.perf_counter() - started) / len(loops)
-
-
 class EulerRounds(Rounds):
     """Rounds of runs whose steps have lengths known beforehand."""
 
-    _together: EnsembleStepper
+    _together: EnsembleStepper | BodyEnsemble
 
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         super().__init__(plan, steppers, stopped)
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
-        self._together = EnsembleStepper(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
+        kind = EnsembleStepper if plan.problem.linear else BodyEnsemble
+        self._together = kind(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
         self._batch = Batch()
 
     def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Do steps of each run up to its next due step, or a part of them."""
-        nearest = min(loop.steps_to_due for loop in loops.values())
-        most = min(self._batch.steps, _FARTHEST * nearest, self._together.most_steps)
+        wanted = self._wanted_steps(loops)
+        part = min(1.0, min(self._batch.steps, self._together.most_steps) / max(wanted.values()))
         started = time.perf_counter()
-        members: dict[int, MemberSteps] = {}
+        members: dict[int, Any] = {}
         failed: Failures = {}
-        for number, loop in loops.items():
+        for number, steps in wanted.items():
             stepper = self._steppers[number]
             try:
-                members[number] = stepper.member_steps(min(loop.steps_to_due, stepper.steps_to_carry, most))
+                count = min(max(1, round(part * steps)), stepper.steps_to_carry)
+                members[number] = self._together.steps_of(stepper, count)
             except Exception as error:
                 failed[number] = error
         if not members:
@@ -124,6 +125,19 @@ class EulerRounds(Rounds):
         for number, own in members.items():
             loops[number].stepped(self._steppers[number].step, seconds * own.steps / sum(lengths))
         return failed | self._look({number: loops[number] for number in members})
+
+    @staticmethod
+    def _wanted_steps(loops: Mapping[int, TimeLoop]) -> dict[int, int]:
+        """The steps of each run in a round that is not cut short."""
+        now = min(loop.state.time for loop in loops.values())
+        farthest = now + _FARTHEST * (min(loop.time_of_due for loop in loops.values()) - now)
+        wanted = {}
+        for number, loop in loops.items():
+            steps, time_now, due = loop.steps_to_due, loop.state.time, loop.time_of_due
+            if due > farthest:
+                steps = max(1, int(steps * (farthest - time_now) / (due - time_now)))
+            wanted[number] = steps
+        return wanted
 
 
 class StabilizedRounds(Rounds):

@@ -1,6 +1,7 @@
 """The time loop of a run: from one due step to the next, with the observers in between."""
 
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -119,6 +120,11 @@ class TimeLoop:
         """Steps until the next observer is due."""
         return self._next - self.state.step
 
+    @property
+    def time_of_due(self) -> float:
+        """The simulated time in s at which the next observer is due."""
+        return self.state.problem.timeline.time(self._next)
+
     def advance(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Do the next batch of steps and call the observers that are then due.
 
@@ -130,7 +136,10 @@ class TimeLoop:
             steps = min(batch.steps, self.steps_to_due)
             started = time.perf_counter()
             stepper.advance(steps)
-            self.state.field.device.synchronise()
+            wait = self.state.field.device.queued()
+            if stepper.step == self._next:
+                self.state.queue_row()  # the GPU goes on with the row at once
+            wait()
             seconds = time.perf_counter() - started
             batch.took(steps, seconds)
             self.stepped(stepper.step, seconds)
@@ -204,6 +213,7 @@ class TimeLoop:
 
     def _notify(self) -> None:
         due = self._due.at(self.state.step)
+        self.state.find_row()
         for number, observer in enumerate(self._observers):
             if due[number] or self.state.stopped:
                 with self._pace_of(observer):
@@ -221,18 +231,19 @@ class Schedule:
     """
 
     def __init__(self, steps: Sequence[NDArray[np.int64]]) -> None:
-        self._steps = np.unique(np.concatenate(steps))
-        self._due = np.array([np.isin(self._steps, of_one) for of_one in steps])
+        unique = np.unique(np.concatenate(steps))
+        self._steps: list[int] = unique.tolist()
+        self._due = np.array([np.isin(unique, of_one) for of_one in steps])
         self._none = (False,) * len(steps)
 
     def next_after(self, step: int) -> int:
         """The first step after ``step`` at which an observer is due; a very large number if there is none."""
-        i = int(np.searchsorted(self._steps, step, side="right"))
-        return int(self._steps[i]) if i < len(self._steps) else 1 << 62
+        i = bisect_right(self._steps, step)
+        return self._steps[i] if i < len(self._steps) else 1 << 62
 
     def at(self, step: int) -> Sequence[bool]:
         """Whether each observer is due after ``step`` steps."""
-        i = int(np.searchsorted(self._steps, step))
+        i = bisect_left(self._steps, step)
         if i == len(self._steps) or self._steps[i] != step:
             return self._none
         due: list[bool] = self._due[:, i].tolist()

@@ -19,8 +19,10 @@ def _fields(model: type[BaseModel]) -> tuple[tuple[str, FieldInfo], ...]:
     return tuple(model.model_fields.items())
 
 
-def _quantity_of(info: FieldInfo) -> Quantity:
+@cache
+def _quantity_of(model: type[BaseModel], name: str) -> Quantity:
     """The quantity of a field, even if the field may be None."""
+    info = model.model_fields[name]
     parts = [*info.metadata, *(part for each in get_args(info.annotation) for part in get_args(each))]
     (quantity,) = (part for part in parts if isinstance(part, Quantity))
     return quantity
@@ -28,10 +30,10 @@ def _quantity_of(info: FieldInfo) -> Quantity:
 
 def functions_in_time(table: BaseModel) -> Iterator[tuple[str, TimeFunction, Quantity]]:
     """Every value of a table that may change in time: its key, the function and its quantity."""
-    for name, info in _fields(type(table)):
+    for name, _ in _fields(type(table)):
         value = getattr(table, name)
         if isinstance(value, TimeFunction):
-            yield name, value, _quantity_of(info)
+            yield name, value, _quantity_of(type(table), name)
 
 
 def all_functions_in_time(
@@ -44,7 +46,7 @@ def all_functions_in_time(
             continue
         key = at if name == "condition" else (*at, info.alias or name)
         if isinstance(value, TimeFunction):
-            yield key, value, _quantity_of(info)
+            yield key, value, _quantity_of(type(table), name)
         elif isinstance(value, BaseModel):
             yield from all_functions_in_time(value, key)
         elif isinstance(value, tuple):

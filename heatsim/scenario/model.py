@@ -159,7 +159,7 @@ class Scenario(BaseModel):
         """The cells of the domain."""
         return Grid(self.domain.cells, self.domain.size, self.domain.origin)
 
-    @property
+    @cached_property
     def input_files(self) -> tuple[Path, ...]:
         """The files and folders that the scenario reads, besides its own file, each of them once."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)

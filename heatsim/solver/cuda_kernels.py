@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import autotune, compilation, fitting, launch, launch_shapes
@@ -20,6 +19,7 @@ from heatsim.parallel.slab import HALO
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.corrected_trial import TrialSteps, is_faster
 from heatsim.solver.field import Field
+from heatsim.solver.kernel_arguments import tables_fit
 
 Launched = tuple[launch.CudaKernel, list[launch.Launch]]
 
@@ -182,9 +182,8 @@ class CudaKernels:
     def _resident(self) -> compilation.Build | None:
         """The build of the first resident kernel that suits, of all if this is tuned; None if none does."""
         problem, wanted = self._problem, self._wanted
-        numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
         for spec in RESIDENT:
-            if (wanted.tuned or spec == wanted.spec) and fitting.tables_fit(spec, *numbers):
+            if (wanted.tuned or spec == wanted.spec) and tables_fit(spec, problem):
                 (build,) = self._builds(spec)
                 if build.spec.resident:
                     return build

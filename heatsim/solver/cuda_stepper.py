@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from heatsim.kernels.composite.arrays import SweepTable
+from heatsim.kernels.ensemble.body_launches import BodySteps
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.steps_ahead import StepsAhead
@@ -88,6 +89,17 @@ class CudaStepper(Stepper):
         dt = timeline.dt(self.step)
         sweeps = arguments.host_sweeps(self.step, self.step + (1 if alike else steps))
         return MemberSteps(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
+
+    def body_steps(self, steps: int) -> BodySteps:
+        """The next steps of a composite body, for launches that step several of them; their number as above.
+
+        Raises:
+            ScenarioError: a condition or source at one of the steps cannot be used.
+        """
+        field, arguments = self.field, self.arguments
+        coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))
+        table, some = self._ahead.of(self.step, self.step + steps)
+        return BodySteps(field.deviation, field.spare, coefficients, arguments.ledger, table, some)
 
     def take(self, steps: int, T: Any, T_new: Any) -> None:
         """Record that others have queued ``steps`` steps, which end in buffer T."""

@@ -8,7 +8,8 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -16,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels.reductions.fused import WHOLE, Sections, partials
+from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.heat_sums import HeatSums, SumLayout
 from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import (
@@ -30,6 +32,7 @@ from heatsim.solver.surface_sums import (
     LIT_SUMS,
     PART_SUMS,
     Heats,
+    OwnSums,
     SurfaceSums,
 )
 
@@ -38,6 +41,8 @@ from heatsim.solver.surface_sums import (
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
+# Steps whose heat is found together. For fewer steps, calls take longer than numbers.
+_STEPS_AHEAD = 2_048
 
 
 class Ledger:
@@ -79,7 +84,6 @@ class Ledger:
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._kept_surfaces: SurfaceSums | None = None
-        self._found: list[Partials] | None = None
         self._heats: Heats | None = None
         self._carried: Any = None  # like the values; None until they are carried over
 
@@ -96,21 +100,36 @@ class Ledger:
     def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
         if self._heats is None:
-            if self._found is None:
-                self._found = partials(self._device, self._sections(), self._surfaces.division)
-            self._heats = self._surfaces.heats(self._found)
+            own = self.own_sums(partials(self._device, self.sections(), self.division))
+            self.know(self._team.gathered(own))
+        assert self._heats is not None
         return self._heats
 
-    @staticmethod
-    def look_at_all(ledgers: "Sequence[Ledger]") -> None:
-        """Find the sums of several ledgers on one device; on a GPU those of undivided ledgers by the same launches."""
-        plain = [ledger for ledger in ledgers if ledger._surfaces.division is WHOLE]
-        if not plain:
-            return
-        sections = [ledger._sections() for ledger in plain]
-        found = iter(partials(plain[0]._device, [one for its in sections for one in its]))
-        for ledger, its in zip(plain, sections, strict=True):
-            ledger._found = [next(found) for _ in its]
+    @property
+    def division(self) -> Labelling:
+        """The parts of the sums; collective at the first time."""
+        return self._surfaces.division
+
+    @property
+    def labelling_key(self) -> Hashable:
+        """Equal for ledgers whose sums the same launch can find; None if nothing is recorded."""
+        if not self.recorded:
+            return None
+        return self.division.parts, self.division.mask
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Where the sums lie on a GPU; 0 for sums that do not exist."""
+        carried = 0 if self._carried is None else int(self._carried.data.ptr)
+        return int(self._values.data.ptr), carried
+
+    def own_sums(self, found: Sequence[Partials]) -> OwnSums:
+        """The sums of this rank by their meaning, from STATISTICS of :meth:`sections`."""
+        return self._surfaces.of_rank(found)
+
+    def know(self, of_ranks: Sequence[OwnSums]) -> None:
+        """Store the current heats; ``of_ranks``: :meth:`own_sums` of each rank."""
+        self._heats = self._surfaces.heats(of_ranks)
 
     @property
     def _surfaces(self) -> SurfaceSums:
@@ -119,7 +138,7 @@ class Ledger:
             self._kept_surfaces = SurfaceSums(self._problem, self._layout, self._device.xp, self._team)
         return self._kept_surfaces
 
-    def _sections(self) -> list[Sections]:
+    def sections(self) -> list[Sections]:
         """The sections of the sums that were entered, and of those that were carried over."""
         arrays = [self._values] if self._carried is None else [self._values, self._carried]
         return [self._surfaces.sections(values) for values in arrays]
@@ -143,7 +162,6 @@ class Ledger:
 
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
-        self._found = None
         if self.recorded:
             self._heats = None
 
@@ -166,10 +184,21 @@ class Ledger:
             return self._sources_heat
         while problem.sources.even and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
-            heat, steps = problem.step_heat.of(self._sources_step, until), np.ones(until - self._sources_step)
-            self._sources_heat += problem.sources.total(heat, steps, problem.precision)
+            given, some = self._given.of(self._sources_step, until)
+            self._sources_heat += float(given[some].sum())
             self._sources_step = until
         return self._sources_heat
+
+    @cached_property
+    def _given(self) -> StepsAhead[NDArray[np.float64]]:
+        """Heat in J that sources in the body give in each step."""
+        problem = self._problem
+
+        def make(first: int, until: int) -> NDArray[np.float64]:
+            given = problem.sources.given(problem.step_heat.of(first, until), problem.precision)
+            return np.broadcast_to(given, until - first)
+
+        return StepsAhead(problem.timeline, _STEPS_AHEAD, make)
 
     def saved(self, sums: HeatSums) -> dict[str, NDArray[np.float64]]:
         """Other sums in the form in which :meth:`save` gives those of this ledger."""

@@ -42,6 +42,14 @@ class EnsembleStepper:
         """Find the fastest kernel and compile it."""
         _ = self._launches
 
+    def steps_of(self, member: CudaStepper, count: int) -> MemberSteps:
+        """The next ``count`` steps of a member.
+
+        Raises:
+            ScenarioError: a face's value at one of the steps cannot be used.
+        """
+        return member.member_steps(count)
+
     def advance(self, members: Sequence[tuple[CudaStepper, MemberSteps]]) -> None:
         """Queue steps of members. They may still be running when this returns."""
         buffers = self._launches.advance([own for _, own in members])

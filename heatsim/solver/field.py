@@ -1,6 +1,6 @@
 """The temperature field on its device: two buffers that change places after every sweep."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,15 +11,18 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials, statistics
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
 from heatsim.kernels.reductions.gather import gather
-from heatsim.kernels.reductions.statistics import Statistics, combined
+from heatsim.kernels.reductions.statistics import Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
 from heatsim.physics.enthalpy import Thermometer
 
 _CELLS_AT_ONCE = 2**22
+
+# Places in a flattened array, and values there.
+PlacedValues = tuple[NDArray[np.intp], NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Points:
 
     Attributes:
         cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
+        held: the places of these cells in the flattened index arrays.
+        of_ranks: for each rank the places and temperatures in K of its cells, if they are known.
     """
 
     def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
@@ -45,12 +50,15 @@ class Points:
         self._own_places = z[held], y[held], x[held]
         own = ((z[held] - field.slab.first) * ny + y[held]) * nx + x[held]
         self.cells: Any = field.device.xp.asarray(np.ascontiguousarray(own))
-        self._held = np.flatnonzero(held)
-        self.found: NDArray[Any] | None = None
+        self.held = np.flatnonzero(held)
+        self._own: NDArray[np.float64] | None = None
+        self.of_ranks: Sequence[PlacedValues] | None = None
 
     def temperatures(self) -> NDArray[np.float64]:
         """Temperatures in K, in the shape of the index arrays. Collective."""
-        return self._field.joined(self._held, self.own_temperatures(), self._shape)
+        if self.of_ranks is None:
+            return self._field.joined(self.held, self.own_temperatures(), self._shape)
+        return _joined(self.of_ranks, self._shape)
 
     def own_temperatures(self) -> NDArray[np.float64]:
         """Temperatures in K of the cells in own planes, in the order of the flattened index arrays.
@@ -58,15 +66,32 @@ class Points:
         A GPU gathers all points of the field at once.
         """
         field = self._field
-        if field.device.backend == "cpu":
-            self.found = field.own.reshape(-1)[self.cells]
-        elif self.found is None:
+        if self._own is None and field.device.backend == "cpu":
+            self.take(field.own.reshape(-1)[self.cells])
+        elif self._own is None:
             Field.gather_points([field])
-        assert self.found is not None
-        values = self.found
-        if field.point_thermometer is not None:
-            values = field.point_thermometer(values, self._own_places)
-        return np.asarray(values.astype(np.float64) + field.reference)
+        assert self._own is not None
+        return self._own
+
+    def take(self, values: NDArray[Any]) -> None:
+        """Store the current values of the cells in own planes, read from the buffer."""
+        thermometer = self._field.point_thermometer
+        deviations = values if thermometer is None else thermometer(values, self._own_places)
+        self._own = np.asarray(deviations.astype(np.float64) + self._field.reference)
+
+    def forget(self) -> None:
+        """Discard the stored temperatures."""
+        self._own = self.of_ranks = None
+
+
+def _joined(of_ranks: Sequence[PlacedValues], shape: tuple[int, ...]) -> NDArray[Any]:
+    """The values of all ranks in one array of a shape."""
+    if len(of_ranks) == 1:
+        return of_ranks[0][1].reshape(shape)
+    whole = np.empty(shape, of_ranks[0][1].dtype)
+    for places, values in of_ranks:
+        whole.reshape(-1)[places] = values
+    return whole
 
 
 class Field:
@@ -113,7 +138,6 @@ class Field:
         self.labels: Any = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
-        self._firsts: dict[bool, int] = {}
         self._points: list[Points] = []
 
     @property
@@ -152,9 +176,8 @@ class Field:
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
         self._statistics = self._joined = None
-        self._firsts = {}
         for points in self._points:
-            points.found = None
+            points.forget()
 
     def load_temperatures(
         self,
@@ -230,9 +253,9 @@ class Field:
             division: asks for more statistics than ``self.division``; this needs a separate pass.
         """
         if division is not None:
-            return self._combined(self._sections(), division)
+            return self._combined(self.sections(), division)
         if self._statistics is None:
-            self._statistics = self._combined(self._sections(), self.division)
+            self._statistics = self._combined(self.sections(), self.division)
         return self._statistics
 
     def statistics(self) -> Statistics:
@@ -243,14 +266,14 @@ class Field:
 
     def largest_change(self, before: Any) -> float:
         """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
-        return self._combined(replace(self._sections(), labels=None, before=before), WHOLE)[0].largest_change
+        return self._combined(replace(self.sections(), labels=None, before=before), WHOLE)[0].largest_change
 
     def _combined(self, sections: Sections, division: Labelling) -> list[Statistics]:
         """The statistics of each part, from the sections of all ranks."""
         (found,) = partials(self.device, [sections], division)
         return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))
 
-    def _sections(self) -> Sections:
+    def sections(self) -> Sections:
         """The current values of the own planes in groups of planes."""
         return Sections(self.own, self._bounds, self.labels)
 
@@ -266,16 +289,6 @@ class Field:
         """Lowest and highest temperature in K."""
         found = self.statistics()
         return Extremes(found.lowest + self.reference, found.highest + self.reference)
-
-    def first_cell(self, highest: bool) -> int:
-        """The index in the flattened whole field of the first cell with the highest value, or with the lowest.
-
-        It is stored until the field changes.
-        """
-        if highest not in self._firsts:
-            found = self.statistics()
-            (self._firsts[highest],) = self.first_with((found.highest if highest else found.lowest, None))
-        return self._firsts[highest]
 
     def first_with(self, *wanted: tuple[float, Labelled | None]) -> list[int]:
         """The index in the flattened whole field of the first cell with each of some values. Collective.
@@ -303,29 +316,34 @@ class Field:
         self._points.append(Points(self, x, y, z))
         return self._points[-1]
 
-    @staticmethod
-    def look_at_all(fields: Sequence["Field"]) -> None:
-        """Find statistics and points of several fields, of one precision and device, with the same launches."""
-        device = fields[0].device
-        plain = [field for field in fields if field.division is WHOLE]
-        found = statistics(device, [field._sections() for field in plain])
-        for field, its in zip(plain, found, strict=True):
-            field._statistics = its
-        if device.backend == "cuda":
-            deviations, its = [field.deviation for field in fields], [field.statistics() for field in fields]
-            ends = [one.lowest for one in its] + [one.highest for one in its]
-            cells = first_of_each(device, deviations + deviations, ends)
-            for field, lowest, highest in zip(fields, cells[: len(fields)], cells[len(fields) :], strict=True):
-                field._firsts = {False: lowest, True: highest}
-            Field.gather_points(fields)
+    @property
+    def known(self) -> bool:
+        """Whether the statistics of the current values are known."""
+        return self._statistics is not None
 
-    @staticmethod
-    def gather_points(fields: Sequence["Field"]) -> None:
-        """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
-        wanted = [(field, points) for field in fields for points in field._points]
-        values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
-        for (_, points), its_values in zip(wanted, values, strict=True):
-            points.found = its_values
+    @property
+    def all_points(self) -> Sequence[Points]:
+        """All points that were asked for."""
+        return self._points
+
+    @property
+    def labelling_key(self) -> Hashable:
+        """Equal for fields whose statistics the same launch can find."""
+        division, labels = self.division, self.labels
+        label = None if labels is None else str(labels.dtype)
+        return self.precision, division.parts, division.mask, label, id(division.thermometers)
+
+    def know(self, of_ranks: Sequence[Partials], at_points: Sequence[Sequence[PlacedValues]]) -> None:
+        """Store what was found of the current values.
+
+        Args:
+            of_ranks: STATISTICS of the sections of each rank.
+            at_points: the places and temperatures in K of the own cells of each rank, for all points.
+        """
+        self._statistics = combined(of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks))
+        self._joined = None
+        for points, values in zip(self._points, zip(*at_points, strict=True), strict=True):
+            points.of_ranks = values
 
     def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """Values of all ranks in one array of a shape. Collective.
@@ -335,9 +353,13 @@ class Field:
             values: these values.
             shape: of the whole array.
         """
-        if self.slab.alone:
-            return values.reshape(shape)
-        whole = np.empty(shape, values.dtype)
-        for places, of_rank in self.team.gathered((held, values)):
-            whole.reshape(-1)[places] = of_rank
-        return whole
+        own = held, values
+        return _joined([own] if self.slab.alone else self.team.gathered(own), shape)
+
+    @staticmethod
+    def gather_points(fields: Sequence["Field"]) -> None:
+        """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
+        wanted = [(field, points) for field in fields for points in field.all_points]
+        values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
+        for (_, points), its_values in zip(wanted, values, strict=True):
+            points.take(its_values)

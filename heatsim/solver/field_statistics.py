@@ -4,7 +4,7 @@ One pass over the field gives sums and extremes for each part of the body (:mod:
 numbers here follow from these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, nan
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from heatsim.kernels.composite.arrays import CompositeArrays
-from heatsim.kernels.reductions.find import Labelled
+from heatsim.kernels.reductions.find import MOST_PARTS, ExtremeOf, Labelled, Search
 from heatsim.kernels.reductions.statistics import Statistics, exact_sum
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
@@ -37,7 +37,7 @@ class _Found:
     highest: list[float]
 
 
-class _Extreme(NamedTuple):
+class Extreme(NamedTuple):
     """An extreme whose cell is to be found: of a cell type, of a region or of the whole body.
 
     Attributes:
@@ -78,9 +78,10 @@ class FieldStatistics:
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
         self._places_of: list[Statistics] | None = None
-        self._places: dict[_Extreme, int] = {}
-        self._asked: list[_Extreme] = []
-        self._expected: tuple[_Extreme, ...] = ()
+        self._places: dict[Extreme, int] = {}
+        self._asked: list[Extreme] = []
+        self._expected: tuple[Extreme, ...] = ()
+        self._extremes_of: dict[Extreme, ExtremeOf] = {}
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
@@ -135,9 +136,7 @@ class FieldStatistics:
 
     def first_cell(self, cell_type: int, highest: bool) -> tuple[int, int, int]:
         """The first cell (x, y, z) of a type with the highest, or else the lowest value in the buffer."""
-        uniform = self._materials.uniform
-        number = self._field.first_cell(highest) if uniform else self._first(_Extreme(cell_type, None, highest))
-        return self._place(number)
+        return self._place(self._first(Extreme(cell_type, None, highest)))
 
     def first_cell_of(self, region: str | None, highest: bool) -> tuple[int, int, int] | None:
         """The first cell (x, y, z) with the highest, or the lowest temperature of a region or of the whole body.
@@ -147,7 +146,7 @@ class FieldStatistics:
         labels = self._parts.labels
         if labels is not None and labels.dtype != np.uint8:
             return None
-        return self._place(self._first(_Extreme(None, region, highest)))
+        return self._place(self._first(Extreme(None, region, highest)))
 
     def type_of(self, cell: tuple[int, int, int]) -> int:
         """The type of a cell (x, y, z)."""
@@ -201,36 +200,76 @@ class FieldStatistics:
         division = self._parts.with_thermometers(self._problem, field.device.xp, field.reference).division
         return field.statistics_by_part(division)
 
-    def _first(self, extreme: _Extreme) -> int:
-        """The index in the flattened whole field of the first cell that has an extreme. Collective.
+    def expected(self) -> tuple[Extreme, ...]:
+        """The extremes whose cells are searched together with the sums of the next row, on a GPU.
 
-        A record that is broken in one row is often broken in the next row too. So, on a GPU, the first search in a row
-        also finds the cells of all extremes of the last row with a search, in one launch.
+        A record that is broken in one row is often broken in the next row too. So these are the extremes of the last
+        row in which any was asked for.
         """
-        by_part = self._found().by_part
+        return tuple(dict.fromkeys(filter(self._can_search, self._asked or self._expected)))
+
+    def search_for(self, extreme: Extreme, found: Any) -> Search:
+        """The search for an extreme on a GPU, in statistics that the host does not know yet.
+
+        Args:
+            extreme: one of :meth:`expected`.
+            found: device array of STATISTICS of the field's sections and parts.
+        """
+        labels, among = self._parts.labels, self._labelled(extreme)
+        if extreme.cell_type is None and labels is not None:
+            among = Labelled(labels, self._parts.division.mask & 0xFF, None)
+        return Search(self._field.own, self._extreme_of(extreme), among, found, self._parts.division.parts)
+
+    def _extreme_of(self, extreme: Extreme) -> ExtremeOf:
+        """The parts of the body to which an extreme belongs."""
+        if extreme not in self._extremes_of:
+            parts = self._of_region(extreme.region)
+            if extreme.cell_type is not None:
+                parts = np.flatnonzero(self._parts.cell_types == extreme.cell_type).tolist()
+            self._extremes_of[extreme] = ExtremeOf(tuple(parts), extreme.highest)
+        return self._extremes_of[extreme]
+
+    def know(self, cells: Mapping[Extreme, int]) -> None:
+        """Store the cells of extremes of the current values, by their index in the flattened field."""
+        self._begin_row(self._found().by_part)
+        self._places |= cells
+
+    def _can_search(self, extreme: Extreme) -> bool:
+        """Whether a GPU can find the cell of an extreme without the host."""
+        # Of a region whose materials vary, it is the highest temperature, and not the highest content.
+        by_content = extreme.cell_type is not None or not self._materials.varies
+        return by_content and self._field.slab.alone and self._parts.division.parts <= MOST_PARTS
+
+    def _begin_row(self, by_part: list[Statistics]) -> None:
         if self._places_of is not by_part:
             self._expected = tuple(self._asked) or self._expected
             self._places_of, self._places, self._asked = by_part, {}, []
+
+    def _first(self, extreme: Extreme) -> int:
+        """The index in the flattened whole field of the first cell that has an extreme. Collective."""
+        self._begin_row(self._found().by_part)
         if extreme not in self._places:
-            together = self._field.device.backend == "cuda" and self._field.slab.alone and not self._asked
-            others = [one for one in self._expected if one != extreme] if together else []
-            wanted = [extreme, *others]
-            cells = self._field.first_with(*map(self._search, wanted))
-            self._places |= zip(wanted, cells, strict=True)
+            (self._places[extreme],) = self._field.first_with(self._search(extreme))
         self._asked.append(extreme)
         return self._places[extreme]
 
-    def _search(self, extreme: _Extreme) -> tuple[float, Labelled | None]:
+    def _search(self, extreme: Extreme) -> tuple[float, Labelled | None]:
         """The value of an extreme in the buffer, and the cells to search."""
         found, highest = self._found(), extreme.highest
         if extreme.cell_type is not None:
             own = [found.by_part[part] for part in np.flatnonzero(self._parts.cell_types == extreme.cell_type)]
             value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
-            return value, Labelled(self._cells, int(CELL_TYPE), extreme.cell_type)
+            return value, self._labelled(extreme)
         parts, labels = self._of_region(extreme.region), self._parts.labels
         part = max(parts, key=found.highest.__getitem__) if highest else min(parts, key=found.lowest.__getitem__)
         value = found.by_part[part].highest if highest else found.by_part[part].lowest
         return value, None if labels is None else Labelled(labels, self._parts.division.mask & 0xFF, part)
+
+    def _labelled(self, extreme: Extreme) -> Labelled | None:
+        """The cells of the type of an extreme; None for all cells."""
+        if extreme.cell_type is None or self._materials.uniform:
+            return None
+        return Labelled(self._cells, int(CELL_TYPE), extreme.cell_type)
 
 
 def own_cells(arrays: CompositeArrays, field: Field) -> Any:

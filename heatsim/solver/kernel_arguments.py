@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels import structs
+from heatsim.kernels import fitting, structs
+from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_body import Entries, LinkTables
@@ -129,18 +130,7 @@ class GeneralArguments:
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, arrays: CompositeArrays | None = None
     ) -> None:
-        materials = problem.materials
-        self.variant = Variant(
-            faces=True,
-            materials=not materials.uniform or materials.varies,
-            varying=materials.varies,
-            heated=materials.first_heated < len(materials.types),
-            mixed=bool(len(problem.boundary.mixed.places)),
-            contacts=materials.weighted_surfaces.contacts,
-            laws=bool(problem.boundary.laws),
-            cell_heat=bool(len(materials.heated)),
-            lit=bool(len(materials.heated.lit)),
-        )
+        self.variant = _general_variant(problem)
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
@@ -239,6 +229,32 @@ class GeneralArguments:
             base: the device array to which increments are added; None for 0.
         """
         return self.arrays.sweeps(rows, 0, len(rows.factors), rate=True, base=base)
+
+
+def variant_of(problem: HeatProblem) -> Variant:
+    """The form of the kernels that do steps of equal lengths."""
+    return LinearArguments.variant if problem.linear else _general_variant(problem)
+
+
+def _general_variant(problem: HeatProblem) -> Variant:
+    materials = problem.materials
+    return Variant(
+        faces=True,
+        materials=not materials.uniform or materials.varies,
+        varying=materials.varies,
+        heated=materials.first_heated < len(materials.types),
+        mixed=bool(len(problem.boundary.mixed.places)),
+        contacts=materials.weighted_surfaces.contacts,
+        laws=bool(problem.boundary.laws),
+        cell_heat=bool(len(materials.heated)),
+        lit=bool(len(materials.heated.lit)),
+    )
+
+
+def tables_fit(spec: KernelSpec, problem: HeatProblem) -> bool:
+    """Whether a block of a resident kernel has room for the tables of a problem."""
+    numbers = len(problem.materials.types), problem.condition_numbers, np.dtype(problem.precision).itemsize
+    return fitting.tables_fit(spec, *numbers)
 
 
 def make_arguments(

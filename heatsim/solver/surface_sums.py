@@ -57,6 +57,8 @@ class Heats:
 # The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
 # and the number of the patch or of the condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
+# For each part the sums of its sections, and the sums of magnitudes.
+OwnSums = dict[_Part, tuple[list[float], list[float]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class SurfaceSums:
         problem: the problem; with several ranks that of this rank's slab.
         layout: where the sums of each name lie.
         xp: NumPy or CuPy, the library of the sums.
-        team: the ranks. The constructor and :meth:`heats` are collective.
+        team: the ranks. The constructor is collective.
     """
 
     def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any, team: Team) -> None:
@@ -122,17 +124,13 @@ class SurfaceSums:
         """The sections of all sums; ``values``: the array of the layout."""
         return Sections(values, self._bounds, self._labels)
 
-    def heats(self, found: Sequence[Partials]) -> Heats:
-        """The heats in J.
-
-        Args:
-            found: STATISTICS of the sections of one array of sums, or of several arrays to add.
-        """
+    def heats(self, of_ranks: Sequence[OwnSums]) -> Heats:
+        """The heats in J, from what :meth:`of_rank` gave on each rank."""
         faces: list[list[float]] = [[] for _ in FACES]
         owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
         void, beams, all_magnitudes = list[float](), list[float](), list[float]()
         cells, cell_magnitudes = list[float](), list[float]()
-        for (name, face, cell_type, owner), (totals, magnitudes) in self._of_all_ranks(found).items():
+        for (name, face, cell_type, owner), (totals, magnitudes) in _joined(of_ranks).items():
             capacity = self._capacities[cell_type]
             heat, magnitude = capacity * exact_sum(totals), capacity * exact_sum(magnitudes)
             if owner != _NO_OWNER:
@@ -157,9 +155,13 @@ class SurfaceSums:
             *map(exact_sum, (beams, all_magnitudes, cells, cell_magnitudes)),
         )
 
-    def _of_all_ranks(self, found: Sequence[Partials]) -> dict[_Part, tuple[list[float], list[float]]]:
-        """For each part, the sums and the sums of magnitudes of the sections of all ranks."""
-        own: dict[_Part, tuple[list[float], list[float]]] = {}
+    def of_rank(self, found: Sequence[Partials]) -> OwnSums:
+        """For each part, the sums and the sums of magnitudes of this rank's sections.
+
+        Args:
+            found: STATISTICS of the sections of one array of sums, or of several arrays to add.
+        """
+        own: OwnSums = {}
         (totals, magnitudes), *more = ([one[name].T.tolist() for name in ("total", "magnitude")] for one in found)
         for surface in self._surfaces:
             some = surface.sections
@@ -168,12 +170,19 @@ class SurfaceSums:
                 for lists in more:
                     for mine, others in zip(numbers, lists, strict=True):
                         mine.extend(others[number][some])
-        first, *of_others = self._team.gathered(own)
-        for other in of_others:
-            for part, numbers in other.items():
-                for mine, theirs in zip(first.setdefault(part, ([], [])), numbers, strict=True):
-                    mine.extend(theirs)
-        return first
+        return own
+
+
+def _joined(of_ranks: Sequence[OwnSums]) -> OwnSums:
+    """The sums of all ranks for each part."""
+    if len(of_ranks) == 1:
+        return of_ranks[0]
+    found: OwnSums = {}
+    for own in of_ranks:
+        for part, numbers in own.items():
+            for mine, theirs in zip(found.setdefault(part, ([], [])), numbers, strict=True):
+                mine.extend(theirs)
+    return found
 
 
 # The name of an array of sums, its face, its place in the array of the layout, the first sum of each section followed

@@ -8,6 +8,7 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -23,6 +24,8 @@ from heatsim.storage.hdf5_image import Image, early_without_fill
 from heatsim.storage.system import File
 
 BLOCK = 512
+# Bytes of which the checksum takes longer than the start of a thread.
+_WORTH_A_THREAD = 1 << 22
 
 # The start of a part of the file, and its content.
 Segment = tuple[int, "bytes | Pieces"]
@@ -140,12 +143,18 @@ class Draft:
 def fill(file: File, start: int, pieces: Iterable[NDArray[Any]]) -> Summed:
     """Write contiguous pieces of an array to a file from a position on. Returns their checksum and length."""
     end, checksum = start, 0
-    with ThreadPoolExecutor(1) as summing:
+    with ExitStack() as stack:
+        summing: ThreadPoolExecutor | None = None
         for piece in pieces:
             content = np.ascontiguousarray(piece).data.cast("B")
-            summed = summing.submit(zlib.crc32, content, checksum)
-            file.write(end, content)
-            checksum = summed.result()
+            if content.nbytes < _WORTH_A_THREAD:
+                file.write(end, content)
+                checksum = zlib.crc32(content, checksum)
+            else:
+                summing = summing or stack.enter_context(ThreadPoolExecutor(1))
+                summed = summing.submit(zlib.crc32, content, checksum)
+                file.write(end, content)
+                checksum = summed.result()
             end += content.nbytes
     return checksum, end - start
 

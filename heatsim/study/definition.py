@@ -2,7 +2,7 @@
 
 import copy
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -104,7 +104,6 @@ def read(
     path: str | Path,
     overrides: Sequence[str] = (),
     elsewhere: bool = False,
-    begin: "Callable[[Definition], object] | None" = None,
 ) -> tuple[Definition, dict[int, HeatProblem]]:
     """A study from a file, and the heat problem of every run.
 
@@ -112,7 +111,6 @@ def read(
         path: the TOML file; paths inside it are relative to its folder.
         overrides: ``key.path=value`` settings that replace keys of the file or add keys.
         elsewhere: whether other machines do the runs.
-        begin: called with the study before its runs are checked, which takes milliseconds for each.
 
     Returns:
         The study, and the heat problems by the number of the run.
@@ -139,8 +137,6 @@ def read(
     impossible = _impossible_keys(definition)
     if impossible:
         raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, file)])
-    if begin is not None and not mistakes:
-        begin(definition)
     ends, known = _refused_ends(definition)
     mistakes += [*ends, *_repeated_points(definition.points)]
     problems, refused = _derive(definition, elsewhere, known)

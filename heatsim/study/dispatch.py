@@ -14,10 +14,11 @@ from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.study.columns import FAILED
+from heatsim.study.early_workers import EarlyWorkers
 from heatsim.study.groups import RunsLeft, make_groups
 from heatsim.study.progress import StudyProgress
 from heatsim.study.results import Results
-from heatsim.study.worker_processes import EarlyWorkers, Shares
+from heatsim.study.worker_processes import Shares
 from heatsim.study.workers import Event, LocalWorkers
 
 _SECONDS_BETWEEN_TABLES = 10.0

@@ -7,6 +7,7 @@ from math import ceil
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
 from heatsim.solver import device_bytes
+from heatsim.solver.kernel_arguments import variant_of
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7
@@ -16,12 +17,17 @@ _SHARES_A_WORKER = 2
 _FEWEST_TOGETHER = 8
 
 _METHODS = ("euler", "stabilized")
+_METHODS_OF_BODIES = ("euler",)
 
 EnsembleKey = tuple[object, ...]
 
 
 def ensemble_key(problem: HeatProblem) -> EnsembleKey:
-    """The properties that the runs of an ensemble share; coefficients, face values, time steps and ends may differ."""
+    """The properties that the runs of an ensemble share.
+
+    Coefficients, materials, regions, conditions, powers of sources, time steps and ends may differ. Composite bodies
+    also share the variant of the kernels: it says whether there are sources, contacts, radiation by tables and others.
+    """
     solver = problem.scenario.solver
     return (
         problem.scenario.time.method,
@@ -29,19 +35,23 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
         problem.precision,
         problem.scheme,
         problem.periodic,
-        problem.linear,
+        variant_of(problem),
         solver.device,
         solver.kernel,
     )
 
 
 def fits_ensemble(plan: Plan) -> bool:
-    """Whether a run can be part of an ensemble: a linear problem on a GPU, by a method whose steps are sweeps."""
+    """Whether a run can be part of an ensemble.
+
+    It can on a GPU with Euler's method; a linear problem also with stabilized steps.
+    """
     return _together(plan.problem, plan.device.backend)
 
 
 def _together(problem: HeatProblem, backend: str) -> bool:
-    return backend == "cuda" and problem.scenario.time.method in _METHODS and problem.linear
+    methods = _METHODS if problem.linear else _METHODS_OF_BODIES
+    return backend == "cuda" and problem.scenario.time.method in methods
 
 
 def run_bytes(problem: HeatProblem) -> int:
@@ -55,8 +65,8 @@ def make_groups(
 ) -> list[list[int]]:
     """Split runs into groups that can form ensembles.
 
-    On a GPU an ensemble fills the memory, but there are at least as many as workers; other runs, such as those of
-    composite bodies, are groups of one. On a CPU groups become smaller towards the end to keep all workers busy.
+    On a GPU an ensemble fills the memory, but there are at least as many as workers; other runs, such as implicit ones,
+    are groups of one. On a CPU groups become smaller towards the end to keep all workers busy.
 
     Args:
         problems: by number.

@@ -19,11 +19,11 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.dispatch import Dispatch
+from heatsim.study.early_workers import EarlyWorkers, folder_of
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.report import title_of
 from heatsim.study.results import Results, Row
-from heatsim.study.worker_processes import EarlyWorkers
 
 if TYPE_CHECKING:
     import pyarrow
@@ -68,7 +68,7 @@ class Study:
         cluster: str | None = None,
         extend: bool = False,
         overwrite: bool = False,
-        run_next: bool = False,
+        early: EarlyWorkers | None = None,
     ) -> "Study":
         """Read a study and check all of its runs, without writing anything.
 
@@ -76,11 +76,11 @@ class Study:
             path: the TOML file.
             overrides: ``key.path=value`` settings that replace keys of the file or add keys.
             output: the folder to write to; by default outputs/<the file's stem>.
-            workers: the number of processes on this machine; by default one a core, or up to four a GPU.
+            workers: the number of processes on this machine; by default one a core, or up to eight a GPU.
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.
-            run_next: whether :meth:`run` comes next. The workers of this machine then start while the runs are checked.
+            early: workers of this machine that have been started for the study; :meth:`run` comes next.
 
         Raises:
             ScenarioError: has every mistake, and every run that is refused with its reasons.
@@ -91,15 +91,9 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
-        target = Path("outputs") / Path(path).stem if output is None else Path(output)
-        early = EarlyWorkers(target, workers) if run_next and cluster is None else None
-        with ExitStack() as stack:
-            if early is not None:
-                stack.callback(early.close)
-            begin = None if early is None else early.start
-            definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None, begin=begin)
-            plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
-            stack.pop_all()
+        target = folder_of(path, output)
+        definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
+        plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
         ids = {number: identity(definition.points[number - 1]) for number in problems}
         its_problems = {ids[number]: problem for number, problem in problems.items()}
         its_plans = {ids[number]: plan for number, plan in plans.items()}

@@ -1,6 +1,7 @@
 """A worker: `python -m heatsim.study.worker FOLDER DEVICE` reads groups from standard input and runs them.
 
-It first imports what runs on the scenario's device ("auto", "cuda" or "cpu") need.
+It first imports what runs on the scenario's device ("auto", "cuda" or "cpu") need. Meanwhile a thread connects to the
+GPU, which takes about as long.
 
 A line of input has the numbers of a group, as JSON. The lines of output are
 
@@ -18,17 +19,23 @@ import queue
 import sys
 import threading
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from heatsim import device
-from heatsim.errors import DeviceError
-from heatsim.run.interrupt import Stop
-from heatsim.study.run_group import run_group
+
+if TYPE_CHECKING:
+    from heatsim.run.interrupt import Stop
 
 
 def main(study: Path, requested: str) -> None:
     """Run groups until the input ends."""
+    connecting = threading.Thread(target=device.connect if requested != "cpu" else lambda: None)
+    connecting.start()
+    from heatsim.run.interrupt import Stop
+    from heatsim.study.run_group import run_group
+
     # Text that libraries print must not mix with the messages.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -42,17 +49,25 @@ def main(study: Path, requested: str) -> None:
 
     stop, groups = Stop(), queue.Queue[list[int] | None]()
     threading.Thread(target=_listen, args=(groups, stop), daemon=True).start()
-    _import_for(requested)
+    _import_for(requested, connecting)
     say(ready=True)
     while not stop.requested and (numbers := groups.get()) is not None:
         for outcome in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):
             say(run=outcome.number, status=outcome.status, message=outcome.message)
         if not stop.requested:
             say(idle=True)
+    out.close()
+    # All files are closed. Python and CuPy would take longer to release memory than the system does.
+    os._exit(0)
 
 
-def _import_for(requested: str) -> None:
-    """Import what runs on a device need, and connect to it, while the study still reads its runs."""
+def _import_for(requested: str, connecting: threading.Thread) -> None:
+    """Import what runs on a device need, and wait until the GPU is connected."""
+    from heatsim.errors import DeviceError
+
+    if requested != "cpu" and find_spec("cupy") is not None:
+        import cupy  # noqa: F401
+    connecting.join()
     # If the device does not work, each run reports it.
     with suppress(DeviceError):
         chosen = device.choose(requested)
@@ -62,7 +77,7 @@ def _import_for(requested: str) -> None:
             import numba  # noqa: F401
 
 
-def _listen(groups: "queue.Queue[list[int] | None]", stop: Stop) -> None:
+def _listen(groups: "queue.Queue[list[int] | None]", stop: "Stop") -> None:
     for line in sys.stdin:
         groups.put(json.loads(line))
     stop.requested = True

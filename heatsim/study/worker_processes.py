@@ -1,7 +1,7 @@
 """The worker processes of a study on this machine, and how many there are.
 
-They take about half a second to import what they need, with a GPU about one second. So `heatsim study` starts them
-before it reads and checks the runs.
+They take about a second to import what they need. So `heatsim study` starts them before anything else
+(heatsim/study/early_workers.py); therefore this module imports little.
 """
 
 import os
@@ -11,21 +11,19 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import Any
 
 from heatsim.device import count_gpus, usable_cores, visible_gpus
-from heatsim.study.definition import Definition
 
-# The most workers that share a GPU, and the fewest runs for each worker. On an H200 with 16 cores (MEASUREMENTS.md),
-# 200 runs of 48³ cells took 18.6 s with one worker, 10.9 s with four and 14.4 s with twelve; 24 runs took 7.7 s with
-# one worker, 6.8 s with two and 8.5 s with four.
-_WORKERS_A_GPU, _RUNS_A_WORKER = 4, 12
+# The most workers that share a GPU, and the fewest runs for each worker. On an H200 (MEASUREMENTS.md), 200 runs of 48³
+# cells took 4.9 to 5.8 s with four workers, 4.8 to 5.6 s with six and 4.6 to 5.4 s with eight; when workers started
+# later, 24 runs took 7.7 s with one worker, 6.8 s with two and 8.5 s with four.
+_WORKERS_A_GPU, _RUNS_A_WORKER = 8, 12
 _SECONDS_TO_END = 30.0
 
 
@@ -53,7 +51,15 @@ class Shares:
             requested: the number of workers that the user asks for; None for the default.
             fitting: the number of workers whose fields fit the memory of the device; None if it is not known yet.
         """
-        cores, gpus = usable_cores(), _names_of_gpus() if backend == "cuda" else ()
+        found = visible_gpus() or count_gpus() if backend == "cuda" else 0
+        return cls.among(runs, names_of_gpus(found), requested, fitting)
+
+    @classmethod
+    def among(
+        cls, runs: int, gpus: tuple[str, ...], requested: int | None = None, fitting: int | None = None
+    ) -> "Shares":
+        """Divide this machine; ``gpus``: the values of CUDA_VISIBLE_DEVICES, one for each GPU. Others as for `of`."""
+        cores = usable_cores()
         workers = requested or default_workers(runs, cores, len(gpus), runs if fitting is None else fitting)
         workers = max(1, min(workers, runs))
         return cls(workers, max(1, cores // workers), gpus)
@@ -77,17 +83,10 @@ def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
     return gpus * max(1, sharing)
 
 
-def likely_backend(requested: str) -> str:
-    """The backend of "auto", "cuda" or "cpu", found without importing CuPy; wrong if a GPU does not work."""
-    if requested == "cpu" or find_spec("cupy") is None or not visible_gpus():
-        return "cpu"
-    return "cuda"
-
-
-def _names_of_gpus() -> tuple[str, ...]:
-    """The value of CUDA_VISIBLE_DEVICES that selects each GPU visible to this process."""
+def names_of_gpus(count: int) -> tuple[str, ...]:
+    """The value of CUDA_VISIBLE_DEVICES that selects each GPU of this process, which has ``count`` without it."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return tuple(visible.split(",")) if visible else tuple(map(str, range(visible_gpus() or count_gpus())))
+    return tuple(visible.split(",")) if visible and count else tuple(map(str, range(count)))
 
 
 @dataclass(eq=False)
@@ -168,8 +167,11 @@ class WorkerProcesses:
         return worker
 
     def close(self) -> None:
-        """End the processes that have not been taken."""
-        end(self.take())
+        """End the processes that have not been taken; they have done nothing yet."""
+        for worker in self.take():
+            worker.process.kill()
+            worker.process.wait()
+            worker.close()
 
     def take(self) -> list[WorkerProcess]:
         """The processes that were started with this object; the caller ends them."""
@@ -184,42 +186,6 @@ class WorkerProcesses:
                 if line.endswith("\n"):
                     self.lines.put((worker, line))
         self.lines.put((worker, None))
-
-
-class EarlyWorkers:
-    """Workers that start while the runs of a study are checked.
-
-    Args:
-        study: the study's folder, which need not exist yet.
-        requested: the number of workers that the user asks for; None for the default.
-    """
-
-    def __init__(self, study: Path, requested: int | None) -> None:
-        self._study = study
-        self._requested = requested
-        self._processes: WorkerProcesses | None = None
-
-    def start(self, definition: Definition) -> None:
-        """Start workers for all runs of a study whose scenarios have not been read yet."""
-        table = definition.document.get("solver")
-        device = table.get("device", "auto") if isinstance(table, Mapping) else "auto"
-        if device in ("auto", "cuda", "cpu"):
-            shares = Shares.of(len(definition.points), likely_backend(device), self._requested)
-            self._processes = WorkerProcesses(self._study, shares, device)
-
-    def take(self, shares: Shares, device: str) -> WorkerProcesses:
-        """The workers, if they have these shares of the machine; else they end, and others start."""
-        processes, self._processes = self._processes, None
-        if processes is not None and processes.shares != shares:
-            processes.close()
-            processes = None
-        return processes or WorkerProcesses(self._study, shares, device)
-
-    def close(self) -> None:
-        """End the workers, unless they have been taken."""
-        if self._processes is not None:
-            self._processes.close()
-            self._processes = None
 
 
 def end(workers: Sequence[WorkerProcess]) -> None:

@@ -29,7 +29,11 @@ class HostArray(np.ndarray[Any, Any]):
         def copy(source: Any, size: int) -> None:
             do_or_record(lambda: ctypes.memmove(self.ctypes.data, source.ptr, size))
 
-        return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy)
+        def copy_to_host(target: int, size: int) -> None:
+            assert HostStream.capturing is None, "CuPy does not record copies to the host"
+            ctypes.memmove(target, self.ctypes.data, size)
+
+        return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy, copy_to_host_async=copy_to_host)
 
     def set(self, values: NDArray[Any]) -> None:
         self[...] = values
@@ -237,6 +241,10 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
         num_regs, local_size_bytes = 40, 0
 
         def __call__(self, blocks: Any, block: Any, arguments: Any, shared_mem: int) -> None:
+            if build.members and build.spec.resident:
+                table, grid = _as_items(arguments[0], *kernel.parameters[0]), arguments[1].copy()
+                do_or_record(lambda: kernel.launch(blocks, block, table, grid, shared_bytes=shared_mem))
+                return
             if build.members:
                 members, done, number, grid = arguments
                 table, taken = members.view(structs.member_dtype(build.precision)), grid.copy()
@@ -283,7 +291,7 @@ def function_on_host(source: str, name: str, macros: Mapping[str, str | int], fo
 
         def __call__(self, blocks: tuple[int, ...], threads: tuple[int, ...], arguments: Sequence[Any]) -> None:
             given = [_as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
-            kernel.launch((*blocks, 1, 1)[:3], (*threads, 1, 1)[:3], *given)
+            do_or_record(lambda: kernel.launch((*blocks, 1, 1)[:3], (*threads, 1, 1)[:3], *given))
 
     return Function()
 

@@ -1,6 +1,8 @@
 """Rows made together equal rows made one by one, and no row is lost."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import bodies
 import numpy as np
@@ -20,8 +22,12 @@ from heatsim.scenario import load
 from heatsim.solver import field
 from heatsim.storage import tables
 
+LASER = (Path(__file__).parents[2] / "scenarios" / "laser_track.toml").read_text()
 
-@pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["conditions that vary", "composite, radiating"])
+
+@pytest.mark.parametrize(
+    "text", [runs.TEXT, bodies.EVERYTHING, LASER], ids=["conditions that vary", "composite, radiating", "moving beam"]
+)
 def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path: Path, text: str) -> None:
     problem = HeatProblem.from_scenario(load(runs.write(tmp_path, text)))
     size = np.array(problem.grid.size) * (1.0, 1.0, 0.6)  # above is void
@@ -29,7 +35,7 @@ def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path:
     places[::4] = places[::4].round()  # edges and corners
     places[1::4, 0] = 1.0  # faces
     points = Interpolation(problem, [(x, y, z) for x, y, z in (places * size).tolist()])
-    steps = [0, 1, 2, problem.timeline.last_step]
+    steps = [0, 1, 2, problem.timeline.last_step // 2, problem.timeline.last_step]
     temperatures = np.random.default_rng(2).uniform(300.0, 900.0, (len(steps), *points.cells[0].shape))
     together = points.of(temperatures, steps)
     for number, step in enumerate(steps):
@@ -74,10 +80,10 @@ def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
     assert uploads.uploaded(xp, np.arange(7)) is not first
 
 
-def test_a_gpu_finds_the_cells_of_all_records_of_a_row_with_one_launch(
+def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the second row on, the same records are broken as in the row before."""
+    """From the second row on, the same records are broken as in the row before; the third one is a recorded graph."""
     gpu.play_gpu(monkeypatch)
     scenario = runs.write(tmp_path, bodies.EVERYTHING)
     state = Simulation.from_scenario(scenario, ["solver.device=cuda"], output=tmp_path / "run").state
@@ -92,17 +98,52 @@ def test_a_gpu_finds_the_cells_of_all_records_of_a_row_with_one_launch(
     conducting = [name for name in names if state.problem.scenario.regions[names.index(name)].material != "void"]
     z, y, x = np.indices(state.problem.grid.shape)
     kinds = types(x, y, z)
-    for row in range(3):
+    for row in range(4):
         values = np.random.default_rng(row).permutation(kinds.size).reshape(kinds.shape).astype("float32")
+        values[values > 0.9 * kinds.size] = kinds.size  # several cells have the extreme
         state.field.load_deviations(values)
         searches.clear()
+        state.find_row()
         for cell_type in (0, 1):
             for highest in (False, True):
                 at = state.statistics.first_cell(cell_type, highest)
-                own = values[kinds == cell_type]
-                assert values[at[::-1]] == (own.max() if highest else own.min())
+                own = np.where(kinds == cell_type, values, np.nan)
+                assert at[::-1] == np.unravel_index(np.nanargmax(own) if highest else np.nanargmin(own), kinds.shape)
         for name in conducting[:2]:
             of_region = state.statistics.first_cell_of(name, highest=True)
             assert of_region is not None
             assert values[of_region[::-1]] == state.statistics.extremes(name).highest - state.field.reference
-        assert searches == ([1] * 6 if row == 0 else [6])
+        assert searches == ([1] * 6 if row == 0 else [])
+    assert len(gpu.HostStream.graphs) == 1
+
+
+@pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["one material", "composite"])
+def test_a_gpu_waits_once_for_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    """Everything that the observers of a row ask for is known after one wait."""
+    gpu.play_gpu(monkeypatch)
+    scenario = runs.write(tmp_path, text)
+    sets = ["solver.device=cuda", "solver.kernel=naive"]
+    simulation = Simulation.from_scenario(scenario, sets, output=tmp_path / "r")
+    copies: list[str] = []
+    xp = simulation.state.field.device.xp
+    monkeypatch.setattr(type(simulation.state), "find_row", counted(type(simulation.state).find_row, copies, "row"))
+    monkeypatch.setattr(xp, "asnumpy", counted(xp.asnumpy, copies, "copy"))
+    simulation.run()
+    rows = "".join(word[0] for word in copies).split("r")
+    # The first row of records is looked for; checkpoints at the end copy the field.
+    assert len(rows) > 5
+    assert rows[3:-1] == [""] * (len(rows) - 4)
+    alone = Simulation.from_scenario(scenario, sets, output=tmp_path / "one")
+    monkeypatch.setattr(type(alone.state), "find_row", lambda state: None)
+    monkeypatch.setattr(type(alone.state), "queue_row", lambda state: None)
+    alone.run()
+    for name in ("probes.csv", "energy.csv"):
+        assert (tmp_path / "r" / name).read_bytes() == (tmp_path / "one" / name).read_bytes()
+
+
+def counted(function: Callable[..., Any], calls: list[str], name: str) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        calls.append(name)
+        return function(*arguments)
+
+    return call

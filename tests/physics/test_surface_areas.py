@@ -161,3 +161,15 @@ def test_a_label_image_has_the_area_of_its_voxels_normals(tmp_path: Path) -> Non
     found = body(labels + region(sphere(0.2, (0.7, 0.7, 0.7)), "two"), n, folder=tmp_path)
     assert area(found, "one", "void") == pytest.approx(4.0 * pi * 0.2**2, rel=5e-3)
     assert area(found, "two", "void") == pytest.approx(4.0 * pi * 0.2**2, rel=1e-9)
+
+
+def test_equal_bodies_share_their_areas_and_others_have_their_own() -> None:
+    """Boxes that differ by less than a cell paint the same cells."""
+    boxes = [box((0.2, 0.2, 0.2), (0.7, 0.7, end)) for end in (0.7, 0.7, 0.72)]
+    first, same, longer = (body(region(shape), 10) for shape in boxes)
+    assert np.array_equal(first.materials.cells, longer.materials.cells)
+    for name in ("area", "cells"):
+        arrays = [getattr(of.materials.weighted_surfaces, name) for of in (first, same)]
+        assert arrays[0].tobytes() == arrays[1].tobytes()
+    assert area(first, "one", "void") == area(same, "one", "void") == pytest.approx(6 * 0.25, rel=1e-9)
+    assert area(longer, "one", "void") == pytest.approx(2 * 0.25 + 4 * 0.5 * 0.52, rel=1e-9)

@@ -96,7 +96,7 @@ def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
     numbers |= {
         "by type": np.array(of.temperatures_of_types()),
         "lowest": of.first_cell(0, highest=False),
-        "hottest": field.first_cell(highest=True),
+        "hottest": of.first_cell(0, highest=True),
     }
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
     numbers["change"] = field.largest_change(field.own * 0.5)

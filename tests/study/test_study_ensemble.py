@@ -9,10 +9,13 @@ import runs
 import study_text
 from cuda_host import gpu
 
+from heatsim.kernels.ensemble.body_launches import BodySteps
 from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.run import time_loop
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
+from heatsim.solver.body_ensemble import BodyEnsemble
+from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.ensemble_stepper import EnsembleStepper
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stepper import Stepper
@@ -64,6 +67,22 @@ def one_after_the_other(at: Path, *overrides: str) -> list[object]:
     for number in NUMBERS:
         Simulation.from_model(definition.scenario(number), study_folder.run_path(out, number)).run()
     return outcomes(out)
+
+
+def test_composite_runs_of_a_group_are_advanced_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heater = 'sources=[{name="heater", power=1.0, box={min=[0.0, 0.0, 0.0], max=[0.02, 0.02, 0.01]}}]'
+    sizes: set[int] = set()
+    advance = BodyEnsemble.advance
+
+    def count(stepper: BodyEnsemble, batch: Sequence[tuple[CudaStepper, BodySteps]]) -> None:
+        sizes.add(len(batch))
+        advance(stepper, batch)
+
+    monkeypatch.setattr(BodyEnsemble, "advance", count)
+    out = prepared(tmp_path, heater)
+    assert group(out) == ["done"] * len(NUMBERS)
+    assert sizes == {len(NUMBERS)}
+    assert outcomes(out) == one_after_the_other(tmp_path / "alone", heater)
 
 
 def test_runs_of_a_group_are_advanced_together(

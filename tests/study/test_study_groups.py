@@ -105,10 +105,20 @@ box = { min = [0.0, 0.0, 0.0], max = [0.02, 0.02, 0.01] }
 """
 
 
-def test_composite_runs_are_dealt_singly_to_gpus(tmp_path: Path) -> None:
+def test_bodies_with_sources_are_dealt_to_gpus_like_others(tmp_path: Path) -> None:
     _, problems = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE))
-    assert make_groups(problems, problems, "cuda", 1 << 30, 2) == [[1], [2], [3], [4]]
-    assert RunsLeft(problems, "cuda", 1 << 30).cut(2) == [1]
+    assert make_groups(problems, problems, "cuda", 1 << 30, 2) == [[1, 2], [3, 4]]
+    assert RunsLeft(problems, "cuda", 1 << 30).cut(1) == [1, 2, 3, 4]
+
+
+def test_bodies_that_need_other_kernels_or_methods_are_not_together(tmp_path: Path) -> None:
+    """A contact needs a kernel with weights; stabilized steps of a composite body are not those of an ensemble."""
+    _, problems = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE))
+    _, stabilized = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE), ["time.method=stabilized"])
+    _, plain = read(study_text.write(tmp_path, PARAMETERS))
+    assert make_groups(stabilized, stabilized, "cuda", 1 << 30, 2) == [[1], [2], [3], [4]]
+    mixed = {1: problems[1], 2: plain[2], 3: problems[3], 4: plain[4]}
+    assert make_groups(mixed, mixed, "cuda", 1 << 30, 1) == [[1, 3], [2, 4]]
 
 
 def test_groups_are_shares_of_the_runs_that_are_left(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
-from heatsim.kernels import compilation
+from heatsim.kernels import binaries, compilation
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
@@ -50,11 +50,8 @@ def compile_function(name: str, defined: Mapping[str, str | int]) -> Any:
 
 @cache
 def _module(definitions: tuple[str, ...]) -> Any:
-    import cupy
-
     # Unlike in steps, whose bits are compared, products and sums may be contracted.
-    compiler_options = ("--std=c++17", *definitions)
-    return cupy.RawModule(code=source(), options=compiler_options, backend="nvrtc")
+    return binaries.load(source(), ("--std=c++17", *definitions))
 
 
 class CudaSweeps(WholeLevels):

@@ -111,9 +111,8 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
         return [_on_cpu(array, division) for array in arrays]
     if not any(array.count for array in arrays):
         return [np.zeros((0, division.parts), STATISTICS) for _ in arrays]
-    found = device.to_host(Pass.of(device.xp, arrays, division).queue()).view(STATISTICS).reshape(-1, division.parts)
-    ends = accumulate(array.count for array in arrays)
-    return [found[end - array.count : end] for end, array in zip(ends, arrays, strict=True)]
+    launches = Pass.of(device.xp, arrays, division)
+    return launches.read(device.to_host(launches.queue()))
 
 
 def macros(
@@ -144,22 +143,27 @@ class Pass:
 
     Attributes:
         look, fold: the kernels; ``fold`` combines the chunks of a section, if there are several.
-        arrays, division: the input.
+        counts: the number of sections of each array. The arrays themselves are not kept.
+        division: how their values are divided.
         table: struct Section of all sections, as bytes.
         chunks: blocks of each section.
+        rooms: arrays for the statistics of chunks, by their size. Passes that run one after the other may share them.
     """
 
     look: Any
     fold: Any
-    arrays: Sequence[Sections]
+    counts: Sequence[int]
     division: Labelling
     table: Any
     chunks: int
     xp: Any
+    rooms: dict[int, Any]
 
     @classmethod
-    def of(cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE) -> "Pass":
-        """Compile the kernels and upload the table of the sections."""
+    def of(
+        cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE, rooms: dict[int, Any] | None = None
+    ) -> "Pass":
+        """Compile the kernels and upload the table of the sections; ``rooms``: those to share, None for own ones."""
         first = arrays[0]
         precision = str(first.values.dtype)
         label = next((str(array.labels.dtype) for array in arrays if array.labels is not None), None)
@@ -175,27 +179,50 @@ class Pass:
         return cls(
             compiled.function(SOURCE, "look", defined),
             compiled.function(SOURCE, "fold", defined),
-            arrays,
+            [array.count for array in arrays],
             division,
             uploaded(xp, table),
             max(1, ceil(longest / chunk_length(precision, label is not None))),
             xp,
+            {} if rooms is None else rooms,
         )
 
-    def queue(self) -> Any:
-        """Launch; return the device array that will hold STATISTICS of each section and part, as bytes."""
-        sections, parts = self.table.size // SECTION.itemsize, self.division.parts
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the results."""
+        return sum(self.counts) * self.division.parts * STATISTICS.itemsize
+
+    @property
+    def _room(self) -> Any:
+        """Where the launch puts the statistics of chunks, if sections have several."""
+        size = self.nbytes * self.chunks
+        if size not in self.rooms:
+            self.rooms[size] = self.xp.empty(size, dtype=np.uint8)
+        return self.rooms[size]
+
+    def queue(self, result: Any = None) -> Any:
+        """Launch; return the device array that will hold STATISTICS of each section and part, as bytes.
+
+        Args:
+            result: this array; None for a new one.
+        """
+        if result is None:
+            result = self.xp.empty(self.nbytes, dtype=np.uint8)
         tables = self.division.thermometers
         thermometers = () if tables is None else (tables.parts, tables.temperatures, tables.rises)
-        numbers = (np.uint32(self.chunks), np.uint32(parts), np.uint32(self.division.mask))
-        windows = ceil(parts / _WINDOW)
-        partial = self.xp.empty(sections * self.chunks * parts * STATISTICS.itemsize, dtype=np.uint8)
+        numbers = (np.uint32(self.chunks), np.uint32(self.division.parts), np.uint32(self.division.mask))
+        windows = ceil(self.division.parts / _WINDOW)
+        partial = result if self.chunks == 1 else self._room
+        sections = sum(self.counts)
         self.look((sections * self.chunks, windows), (THREADS,), (self.table, *numbers, *thermometers, partial))
-        if self.chunks == 1:
-            return partial
-        result = self.xp.empty(sections * parts * STATISTICS.itemsize, dtype=np.uint8)
-        self.fold((sections, parts), (WARP,), (self.table, np.uint32(self.chunks), partial, result))
+        if self.chunks > 1:
+            self.fold((sections, self.division.parts), (WARP,), (self.table, np.uint32(self.chunks), partial, result))
         return result
+
+    def read(self, found: NDArray[np.uint8]) -> list[Partials]:
+        """STATISTICS of the sections and parts of each array, from the bytes on the host."""
+        rows = found.view(STATISTICS).reshape(-1, self.division.parts)
+        return [rows[end - count : end] for end, count in zip(accumulate(self.counts), self.counts, strict=True)]
 
 
 def _fill(table: NDArray[Any], array: Sections, size: int) -> None:

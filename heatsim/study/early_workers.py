@@ -1,0 +1,118 @@
+"""Worker processes that start before the study is read, from a first look at its file.
+
+A worker takes about a second to import what it needs and to connect to a GPU; this process takes as long until it has
+read and checked all runs. If the first look was wrong, other workers start later.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from heatsim.device import listed_gpus
+from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
+
+_LONGEST = 2**20  # bytes of a file that is looked at
+
+
+@dataclass(frozen=True)
+class FirstLook:
+    """What the file of a study says, without any checks.
+
+    Attributes:
+        runs: the number of runs.
+        device: "auto", "cuda" or "cpu".
+    """
+
+    runs: int
+    device: str
+
+    @classmethod
+    def at(cls, path: Path, overrides: Sequence[str]) -> "FirstLook | None":
+        """Look at a file; None if it is not clear what it says."""
+        try:
+            if not path.is_file() or path.stat().st_size > _LONGEST:
+                return None
+            document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            for override in overrides:
+                _apply(override, document)
+            runs, device = _count(document["study"]), document.get("solver", {}).get("device", "auto")
+        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            return None
+        return cls(runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
+
+
+def _apply(override: str, document: dict[str, Any]) -> None:
+    key, _, text = override.partition("=")
+    *tables, last = key.strip().split(".")
+    for name in tables:
+        document = document.setdefault(name, {})
+    try:
+        document[last] = tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        document[last] = text.strip()
+
+
+def _count(study: Mapping[str, Any]) -> int:
+    """The number of runs of a table [study]."""
+    if study["method"] == "latin-hypercube":
+        return int(study["samples"])
+    lengths = [len(values) for values in study.get("parameters", {}).values()]
+    lengths += [len(linked["values"]) for linked in study.get("linked", [])]
+    return lengths[0] if study["method"] == "zip" else prod(lengths)
+
+
+class EarlyWorkers:
+    """Workers that start before the study is read.
+
+    Args:
+        study: the study's folder, which need not exist yet.
+        requested: the number of workers that the user asks for; None for the default.
+    """
+
+    def __init__(self, study: Path, requested: int | None) -> None:
+        self._study = study
+        self._requested = requested
+        self._processes: WorkerProcesses | None = None
+
+    @classmethod
+    def started(
+        cls, path: Path, overrides: Sequence[str], output: Path | None, requested: int | None
+    ) -> "EarlyWorkers":
+        """Look at the file of a study, and start workers for it.
+
+        Args:
+            path: the TOML file.
+            overrides: ``key.path=value`` settings.
+            output: the study's folder; None for the default.
+            requested: the number of workers that the user asks for; None for the default.
+        """
+        early = cls(folder_of(path, output), requested)
+        look = FirstLook.at(path, overrides)
+        if look is not None and (requested is None or requested > 0):
+            on_gpu = look.device != "cpu" and find_spec("cupy") is not None
+            gpus = names_of_gpus(listed_gpus() if on_gpu else 0)
+            early._processes = WorkerProcesses(early._study, Shares.among(look.runs, gpus, requested), look.device)
+        return early
+
+    def take(self, shares: Shares, device: str) -> WorkerProcesses:
+        """The workers, if they have these shares of the machine; else they end, and others start."""
+        processes, self._processes = self._processes, None
+        if processes is not None and processes.shares != shares:
+            processes.close()
+            processes = None
+        return processes or WorkerProcesses(self._study, shares, device)
+
+    def close(self) -> None:
+        """End the workers, unless they have been taken."""
+        if self._processes is not None:
+            self._processes.close()
+            self._processes = None
+
+
+def folder_of(path: str | Path, output: str | Path | None) -> Path:
+    """The folder of the study in a file: ``output``, or by default outputs/<the file's stem>."""
+    return Path("outputs") / Path(path).stem if output is None else Path(output)

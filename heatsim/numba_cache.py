@@ -25,15 +25,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _told: set[str] = set()
 
 
-def kept(**options: Any) -> Callable[[Function], Function]:
-    """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage."""
+def kept(form: str = "", **options: Any) -> Callable[[Function], Function]:
+    """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage.
+
+    Args:
+        form: for a function that another function makes in several forms, which of them it is. numba would tell them
+            apart by the compiled functions that they call, which have another identity in each process.
+        options: of ``numba.njit``.
+    """
 
     def compiled(function: Function) -> Function:
         dispatcher: Any = njit(**options)(function)
         compiler = dispatcher._compiler
         compiler.compile = _without_collecting(compiler.compile)
         try:
-            dispatcher._cache = _Cache(function)
+            dispatcher._cache = _Cache(function, form)
         except (OSError, RuntimeError) as error:  # numba found no folder to write to
             _tell(f"cannot cache compiled code ({_reason(error)}); every process compiles it again")
         return cast(Function, dispatcher)
@@ -82,6 +88,16 @@ class _Cache(FunctionCache):
     """The cache of one function."""
 
     _impl_class = _Code
+
+    def __init__(self, function: Callable[..., Any], form: str) -> None:
+        super().__init__(function)
+        self._form = form
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        """The key of the code for a signature."""
+        if not self._form:
+            return cast(tuple[Any, ...], super()._index_key(signature, codegen))
+        return signature, codegen.magic_tuple(), sha256(self._py_func.__code__.co_code).hexdigest(), self._form
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for a signature; None if there is no valid one."""

@@ -157,7 +157,7 @@ def test_nothing_conducts():
 def test_the_choice_needs_a_gain_of_three(stabilized, implicit, taken):
     none = Jumps(np.zeros(0), np.zeros(0, dtype=bool))
     costs = {"euler": 3.0, "stabilized": stabilized, "implicit": implicit}
-    assert WorkEstimate(1, (1, 1), (1, 1), none, 0.1, costs).cheapest == taken
+    assert WorkEstimate(1, (1, 1), (1, 1), 1.0, none, 0.1, costs).cheapest == taken
 
 
 @pytest.mark.parametrize(

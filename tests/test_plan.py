@@ -25,7 +25,8 @@ from heatsim.run import step_times
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, duration, rounding_note
-from heatsim.run.step_times import measure_step, measure_steps, weighted_median
+from heatsim.run.step_times import measure_methods, measure_work
+from heatsim.run.work_time import WorkTime, fitted, weighted_median
 from heatsim.scenario import load
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
@@ -394,7 +395,7 @@ def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> Non
 
 def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
     planned = plan(tmp_path)
-    text = describe(planned, {"euler": 2470.0 / runs.LAST_STEP})
+    text = describe(planned, {"euler": WorkTime(2470.0 / runs.LAST_STEP)})
     assert f"euler        {runs.LAST_STEP} steps; {size(planned.device_bytes)} on the device; about 41 min" in text
     assert "times        of stepping, from steps and stages timed now" in text
     assert "times" not in describe(planned)
@@ -403,14 +404,16 @@ def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
 def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(step_times, "_SECONDS", 0.01)
     planned = plan(tmp_path, "time.end=2")
-    seconds = measure_steps(planned.problem)
-    assert set(seconds) == {"euler", "stabilized", "implicit"}
-    assert all(0.0 < each < 60.0 for each in seconds.values())
+    times = measure_methods(planned.problem)
+    assert set(times) == {"euler", "stabilized", "implicit"}
+    assert all(0.0 < time.unit + time.step < 60.0 for time in times.values())
+    assert times["euler"].step == times["euler"].row == 0.0
+    assert times["stabilized"].row > 0.0
     # Other methods refuse stochastic rounding.
-    assert set(measure_steps(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem)) == {"euler"}
+    assert set(measure_methods(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem)) == {"euler"}
     # What does not fit is not tried.
     monkeypatch.setattr(device.Device, "free_memory", lambda self: 0)
-    assert measure_steps(planned.problem) == {}
+    assert measure_methods(planned.problem) == {}
 
 
 def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,27 +427,27 @@ def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(Stepper, "advance", advance)
     monkeypatch.setattr(step_times, "_SECONDS", 0.0)
     planned = plan(tmp_path, "solver.kernel=numpy")
-    measure_steps(planned.problem)
+    measure_methods(planned.problem)
     last = planned.problem.timeline.last_step
     assert {last * place // 8 for place in range(8)} <= set(timed)
     assert max(timed) < last
 
 
 def test_a_short_run_is_timed_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first steps, in caches that are not filled yet, count as much as in the run."""
+    """Its first steps, in caches that are not filled yet, count as much as in the run; compiling does not."""
     now, timed = 0.0, []
 
     def advance(stepper: Stepper, steps: int) -> None:
         nonlocal now
-        now += 0.01 if stepper.step == 0 else 0.001 * steps
+        now += 5.0 * (not timed) + (0.01 if stepper.step == 0 else 0.001 * steps)
         timed.append(stepper.step)
         stepper.step += steps
 
     monkeypatch.setattr(Stepper, "advance", advance)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     planned = plan(tmp_path)
-    assert measure_step(planned) == pytest.approx((0.01 + 0.001 * (runs.LAST_STEP - 1)) / runs.LAST_STEP)
-    assert timed == sorted(set(timed))
+    assert measure_work(planned).unit == pytest.approx((0.01 + 0.001 * (runs.LAST_STEP - 1)) / runs.LAST_STEP)
+    assert timed.count(0) == 2
 
 
 def test_long_steps_of_a_fine_grid_are_timed_on_a_coarser_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -456,16 +459,46 @@ def test_long_steps_of_a_fine_grid_are_timed_on_a_coarser_one(tmp_path: Path, mo
         taken.append(state.problem.grid.cell_count)
         yield 1.0
 
-    monkeypatch.setattr(step_times, "_stages", stages)
-    monkeypatch.setattr(step_times, "weighted_median", lambda values, weights: 2.0)
-    assert measure_step(planned) == 2.0
+    monkeypatch.setattr(step_times, "_tried_steps", stages)
+    monkeypatch.setattr(step_times, "_measure_row", lambda state: 0.5)
+    monkeypatch.setattr(step_times, "fitted", lambda units, seconds: WorkTime(2.0, 3.0))
+    assert measure_work(planned) == WorkTime(2.0, 3.0, 0.5)
     monkeypatch.setattr(step_times, "_MOST_CELLS", cells - 1)
-    assert measure_step(planned) == pytest.approx(2.0 * cells / taken[-1])
+    found, factor = measure_work(planned), cells / taken[-1]
+    assert (found.unit, found.step, found.row) == pytest.approx((2.0 * factor, 3.0 * factor, 0.5 * factor))
     assert taken[0] == cells
-    assert cells // 8 <= taken[1] < cells
+    assert cells // 8 <= taken[-1] < cells
 
 
-def test_code_compiled_on_the_way_does_not_change_a_time() -> None:
+def test_code_compiled_before_and_on_the_way_does_not_change_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+
+    def stages(state: RunState) -> Iterator[float]:
+        nonlocal now
+        for step in range(30):
+            units = 6.0 + step // 2
+            # Compiling, and once something else on the machine.
+            now += 0.002 + 0.001 * units + 9.0 * (step == 0) + 2.0 * (step == 2) + 0.1 * (step == 11)
+            yield units
+
+    monkeypatch.setattr(step_times, "_tried_steps", stages)
+    monkeypatch.setattr(step_times, "_measure_row", lambda state: 0.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    found = measure_work(plan(tmp_path, "time.method=stabilized", "time.end=2"))
+    assert (found.unit, found.step) == pytest.approx((0.001, 0.002), rel=0.02)
+
+
+def test_a_step_and_its_stages_have_their_own_times() -> None:
+    units = np.array([6.0, 6.0, 10.0, 14.0, 22.0, 30.0])
+    found = fitted(units, 0.3 + 0.01 * units)
+    assert (found.unit, found.step) == pytest.approx((0.01, 0.3))
+    # From steps with equal numbers of stages nothing follows for others.
+    assert fitted(np.array([6.0, 6.0, 6.5]), np.array([0.6, 0.6, 0.65])) == WorkTime(pytest.approx(0.1))
+
+
+def test_half_of_the_weight_decides_a_median() -> None:
     assert weighted_median(np.array([9.0, 2.0, 3.0]), np.array([1.0, 4.0, 4.0])) == 3.0
     assert weighted_median(np.array([5.0]), np.array([2.0])) == 5.0
     assert weighted_median(np.array([1.0, 100.0, 1.5]), np.array([30.0, 1.0, 20.0])) == 1.0

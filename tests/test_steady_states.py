@@ -1,6 +1,8 @@
 """Steady states from a scenario to what is written: tables, refusals, notes, plan, studies, the command line."""
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +12,14 @@ import runs
 import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run import step_times
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
+from heatsim.run.step_times import measure_work
+from heatsim.run.work_time import WorkTime
 from heatsim.scenario import load
-from heatsim.solver import steady
+from heatsim.solver import steady, steady_state
 from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
@@ -286,9 +291,10 @@ def test_an_interrupted_search_starts_over(tmp_path: Path) -> None:
 def test_the_plan_tells_memory_and_time(tmp_path: Path) -> None:
     text = WALL.replace("cells = [16, 2, 1]", "cells = [64, 64, 64]")
     plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, text))))
-    said = describe(plan)
+    said = describe(plan, {"steady": WorkTime(2470.0)})
     assert "steady state, to 0.01 %" in said
-    assert "s of solving, if data move as fast as in a copy" in said
+    assert "time         about 41 min of solving, from cycles timed now" in said
+    assert "of solving" not in describe(plan)
     assert "dt" not in said.replace("dt ≤", "")
     # Conductances, sources and vectors, and what coarse levels add.
     linear = (plan.device_bytes - 2 * 4 * 64**3) / 64**3
@@ -296,6 +302,32 @@ def test_the_plan_tells_memory_and_time(tmp_path: Path) -> None:
     radiating = text.replace("coefficient = 50.0,", "coefficient = 50.0, emissivity = 0.5,")
     plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, radiating))))
     assert 24 <= (plan.device_bytes - 2 * 4 * 64**3) / 64**3 - linear <= 60
+
+
+@pytest.mark.parametrize("cells", [2**19, 300])
+def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    """By searching, on a coarser grid where there are many cells; then the time is in proportion to the cells."""
+    plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, WALL.replace("[16, 2, 1]", "[16, 8, 4]")))))
+    now, searched = 0.0, []
+
+    def find(problem: HeatProblem, field: object, cells: object, stopped: Callable[[], bool]) -> None:
+        nonlocal now
+        searched.append(problem.grid.cell_count)
+        for _ in range(10):
+            now += 1.0 if len(searched) == 1 else 0.01 * problem.grid.cell_count
+            if stopped():
+                raise Interrupted("enough")
+
+    monkeypatch.setattr(step_times, "_SEARCH_CELLS", cells)
+    monkeypatch.setattr(step_times, "_LONGEST", 1e9)
+    monkeypatch.setattr(steady_state, "find_steady_state", find)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    assert measure_work(plan).unit == pytest.approx(10 * 0.01 * plan.problem.grid.cell_count)
+    assert searched == [512 if cells > 512 else 64] * 3
+    # With time for three cycles, the others count as much: as many as such a search usually takes.
+    monkeypatch.setattr(step_times, "_LONGEST", 2.5 * 0.01 * searched[0])
+    usual = steady_state.usual_cycles(plan.problem)
+    assert measure_work(plan).unit == pytest.approx(usual * 0.01 * plan.problem.grid.cell_count)
 
 
 def test_the_command_line_shows_flows_and_pictures(tmp_path: Path) -> None:

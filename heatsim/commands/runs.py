@@ -152,8 +152,9 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     from heatsim.run.plan_ranks import RankNeeds, describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
     from heatsim.run.ranks import plane_costs
-    from heatsim.run.step_times import measure_steps
+    from heatsim.run.step_times import measure_methods
     from heatsim.scenario import load
+    from heatsim.solver.steady_state import APPLICATIONS, usual_cycles
 
     read = load(scenario, changes)
     if environment.is_first():
@@ -169,12 +170,14 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    seconds = {} if read.steady else measure_steps(planned.problem)
-    show_lines(describe(planned, seconds or None))
+    times = measure_methods(planned.problem)
+    show_lines(describe(planned, times))
     if ranks is not None and several:
         costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
         of_ranks = plan_of_ranks(planned.problem, ranks, costs)
-        each = planned.estimate_application() if read.steady else seconds.get(method)
+        each = times[method].unit if method in times else None
+        if each is not None and read.steady:
+            each /= usual_cycles(planned.problem) * APPLICATIONS
         show_lines(describe_ranks(of_ranks[0], [RankNeeds.of(plan) for plan in of_ranks], costs, each))
     else:
         planned.check_capacity(target)

@@ -27,7 +27,7 @@ track, wax that melts. Stages were 0.9 to 2.1 times the estimate, applications 0
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import ceil, e, inf, sqrt
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default toleranc
 _APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
 _STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
+_STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (6.0, 24.0)}
 _APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (6.0, 24.0)}
 _GAIN = 3.0
 _MOST_PLACES = 2**20  # of one beam
@@ -113,6 +114,20 @@ class Choosable(Protocol):
         ...
 
 
+class RunWork(NamedTuple):
+    """The work of a run.
+
+    Attributes:
+        units: steps of "euler", stages of "stabilized", applications of the operator of "implicit"; 1 of "steady".
+        steps: steps of a method with a tolerance, else 0.
+        rows: times at which it interpolates the field.
+    """
+
+    units: float
+    steps: float = 0.0
+    rows: float = 0.0
+
+
 @dataclass(frozen=True)
 class WorkEstimate:
     """What a run needs with each method.
@@ -121,17 +136,30 @@ class WorkEstimate:
         euler: steps of the method "euler".
         stages: the fewest and the most stages of the method "stabilized" that are to be expected.
         applications: the fewest and the most applications of the operator by the method "implicit".
+        steps: about how many steps of these methods.
         jumps: the times at which steps of both end.
         tolerance: the error that their steps may have at the start, in K.
         costs: of each method, in the unit of the weights.
+        melts: whether any material takes up latent heat.
     """
 
     euler: int
     stages: tuple[int, int]
     applications: tuple[int, int]
+    steps: float
     jumps: Jumps
     tolerance: float
     costs: Mapping[str, float]
+    melts: bool = False
+
+    def of_run(self, method: str, rows: int) -> tuple[RunWork, RunWork]:
+        """The least and the most work of a run with ``rows`` due times."""
+        if method == "euler":
+            return RunWork(self.euler), RunWork(self.euler)
+        parts = _STEPS_RANGE["melting" if self.melts else "smooth"]
+        units = self.stages if method == "stabilized" else self.applications
+        least, most = (RunWork(of, part * self.steps, rows) for of, part in zip(units, parts, strict=True))
+        return least, most
 
     @property
     def cheapest(self) -> str:
@@ -209,6 +237,8 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         euler=euler,
         stages=stages,
         applications=applications,
+        steps=steps,
+        melts=melts,
         jumps=jumps,
         tolerance=tolerance.kelvin,
         costs={

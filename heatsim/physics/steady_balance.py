@@ -8,6 +8,7 @@ the only places where the solvers meet bodies, conditions and sources.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from heatsim.physics.cell_exchange import CellExchange
 from heatsim.physics.cell_sums import CellSums, LocalSums
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.joined_surfaces import joined
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.rows import Rows
 from heatsim.physics.steady_flows import Flows
@@ -76,7 +78,10 @@ class SteadyBalance:
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
         self.surfaces: tuple[SteadySurface | CellExchange, ...] = (
-            *find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing),
+            *joined(
+                find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing),
+                body.boundary.rows(np.zeros(1), reference)[0],
+            ),
             *self._heated_cells(),
         )
         # Ranks have different surfaces.
@@ -191,9 +196,11 @@ class SteadyBalance:
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
         heats = self.sums.of_cells(
-            (surface.label, surface.cells, self._heat(surface, T))
-            for surface, T in pairs
-            if isinstance(surface, SteadySurface)
+            chain.from_iterable(
+                surface.by_condition(self._heat(surface, T))
+                for surface, T in pairs
+                if isinstance(surface, SteadySurface)
+            )
         )
         of_conditions = dict[tuple[str, int], float]()
         for (name, number), heat in sorted(heats.items()):

@@ -12,11 +12,12 @@ from heatsim.parallel.slab import Slab
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.face_cells import beam_flux, cells_at, conditions_on, slices_at
+from heatsim.physics.joined_surfaces import conditions_at
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.regions import Parts
 from heatsim.physics.sources import BeamRows, Sources
 from heatsim.physics.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
-from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.physics.surface_exchange import SameCondition, SteadySurface
 from heatsim.physics.surface_laws import law_of
 from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Insulated, Periodic, is_linear
@@ -83,15 +84,8 @@ def at_stage(
     for face in {beam.face for beam in beams}:
         flux = beam_flux([beam for beam in beams if beam.face == face], cells_at(np, grid, face).shape)
         fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
-    rows = [tuple(row) for row in conditions.tolist()]
     return tuple(
-        replace(
-            surface,
-            condition=rows[surface.number],
-            law=law_of(conditions, surface.number) if surface.law is not None else None,
-            beam=_beam_on(surface, fluxes),
-        )
-        for surface in surfaces
+        replace(surface, **conditions_at(surface, conditions), beam=_beam_on(surface, fluxes)) for surface in surfaces
     )
 
 
@@ -239,10 +233,13 @@ class _Finder:
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
-            *(self._xp, at.cells, name, number, bool(row[FILM] > 0.0) or radiating, radiating),
+            *(self._xp, at.cells, name, (SameCondition(number, slice(None), at.cells),)),
+            *(bool(row[FILM] > 0.0) or radiating, radiating),
             *(at.face, at.places, at.parts),
             *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
-            *(tuple(row.tolist()), beam, self._reference),
+            condition=tuple(row.tolist()),
+            beam=beam,
+            reference=self._reference,
             law=law_of(self._rows, number) if row[FREE] == LAW else None,
         )
 

@@ -63,7 +63,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
         reference: the temperature in K from which T and the row's temperatures count.
         T: deviations of the cells in K.
         beam: flux of a beam in W/m².
-        xp: NumPy or CuPy, the library of ``T`` and of arrays of its shape; with CuPy the row holds numbers only.
+        xp: NumPy or CuPy, the library of ``T`` and of arrays of its shape.
     """
     film, ambient, flux, emission, surroundings, free = row
     number = T.dtype.type
@@ -72,7 +72,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
     linear = film * to_ambient + flux
     losses = free * conductance + film
     radiating = emission > zero
-    if not np.any(radiating):
+    if not radiating.any():
         return xp.asarray(linear / losses)
 
     to_surroundings, a, b = surroundings - T, T + reference, surroundings + reference

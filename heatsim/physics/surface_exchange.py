@@ -8,18 +8,19 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 :mod:`heatsim.physics.link_weights`. All arrays are the device's.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from heatsim.physics.surface_balance import surface_rise
-from heatsim.physics.surface_laws import rise_and_slope
+from heatsim.physics.surface_laws import LawAtTime, rise_and_slope
 
 
 @dataclass(frozen=True, eq=False)
 class ExchangingCells:
-    """Cells that exchange heat with something; no cell occurs twice.
+    """Cells that exchange heat with something.
 
     Attributes:
         xp: NumPy, or CuPy.
@@ -30,14 +31,22 @@ class ExchangingCells:
     xp: Any
     cells: Any
 
+    @property
+    def rounds(self) -> tuple[Any, ...] | None:
+        """If cells occur several times, the places of first occurrences, of second ones, and so on; else None."""
+        return None
+
     def of(self, values: Any) -> Any:
         """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
         return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
 
-    @property
-    def label(self) -> tuple[str, int]:
-        """What these cells have in common with those of other ranks: a name, and the number of a condition."""
-        return "cells", 0
+    def by_condition(self, values: Any) -> Iterator[tuple[tuple[str, int], Any, Any]]:
+        """The cells with equal conditions and their values, for sums over the cells of all ranks.
+
+        Yields:
+            A label that such cells have on each rank: a name and the number of their condition; cells; values.
+        """
+        yield ("cells", 0), self.cells, values
 
     @property
     def holding(self) -> Any:
@@ -53,20 +62,56 @@ class ExchangingCells:
 
     def add(self, numbers: Any, to: Any) -> None:
         """Add to the numbers of the cells in an array of shape (nz, ny, nx)."""
-        values = self.of(to)
-        values += numbers
-        # For a whole face, values are a view of the array.
-        if not isinstance(self.cells, tuple):
-            self.put(values, to)
+        if isinstance(self.cells, tuple):
+            to[self.cells] += numbers
+        else:
+            self.add_at(self.cells, numbers, to.reshape(-1))
+
+    def add_at(self, places: Any, numbers: Any, to: Any) -> None:
+        """Add to the numbers at the place of each cell in an array with one dimension."""
+        if self.rounds is None:
+            to[places] += numbers
+            return
+        numbers = self.xp.broadcast_to(numbers, places.shape)
+        for some in self.rounds:
+            to[places[some]] += numbers[some]
+
+    def add_rounded(self, numbers: Any, to: Any) -> Any:
+        """As :meth:`add`. Returns how much of each number rounding has not added."""
+        if isinstance(self.cells, tuple) or self.rounds is None:
+            before = self.of(to).astype("float64")
+            self.add(numbers, to)
+            return numbers - (self.of(to) - before)
+        lost, flat = self.xp.empty(self.cells.shape), to.reshape(-1)
+        for some in self.rounds:
+            cells = self.cells[some]
+            before = flat[cells].astype("float64")
+            flat[cells] += numbers[some]
+            lost[some] = numbers[some] - (flat[cells] - before)
+        return lost
+
+
+class SameCondition(NamedTuple):
+    """The cells of a surface that have one condition.
+
+    Attributes:
+        number: of the condition.
+        place: their place in the arrays of the surface.
+        cells: by their index, as those of the surface.
+    """
+
+    number: int
+    place: slice
+    cells: Any
 
 
 @dataclass(frozen=True, eq=False)
 class SteadySurface(ExchangingCells):
-    """The cells behind a surface that have one condition.
+    """Cells behind a surface. They have one condition, or conditions of one type (joined_surfaces.py).
 
     Attributes:
         name: the face's, or "void".
-        number: of the condition.
+        conditions: the cells of each condition.
         grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
         face: number of the face; 6 + side (x−, x+, … z+) towards void.
@@ -78,17 +123,19 @@ class SteadySurface(ExchangingCells):
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
-        condition: its six numbers, on the host.
+        condition: its six numbers, on the host. If there are several conditions, arrays of shape (n,), but one number
+            `free`.
         beam: flux of beams in W/m² of smooth surface; shape (n,), or a number.
         reference: the temperature in K that deviations are counted from.
-        law: ambient temperature, nodes and heat fluxes of a condition that depends on the temperature of the surface;
-            None for others.
+        law: the tables of conditions that depend on the temperature of the surface; None for others.
         lit: for surfaces towards void that beams fall on the face of the box through which these come, and the place of
             each cell on it, −1 for cells on which none falls; else None.
+        which: if there are several conditions, the place of each cell's among them; shape (n,).
+        rounds: if cells occur several times, the places of first occurrences, of second ones, and so on; else None.
     """
 
     name: str
-    number: int
+    conditions: tuple[SameCondition, ...]
     grounded: bool
     radiates: bool
     face: int
@@ -98,16 +145,24 @@ class SteadySurface(ExchangingCells):
     area: Any
     half: Any
     weight: Any
-    condition: tuple[float, ...]
+    condition: tuple[Any, ...]
     beam: Any
     reference: float
-    law: tuple[Any, Any, Any] | None = None
+    law: LawAtTime | None = None
     lit: tuple[int, Any] | None = None
+    which: Any = None
+    rounds: tuple[Any, ...] | None = None
 
     @property
-    def label(self) -> tuple[str, int]:
-        """The name and the number of the condition."""
-        return self.name, self.number
+    def number(self) -> int:
+        """The number of the condition, if there is one."""
+        (condition,) = self.conditions
+        return condition.number
+
+    def by_condition(self, values: Any) -> Iterator[tuple[tuple[str, int], Any, Any]]:
+        """The cells of each condition with their values; the label is the name and the number of the condition."""
+        for number, place, cells in self.conditions:
+            yield (self.name, number), cells, values if self.which is None else values[place]
 
     @property
     def brought(self) -> Any:
@@ -139,9 +194,7 @@ class SteadySurface(ExchangingCells):
         """T_s − T in K: the surface minus the centre of each cell. Arguments as in :meth:`exchange`."""
         half = self.half * conducting * self.weight
         if self.law is not None:
-            ambient, *table = self.law
-            nodes, fluxes = map(self.xp.asarray, table)
-            return rise_and_slope(ambient, nodes, fluxes, half, T, self.beam, self.xp)[0]
+            return rise_and_slope(self.law, half, T, self.beam, self.xp)[0]
         return surface_rise(self.condition, half, self.reference, T, self.beam, self.xp)
 
     def exchange(self, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
@@ -156,9 +209,7 @@ class SteadySurface(ExchangingCells):
         xp, (film, _, _, emission, _, free) = self.xp, self.condition
         half = self.half * conducting
         if self.law is not None:
-            ambient, *table = self.law
-            nodes, fluxes = map(xp.asarray, table)
-            rise, film = rise_and_slope(ambient, nodes, fluxes, half * self.weight, T, self.beam, xp)
+            rise, film = rise_and_slope(self.law, half * self.weight, T, self.beam, xp)
             return self.area * half * rise, self.area * half * film / (half * self.weight + film)
         rise = self.rise(T, conducting)
         if self.radiates:

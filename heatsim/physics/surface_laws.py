@@ -18,7 +18,7 @@ In the rows of conditions a law has these numbers, and two tables behind all con
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,41 +211,72 @@ class SurfaceConditions:
         """
         found = surface_rise(self._columns, conductance, reference, T, beam)
         for theirs, law in self._laws:
-            rise, _ = rise_and_slope(*law, conductance, T, beam)
+            rise, _ = rise_and_slope(law, conductance, T, beam)
             found = np.where(theirs, rise, found)
         return np.asarray(found)
 
 
-def law_of(rows: Any, number: int) -> tuple[Any, Any, Any]:
-    """The ambient temperature of a law, its nodes and its heat fluxes, from the rows at one time."""
+class LawAtTime(NamedTuple):
+    """The table of a law at one time, or those of the laws of several cells.
+
+    Attributes:
+        ambient: a deviation in K, or one for each cell.
+        nodes: distances from it in K; shape (nodes,).
+        fluxes: heat fluxes at the nodes in W/m²; with several laws those of all.
+        first: the place of the first heat flux of the law, or of that of each cell.
+    """
+
+    ambient: Any
+    nodes: Any
+    fluxes: Any
+    first: Any = 0
+
+
+def law_of(rows: Any, number: int) -> LawAtTime:
+    """The table of a law, from the rows at one time."""
     row, flat = rows[number], rows.reshape(-1)
     first, count = NUMBERS * number, int(row[FILM])
     nodes, fluxes = (flat[first + int(row[place]) :][:count] for place in (EMISSION, FLUX))
-    return row[AMBIENT], nodes, fluxes
+    return LawAtTime(row[AMBIENT], nodes, fluxes)
 
 
-def rise_and_slope(
-    ambient: Any, nodes: Any, fluxes: Any, conductance: Any, T: Any, beam: Any, xp: Any = np
-) -> tuple[Any, Any]:
+def laws_of(rows: Any, numbers: NDArray[np.int64], which: Any, xp: Any) -> LawAtTime:
+    """The tables of several laws, from the rows at one time.
+
+    Args:
+        rows: shape (rows, 6), on the host.
+        numbers: the conditions.
+        which: for each cell the place of its condition among ``numbers``, on the device.
+        xp: NumPy or CuPy, the library of the device.
+    """
+    first = NUMBERS * numbers + rows[numbers, FLUX].astype(np.int64)
+    return LawAtTime(
+        xp.asarray(rows[numbers, AMBIENT])[which],
+        xp.asarray(law_of(rows, int(numbers[0])).nodes),  # all laws have the same
+        xp.asarray(rows.reshape(-1)),
+        xp.asarray(first)[which],
+    )
+
+
+def rise_and_slope(law: LawAtTime, conductance: Any, T: Any, beam: Any, xp: Any = np) -> tuple[Any, Any]:
     """T_s − T in K, and the decrease of the heat flux per kelvin of T_s in W/(m² K); by the operations of kernels.
 
     Args:
-        ambient: a deviation in K.
-        nodes: distances from it in K; an array of ``xp``.
-        fluxes: heat fluxes at the nodes in W/m²; an array of ``xp``.
+        law: its table, or those of the cells.
         conductance: K of the half cells.
         T: deviations of the cells in K, an array of ``xp``.
         beam: flux of a beam in W/m².
         xp: NumPy or CuPy.
     """
-    distance = T - ambient
+    nodes, fluxes, distance = xp.asarray(law.nodes), xp.asarray(law.fluxes), T - law.ambient
     last = len(nodes) - 2
     low, high = xp.zeros(distance.shape, dtype=np.int64), xp.full(distance.shape, last, dtype=np.int64)
     segment = xp.clip(xp.searchsorted(nodes, distance, side="right") - 1, low, high)
     while True:
-        start, first = nodes[segment], fluxes[segment]
-        slope = (fluxes[segment + 1] - first) / (nodes[segment + 1] - start)
-        rise = (first + slope * (distance - start) + beam) / (conductance - slope)
+        entry = law.first + segment
+        start, flux = nodes[segment], fluxes[entry]
+        slope = (fluxes[entry + 1] - flux) / (nodes[segment + 1] - start)
+        rise = (flux + slope * (distance - start) + beam) / (conductance - slope)
         there = distance + rise
         up, down = (there > nodes[segment + 1]) & (segment < high), (there < start) & (segment > low)
         if not bool((up | down).any()):

@@ -175,27 +175,3 @@ class Plan:
         """The device memory that this rank needs, plus ``more`` bytes."""
         needed = self.device_bytes + more + (self.host_bytes if self.device.backend == "cpu" else 0)
         return Need(self.device.name, self.device.number(), needed, self.device.free_memory())
-
-    def estimate_seconds(self) -> float:
-        """Time to solve for a steady state in s, if data move as fast as in a copy on the device, measured now."""
-        return steady_state.bytes_moved(self.problem) / _copy_bandwidth(self.device)
-
-    def estimate_application(self) -> float:
-        """Time of one application of the operator in s, estimated in the same way."""
-        return self.estimate_seconds() / steady_state.applications(self.problem)
-
-
-def _copy_bandwidth(device: devices.Device) -> float:
-    """Bytes read and written per second by a copy within the device: of 64 MiB, or less if memory is short."""
-    import time
-
-    source = device.xp.ones(max(1, min(2**24, device.free_memory() // 32)), dtype="float32")
-    target = device.xp.zeros_like(source)
-    best = float("inf")
-    for _ in range(4):
-        device.synchronise()
-        started = time.perf_counter()
-        target[...] = source
-        device.synchronise()
-        best = min(best, time.perf_counter() - started)
-    return 2.0 * int(source.nbytes) / best

@@ -4,19 +4,20 @@ from collections.abc import Mapping
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.method_choice import MethodChoice, choose_method
-from heatsim.physics.method_work import WorkEstimate, count_work, first_tolerance
+from heatsim.physics.method_work import RunWork, WorkEstimate, count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.step_times import fitting_methods
+from heatsim.run.work_time import WorkTime
 
 
-def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
+def describe_methods(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     """Lines on the methods in time that fit a run: the one it takes, the work of each, and what decides the steps.
 
     Args:
         plan: of the run.
-        seconds: of a step, a stage or an application of the operator of each method, where measured.
+        times: of the work of each method, where measured.
     """
     problem, method = plan.problem, plan.problem.scenario.time.method
     choice = problem.choice or choose_method(problem)
@@ -28,19 +29,18 @@ def describe_methods(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
             fitting = plan if name == method else Plan.of(problem.with_method(name))
         except ScenarioError:
             continue
-        count, most = _count(fitting.problem, name, work)
+        count, (least, most) = _count(fitting.problem, name, work)
         memory = f"{size(fitting.device_bytes)} on the device"
-        each = seconds.get(name)
-        time = [] if each is None else [between(most[0] * each, most[1] * each)]
+        time = [between(times[name].of(least), times[name].of(most))] if name in times else []
         lines.append(f"{name:<12} {'; '.join([count, memory, *time])}")
     return lines + (_chosen_steps(problem, work) if adaptive and work else [])
 
 
-def own_work(problem: HeatProblem) -> tuple[int, int]:
-    """The least and the most steps, stages or applications of a run with its own method; 1 of a steady state."""
+def own_work(problem: HeatProblem) -> tuple[RunWork, RunWork]:
+    """The least and the most work of a run with its own method."""
     method = problem.scenario.time.method
     if problem.scenario.steady:
-        return 1, 1
+        return RunWork(1), RunWork(1)
     work = problem.choice.work if problem.choice is not None else None
     if work is None and problem.timeline.adaptive:
         work = count_work(problem, first_tolerance(problem))
@@ -55,14 +55,15 @@ def _why(choice: MethodChoice, method: str, automatic: bool) -> str:
     return f"auto would take {taken} {choice.reason}"
 
 
-def _count(problem: HeatProblem, method: str, work: WorkEstimate | None) -> tuple[str, tuple[int, int]]:
+def _count(problem: HeatProblem, method: str, work: WorkEstimate | None) -> tuple[str, tuple[RunWork, RunWork]]:
     """What a method needs as text, and the least and the most of it."""
+    steps = problem.timeline.last_step
     if method == "euler" or work is None:
-        steps = problem.timeline.last_step
-        return f"{steps:,} steps", (steps, steps)
+        return f"{steps:,} steps", (RunWork(steps), RunWork(steps))
+    of_run = work.of_run(method, steps)
     if method == "stabilized":
-        return f"about {_rounded(work.stages)} stages", work.stages
-    return f"about {_rounded(work.applications)} applications of the operator", work.applications
+        return f"about {_rounded(work.stages)} stages", of_run
+    return f"about {_rounded(work.applications)} applications of the operator", of_run
 
 
 def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:

@@ -11,6 +11,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods, duration
 from heatsim.run.plan_model import describe_model
+from heatsim.run.work_time import WorkTime
 from heatsim.solver.steady_state import METHOD
 
 
@@ -27,12 +28,12 @@ class PlanInWords(Plan):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:
+def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None) -> str:
     """The plan as lines of text.
 
     Args:
         plan: of the run.
-        seconds: what :func:`heatsim.run.step_times.measure_steps` found; None to leave times out.
+        times: what :func:`heatsim.run.step_times.measure_methods` found; None to leave times out.
     """
     problem = plan.problem
     cells = " × ".join(str(n) for n in problem.grid.cells)
@@ -42,14 +43,14 @@ def describe(plan: Plan, seconds: Mapping[str, float] | None = None) -> str:
         *describe_model(problem),
     ]
     if problem.scenario.steady:
-        return "\n".join([*lines, *_steady(plan)])
+        return "\n".join([*lines, *_steady(plan, times or {})])
     note = rounding_note(problem)
-    lines += _transient(plan, seconds or {})
+    lines += _transient(plan, times or {})
     lines += [f"float32      {note}"] if note else []
     return "\n".join([*lines, "", "Details of the numerics", *describe_details(plan)])
 
 
-def _transient(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
+def _transient(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     """The method, the device and the needs of a run in time."""
     problem = plan.problem
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
@@ -60,15 +61,15 @@ def _transient(plan: Plan, seconds: Mapping[str, float]) -> list[str]:
         f"time         to {moment(problem.scenario.time.end)}; rows every {moment(output.probe_every)}, fields every "
         f"{moment(output.every)}",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
-        *describe_methods(plan, seconds),
-        *(["times        of stepping, from steps and stages timed now"] if seconds else []),
+        *describe_methods(plan, times),
+        *(["times        of stepping, from steps and stages timed now"] if times else []),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
     ]
 
 
-def _steady(plan: Plan) -> list[str]:
+def _steady(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     """The tolerance, the device and the needs of a steady state."""
     problem, tolerance = plan.problem, plan.problem.scenario.time.tolerance
     unit = problem.scenario.output.temperature_unit
@@ -78,7 +79,7 @@ def _steady(plan: Plan) -> list[str]:
         f"method       steady state, to {to}",
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
-        f"time         {duration(plan.estimate_seconds())} of solving, if data move as fast as in a copy",
+        *(f"time         {duration(time.unit)} of solving, from cycles timed now" for time in times.values()),
     ]
 
 

@@ -1,21 +1,30 @@
-"""Seconds that the steps of a run take, measured with real steps on its own field before it starts."""
+"""The time that a run takes to step or to solve: real work on its own field, timed before it starts.
+
+Work is timed once the code is compiled, whatever a cache holds. A unit of work is a step of "euler", a stage of
+"stabilized", an application of the operator of "implicit", or the whole search for a steady state. Steps of a method
+with a tolerance also take time that does not depend on their number of units: error estimates, new tables, on a GPU
+launches. Both parts are found from steps with different numbers of units.
+"""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from math import prod
+from dataclasses import replace
+from itertools import islice
+from math import inf, prod
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heatsim.errors import CapacityError, RunError, ScenarioError
+from heatsim.errors import CapacityError, Interrupted, RunError, ScenarioError
 from heatsim.observers.state import RunState
 from heatsim.physics.method_choice import choose_method
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch
+from heatsim.run.work_time import WorkTime, fitted
+from heatsim.solver import steady_state
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stepper import Stepper
 
@@ -25,11 +34,15 @@ _SECONDS = 0.4
 _PLACES = 8
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# On grids with at most this number of cells more steps are timed: the first ones include compiling. The first steps of
-# "implicit" are also short, so their work besides applications of the operator would have too much weight.
+# On grids with at most this number of cells more steps are timed: the first ones have few units. And they are timed
+# in new memory.
 _SHORT = 2**19
-_FEWEST = 5  # batches in addition to the first
+_FEWEST = 5  # batches
 _LONGEST = 1.2  # s for the steps of a method, apart from the last batch
+# Steps before those that are timed: they compile what later steps use.
+_WARM = 3
+# On grids with more cells a CPU searches for a steady state on a coarser one. The first cycles compile.
+_SEARCH_CELLS, _WARM_CYCLES = 2**19, 8
 
 
 def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
@@ -38,50 +51,57 @@ def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
     return ("euler", "stabilized", "implicit") if several else ("euler",)
 
 
-def measure_steps(problem: HeatProblem) -> dict[str, float]:
-    """Seconds of one step of "euler", one stage of "stabilized" and one application of the operator of "implicit".
+def measure_methods(problem: HeatProblem) -> dict[str, WorkTime]:
+    """The time of the work of each method that fits a scenario; of a steady state that of "steady" only.
 
-    Methods that do not fit the scenario or the memory are missing, and so is one whose steps fail at the start.
-
-    Args:
-        problem: of a run in which time passes.
+    Methods that do not fit the memory are missing, and so is one that fails at the start.
     """
     found = {}
-    for method in fitting_methods(problem):
+    for method in ("steady",) if problem.scenario.steady else fitting_methods(problem):
         with suppress(ScenarioError, CapacityError, RunError):
             plan = Plan.of(problem if method == problem.scenario.time.method else problem.with_method(method))
             plan.check_memory()
-            found[method] = measure_step(plan)
+            found[method] = measure_work(plan)
     return found
 
 
-def measure_step(plan: Plan) -> float:
-    """Seconds of one step, stage or application of the operator of a run's method in time.
+def measure_work(plan: Plan) -> WorkTime:
+    """The time of the work of a run's method.
 
     Raises:
-        ScenarioError, RunError: the first steps fail.
+        ScenarioError, RunError: the first steps fail, or there is no steady state.
     """
+    if plan.problem.scenario.steady:
+        return _measure_search(plan)
     if plan.problem.timeline.adaptive:
-        timed = _coarser(plan)
-        state = initial_state(timed, Path())
-        fewest = _FEWEST if timed.problem.grid.cell_count <= _SHORT else 0
-        each = _median(_stages(state), fewest)
-        return each * plan.problem.grid.cell_count / timed.problem.grid.cell_count
+        timed = _coarser(plan, _MOST_CELLS)
+        return _measure_steps(timed).scaled(plan.problem.grid.cell_count / timed.problem.grid.cell_count)
+    stepper = _stepper(plan)
+    for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
+        pass
+    # In a short run it counts that memory is new at first.
+    new = plan.problem.grid.cell_count <= _SHORT
+    return WorkTime(_measure_euler(_stepper(plan) if new else stepper))
+
+
+def _stepper(plan: Plan) -> Stepper:
+    """The stepper of a run with the method "euler", at its start."""
     state = initial_state(plan, Path())
     stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
-    return _measure_euler(stepper)
+    return stepper
 
 
 def _measure_euler(stepper: Stepper) -> float:
     """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
-    last, batch = stepper.problem.timeline.last_step, Batch(stepper.steps_a_sweep)
-    counts, seconds = [], []
+    last = stepper.problem.timeline.last_step
+    batch, counts, seconds = Batch(stepper.steps_a_sweep), list[float](), list[float]()
     started = time.perf_counter()
-    for steps, taken in _timed(_steps(stepper, batch, 0)):
+    for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(stepper)):
         counts.append(steps)
         seconds.append(taken)
-        if sum(seconds) > (_SECONDS if batch.steps >= stepper.steps_a_sweep else _LONGEST):
+        enough = _SECONDS if batch.steps >= stepper.steps_a_sweep else _LONGEST
+        if sum(seconds) > enough or time.perf_counter() - started > _LONGEST + _SECONDS:
             break
     if stepper.step == last:
         return sum(seconds) / sum(counts)
@@ -90,8 +110,81 @@ def _measure_euler(stepper: Stepper) -> float:
         if means and time.perf_counter() - started > _LONGEST:
             break
         batch.steps = short
-        means.append(_mean(_steps(stepper, batch, last * place // _PLACES), _SECONDS / _PLACES))
+        work = _timed(_steps(stepper, batch, last * place // _PLACES), lambda: _look(stepper))
+        means.append(_mean(work, _SECONDS / _PLACES))
     return sum(means) / len(means)
+
+
+def _measure_steps(plan: Plan) -> WorkTime:
+    """The time of the work of a method with a tolerance."""
+    state = initial_state(plan, Path())
+    work = _tried_steps(state)
+    warm, fewest = (_WARM, _FEWEST) if plan.problem.grid.cell_count <= _SHORT else (1, 0)
+    for _ in islice(work, warm):
+        pass
+    found = _batches(work, fewest)
+    if not found:
+        # A run of a few steps is timed as a whole, now that its code is compiled.
+        state = initial_state(plan, Path())
+        found = _batches(_tried_steps(state), fewest)
+    units, seconds = (np.array(values) for values in zip(*found, strict=True))
+    return replace(fitted(units, seconds), row=_measure_row(state))
+
+
+def _measure_row(state: RunState) -> float:
+    """Seconds to interpolate the field within the last step."""
+    method = state.method
+    assert method is not None
+    last, seconds = method.method.last, 0.0
+    assert last is not None
+    # The first time compiles.
+    for part in (0.3, 0.6):
+        started = time.perf_counter()
+        method.method.interpolate(last.start + part * last.h)
+        state.field.device.synchronise()
+        seconds = time.perf_counter() - started
+    return seconds
+
+
+def _batches(work: Iterator[float], fewest: int) -> list[tuple[float, float]]:
+    """The units and the seconds of more than ``fewest`` steps, if there is time."""
+    found, passed = list[tuple[float, float]](), 0.0
+    for units, taken in _timed(work):
+        found.append((units, taken))
+        passed += taken
+        if passed > (_SECONDS if len(found) > fewest else _LONGEST):
+            break
+    return found
+
+
+def _measure_search(plan: Plan) -> WorkTime:
+    """The time of a search for a steady state: of a whole one, or from the cycles that there is time for."""
+    timed, usual = _coarser(plan, _SEARCH_CELLS), steady_state.usual_cycles(plan.problem)
+    _search(timed, _WARM_CYCLES, inf)
+    taken, cycles = _search(timed, inf, _LONGEST)
+    if cycles is None and taken < 0.5 * _LONGEST:
+        # The first whole search compiles what the cycles before it did not reach.
+        taken = min(taken, _search(timed, inf, _LONGEST)[0])
+    each = taken if cycles is None else taken * max(usual / cycles, 1.0)
+    return WorkTime(each * plan.problem.grid.cell_count / timed.problem.grid.cell_count)
+
+
+def _search(plan: Plan, most_cycles: float, most_seconds: float) -> tuple[float, int | None]:
+    """Search for a steady state. Returns the seconds, and the cycles if there was no time to find it, else None."""
+    state, cycles = initial_state(plan, Path()), 0
+    started = time.perf_counter()
+
+    def stopped() -> bool:
+        nonlocal cycles
+        cycles += 1
+        return cycles >= most_cycles or time.perf_counter() - started > most_seconds
+
+    try:
+        steady_state.find_steady_state(state.part, state.field, state.arrays.body.cells, stopped)
+    except Interrupted:
+        return time.perf_counter() - started, cycles
+    state.field.device.synchronise()
+    return time.perf_counter() - started, None
 
 
 def _spread(places: int) -> list[int]:
@@ -100,11 +193,11 @@ def _spread(places: int) -> list[int]:
     return [int(f"{number:0{digits}b}"[::-1], 2) for number in range(places)]
 
 
-def _coarser(plan: Plan) -> Plan:
-    """The plan of the same run on a coarser grid, if a CPU would need seconds for a step; else the plan itself."""
+def _coarser(plan: Plan, most: int) -> Plan:
+    """The plan of the same run on a grid with at most ``most`` cells, if a CPU does it; else the plan itself."""
     scenario = plan.problem.scenario
     cells = scenario.domain.cells
-    while prod(cells) > _MOST_CELLS:
+    while prod(cells) > most:
         nx, ny, nz = cells
         cells = (-(-nx // 2), -(-ny // 2), -(-nz // 2))
     if plan.device.backend != "cpu" or cells == scenario.domain.cells:
@@ -116,43 +209,32 @@ def _coarser(plan: Plan) -> Plan:
         return plan
 
 
-def _mean(work: Iterator[float], most: float) -> float:
+def _mean(timed: Iterator[tuple[float, float]], most: float) -> float:
     """The mean of the seconds that a unit of work takes. Stops once ``most`` seconds have passed.
 
     A few batches evaluate conditions and sources for many steps, so the times of single batches differ.
     """
     counts, seconds = 0.0, 0.0
-    for count, taken in _timed(work):
+    for count, taken in timed:
         counts, seconds = counts + count, seconds + taken
         if seconds > most:
             break
     return seconds / counts
 
 
-def _median(work: Iterator[float], fewest: int) -> float:
-    """The median time in s of a unit of work, over more than ``fewest`` batches if there is time."""
-    counts, seconds = [], []
-    for count, taken in _timed(work):
-        counts.append(count)
-        seconds.append(taken)
-        if sum(seconds) > (_SECONDS if len(seconds) > fewest else _LONGEST):
-            break
-    return weighted_median(np.array(seconds) / np.array(counts), np.array(counts))
-
-
-def _timed(work: Iterator[float]) -> Iterator[tuple[float, float]]:
-    """The work of each batch, and its time in s."""
+def _timed(work: Iterator[float], look: Callable[[], object] = lambda: None) -> Iterator[tuple[float, float]]:
+    """The work of each batch, and its time in s; ``look`` is called after each batch and is not timed."""
     started = time.perf_counter()
     for count in work:
         yield count, time.perf_counter() - started
+        look()
         started = time.perf_counter()
 
 
-def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The value that half of the weight does not exceed. Code that is compiled on the way does not change it."""
-    order = np.argsort(values)
-    below = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])
+def _look(stepper: Stepper) -> None:
+    """Look at the field where a run makes a row: the steps after it begin with other data in the caches."""
+    if stepper.step in stepper.problem.timeline.steps:
+        stepper.field.total()
 
 
 def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:
@@ -171,18 +253,19 @@ def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:
         yield steps
 
 
-def _stages(state: RunState) -> Iterator[float]:
-    """Do steps of a method that chooses them; yields the number of stages or of applications of the operator."""
+def _tried_steps(state: RunState) -> Iterator[float]:
+    """Do steps of a method that chooses them, without rows; yields the stages or applications of each step."""
     method = state.method
     assert method is not None
     method.prepare()
-    before = 0.0
-    device = state.field.device
+    before, device = 0.0, state.field.device
     while method.step < state.problem.timeline.last_step:
-        method.advance(1)
+        if method.at_due:
+            method.step += 1
+            continue
+        method.accept(method.method.complete(method.begin()))
         device.synchronise()
         now = method.counts.get("applications", float(method.work.stages))
-        # At a due time within the last step the field is interpolated there, which costs no stage.
         if now > before:
             yield now - before
             before = now

@@ -126,9 +126,7 @@ class Equations:
             heat, slope = (found / scale for found in self._balance.exchange(surface, surface.of(T)))
             slope = slope + self._line(surface, heat, slope, 1.0 / scale)
             # Rounding of b is added to the gain, which is small near the solution.
-            before = surface.of(b).astype("float64")
-            surface.add(heat, b)
-            lost.append(heat - (surface.of(b) - before))
+            lost.append(surface.add_rounded(heat, b))
             slopes.append(slope)
         self._sweeps.residual(operator, T, b, self._gain)
         for surface, slope, rounded in zip(self._bent, slopes, lost, strict=True):
@@ -171,7 +169,7 @@ class Equations:
         """
         if isinstance(surface, CellExchange) or surface.law is None:
             return 0.0
-        xp, below = self.xp, surface.law[0] - surface.of(self.temperature)
+        xp, below = self.xp, surface.law.ambient - surface.of(self.temperature)
         line = (heat - unit * surface.brought) / xp.where(below == 0.0, xp.inf, below)
         added = xp.where(slope > 0.0, 0.0, xp.maximum(line, 0.0))
         self._lines.append((surface, added))

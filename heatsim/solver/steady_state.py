@@ -25,9 +25,10 @@ from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 # What stands in the place of a kernel's name.
 METHOD = "multigrid"
-# Equivalent applications that a search commonly takes, of one material and of several, and how many times those of a
-# linear problem others take.
-_FEW, _SEVERAL, _NEWTON = 50, 120, 3
+# Cycles that a search commonly takes, of one material and of several, and how many times those of a linear problem
+# others take. Equivalent applications of the operator in a cycle.
+_FEW, _SEVERAL, _NEWTON = 8, 12, 3
+APPLICATIONS = 6
 # Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
 _RADIATING, _VARYING = 6, 40
 
@@ -111,14 +112,7 @@ def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
     return [grid.shape, *shapes_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])]
 
 
-def applications(problem: HeatProblem) -> int:
-    """The usual work of a search, as a number of applications of the operator."""
+def usual_cycles(problem: HeatProblem) -> int:
+    """The usual number of cycles of a search."""
     linear = SteadyBalance(problem, 0.0).linear
     return (_FEW if problem.materials.uniform else _SEVERAL) * (1 if linear else _NEWTON)
-
-
-def bytes_moved(problem: HeatProblem) -> float:
-    """Bytes that a search moves between the processor and its memory: a rough guess."""
-    item = np.dtype(problem.precision).itemsize
-    # Conductances, temperatures before and after, right-hand side.
-    return float(applications(problem) * problem.grid.cell_count * (4 * item + 3 * 4))

@@ -10,7 +10,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import between, own_work
-from heatsim.run.step_times import measure_step
+from heatsim.run.step_times import measure_work
+from heatsim.run.work_time import WorkTime
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
 from heatsim.study.model import shown_values
@@ -60,7 +61,7 @@ def _runs(count: int) -> str:
 
 def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:
     """The least and the most seconds of stepping of all runs; None if no step could be timed."""
-    of_cells: dict[tuple[object, ...], float] = {}
+    of_cells: dict[tuple[object, ...], WorkTime] = {}
     least = most = 0.0
     for plan in plans.values():
         problem = plan.problem
@@ -69,10 +70,9 @@ def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:
         if kind not in of_cells and len(of_cells) < _MOST_TIMED:
             with suppress(ScenarioError, CapacityError, RunError):
                 plan.check_memory()
-                steady = problem.scenario.steady
-                of_cells[kind] = (plan.estimate_seconds() if steady else measure_step(plan)) / cells
+                of_cells[kind] = measure_work(plan).scaled(1.0 / cells)
         if not of_cells:
             return None
-        each = of_cells.get(kind, next(reversed(of_cells.values()))) * cells
-        least, most = least + work[0] * each, most + work[1] * each
+        each = of_cells.get(kind, next(reversed(of_cells.values()))).scaled(cells)
+        least, most = least + each.of(work[0]), most + each.of(work[1])
     return least, most

@@ -14,7 +14,27 @@ import runs
 
 from heatsim import numba_cache
 
-SOURCE = "def twice(x):\n    return 2 * x\n\n\ndef thrice(x):\n    return 3 * x\n"
+SOURCE = """
+from numba import njit
+
+def twice(x):
+    return 2 * x
+
+
+def thrice(x):
+    return 3 * x
+
+
+def made(factor):
+    @njit
+    def multiplied(x):
+        return factor * x
+
+    def counted(x):
+        return multiplied(x) + 1
+
+    return counted
+"""
 
 
 @pytest.fixture
@@ -37,6 +57,24 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], i
         return sum(sum(function.stats.cache_hits.values()) for function in (twice, thrice))
 
     return process
+
+
+def test_forms_of_a_function_are_found_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They call functions that are other objects in each process."""
+    path = tmp_path / "functions.py"
+    path.write_text(SOURCE)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+    for hits in (0, 1):
+        specification = importlib.util.spec_from_file_location("functions", path)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        monkeypatch.setitem(sys.modules, "functions", module)
+        specification.loader.exec_module(module)
+        for factor in (2, 3):
+            counted: Any = numba_cache.kept(form=f"factor {factor}")(module.made(factor))
+            assert counted(7) == 7 * factor + 1
+            assert sum(counted.stats.cache_hits.values()) == hits
 
 
 def damaged(content: bytes, harm: str) -> bytes:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_laws import make_nodes, rise_and_slope
+from heatsim.physics.surface_laws import LawAtTime, make_nodes, rise_and_slope
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder, tables
 
@@ -118,7 +118,7 @@ def test_the_balance_of_heat_is_solved_on_the_right_segment(seed: int) -> None:
     fluxes -= np.interp(0.0, nodes, fluxes)
     T = rng.uniform(-400.0, 2e3, 50)
     conductance, beam = 10.0 ** rng.uniform(-1.0, 7.0), rng.choice([0.0, 1e5])
-    rise, slope = rise_and_slope(20.0, nodes, fluxes, conductance, T, beam)
+    rise, slope = rise_and_slope(LawAtTime(20.0, nodes, fluxes), conductance, T, beam)
     at = T + rise - 20.0
     inside = (at > nodes[0]) & (at < nodes[-1])
     residual = np.interp(at, nodes, fluxes) + beam - conductance * rise

@@ -37,20 +37,22 @@ name = "middle"
 point = [0.02, 0.01, 0.005]
 """
 
-STUDY = """
+COOLED = """
+[[study.responses]]
+name = "cooled"
+probe = "middle"
+statistic = "time_below"
+threshold = "390 K"
+"""
+
+STUDY = f"""
 [study]
 method = "grid"
 
 [study.parameters]
 "material.conductivity" = [20.0, 40.0]
 "boundaries.x_min.coefficient" = [100.0, 300.0, 900.0]
-
-[[study.responses]]
-name = "cooled"
-probe = "middle"
-statistic = "time_below"
-threshold = "390 K"
-
+{COOLED}
 [[study.responses]]
 name = "warmest"
 probe = "middle"

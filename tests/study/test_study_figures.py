@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import run_folders
 import study_text
 from rich.console import Console
 
 from heatsim.cli import main
-from heatsim.storage.tables import TableWriter
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
@@ -46,11 +46,16 @@ def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
         row.update({response.name: value for response in definition.table.responses})
         path = study_folder.run_path(at, number)
         path.mkdir(parents=True)
-        with TableWriter.create(path / "probes.csv", ["time", "middle"]) as writer:
-            for time in np.linspace(0.0, 8.0, 5):
-                writer.append([float(time), value - float(time)])
+        curve = [[time, value - time] for time in np.linspace(0.0, 8.0, 5).tolist()]
+        run_folders.write_table(path / "probes.csv", ["time", "middle"], curve)
         rows.append(row)
     return definition, rows
+
+
+@pytest.fixture
+def grid_study(tmp_path: Path) -> tuple[Definition, list[Row]]:
+    """That of study_text.STUDY: six runs, two parameters, two responses."""
+    return finished(tmp_path, study_text.STUDY)
 
 
 def names(pictures: list[Path]) -> list[str]:
@@ -66,8 +71,8 @@ def shown(at: Path, definition: Definition, rows: list[Row]) -> str:
     return capture.get()
 
 
-def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
+    definition, rows = grid_study
     # A response that is missing in one run leaves a gap; one that is missing in all runs is not drawn.
     rows[1]["cooled"] = None
     expected = ["response_1_cooled.png", "map_1_cooled.png", "response_2_warmest.png", "map_2_warmest.png"]
@@ -115,8 +120,10 @@ method = "zip"
     assert drawn == ["response_1_middle_final.png", "map_1_middle_final.png", "curves_1_middle.png"]
 
 
-def test_without_a_finished_run_there_is_nothing_to_draw(tmp_path: Path) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_without_a_finished_run_there_is_nothing_to_draw(
+    tmp_path: Path, grid_study: tuple[Definition, list[Row]]
+) -> None:
+    definition, rows = grid_study
     for row in rows:
         row.update({STATUS: FAILED, MESSAGE: "no [bold]space[/bold] left"})
     assert draw(tmp_path, definition, rows) == []
@@ -210,12 +217,8 @@ method = "grid"
 [study.parameters]
 "solver.kernel" = ["numpy", "numba"]
 "material.conductivity" = [20.0, 40.0]
-[[study.responses]]
-name = "cooled"
-probe = "middle"
-statistic = "time_below"
-threshold = "390 K"
 """
+    study += study_text.COOLED
     definition, rows = finished(tmp_path, study)
     for row, seconds in zip(rows, (9000.0, 18000.0, 27000.0, None), strict=True):
         row["cooled"] = seconds
@@ -232,16 +235,15 @@ threshold = "390 K"
         assert "library:" not in drawn
 
 
-def test_a_steady_study_has_no_curves(tmp_path: Path) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_a_steady_study_has_no_curves(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
+    definition, rows = grid_study
     for row in rows:
-        with TableWriter.create(tmp_path / str(row["folder"]) / "probes.csv", ["time", "middle"]) as writer:
-            writer.append([0.0, 300.0])
+        run_folders.write_table(tmp_path / str(row["folder"]) / "probes.csv", ["time", "middle"], [[0.0, 300.0]])
     assert not [path for path in draw(tmp_path, definition, rows) if path.name.startswith("curves")]
 
 
-def test_grey_cells_of_a_map_are_explained(tmp_path: Path) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_grey_cells_of_a_map_are_explained(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
+    definition, rows = grid_study
     rows[0]["cooled"] = None
     rows[1][STATUS] = FAILED
     draw(tmp_path, definition, rows, "svg")
@@ -251,8 +253,10 @@ def test_grey_cells_of_a_map_are_explained(tmp_path: Path) -> None:
     assert "Grey: the run is not done." in drawn
 
 
-def test_the_report_has_all_responses_and_curves_with_units(tmp_path: Path) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_the_report_has_all_responses_and_curves_with_units(
+    tmp_path: Path, grid_study: tuple[Definition, list[Row]]
+) -> None:
+    definition, rows = grid_study
     rows[1].update({STATUS: FAILED, MESSAGE: "<b>no</b> space"})
     draw(tmp_path, definition, rows)
     text = write_report(tmp_path, definition, rows).read_text(encoding="utf-8")
@@ -265,8 +269,10 @@ def test_the_report_has_all_responses_and_curves_with_units(tmp_path: Path) -> N
     assert text.count("data:image/png;base64,") == len(list((tmp_path / "figures").iterdir()))
 
 
-def test_a_study_is_rendered_again_in_other_formats(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    definition, rows = finished(tmp_path, study_text.STUDY)
+def test_a_study_is_rendered_again_in_other_formats(
+    tmp_path: Path, grid_study: tuple[Definition, list[Row]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    definition, rows = grid_study
     drawn = draw(tmp_path, definition, rows, "svg")
     assert all(path.read_bytes().startswith(b"<?xml") for path in drawn)
     # The runs have no summaries, so nothing is done when the folder is read again.

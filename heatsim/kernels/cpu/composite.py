@@ -9,12 +9,14 @@ A step of some rows has six parts, each while the rows are in the first-level ca
     5. heat of sources in single cells
     6. T_new = T + factor·sum
 
-Bodies without parts 3 and 5 whose materials are constant have another kernel, which numba compiles in half the time. If
-materials vary with temperature, the ring holds the potentials of the cells too. Results have the same bits as the NumPy
-oracle: no fastmath, no fma, and the terms of a cell are added in the same order.
+Each combination of parts has its own kernel (:class:`Contents`): without parts 3 and 5, and with constant materials,
+numba compiles it in half the time. If materials vary with temperature, the ring holds the potentials of the cells too.
+Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
+order.
 """
 
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +35,7 @@ from heatsim.kernels.cpu import (
     varying_cells,
 )
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
-from heatsim.kernels.cpu.composite_faces import add_faces
+from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
 from heatsim.kernels.cpu.composite_void import add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
@@ -66,31 +68,6 @@ _OTHER_SOURCES = source_key(
         *(mixed_cells, surface_balance),
     )
 )
-
-
-@compiled
-def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
-    """Do a step of some rows."""
-    _sum_runs(plan, step, rows, T)
-    if plan.potentials == 0:
-        _sum_odd_cells(plan, step, rows, T)
-    else:
-        sum_varying_cells(plan, step, rows, T)
-    if plan.surface_x:
-        add_void(plan, tile, step, rows, T)
-    add_faces(plan, tile, step, rows, T)
-    if plan.heated_x:
-        add_cell_heat(plan, tile, step, rows, T)
-    _finish(plan, step, rows, T, T_new)
-
-
-@compiled
-def _advance_plain_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
-    """Do a step without surfaces towards void, sources in single cells, and materials that vary with temperature."""
-    _sum_runs(plan, step, rows, T)
-    _sum_odd_cells(plan, step, rows, T)
-    add_faces(plan, tile, step, rows, T)
-    _finish(plan, step, rows, T, T_new)
 
 
 @compiled
@@ -195,8 +172,6 @@ def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
 @compiled
 def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
     """Look up the potentials of a plane."""
-    if plan.potentials == 0:
-        return
     first, ends, stencils = ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
     for y in range(from_y, to_y):
         of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), np.int64(0)
@@ -213,49 +188,71 @@ def _leave_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) 
     """Do nothing: constant materials need no potentials."""
 
 
-_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
-_sweep_plain_tiles = sweeping(PLAN, _advance_plain_rows, _leave_plane)
-# A body with one of these needs the general kernel.
-_NOT_PLAIN = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x")]
+@compiled
+def _add_nothing(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+    """Do nothing: the body has no surfaces towards void, or no source heats single cells."""
 
 
-def is_plain(numbers: Any) -> bool:
-    """Whether :func:`advance_plain` suffices for a plan."""
-    return not numbers[_NOT_PLAIN].any()
+class Contents(NamedTuple):
+    """The parts of a step that only some bodies have.
 
-
-@kept(**OPTIONS)
-def advance(
-    numbers: Any,
-    field: Any,
-    other: Any,
-    first_sweep: int,
-    end_sweep: int,
-    memory: Any,
-    worker: int,
-    other_sources: str = _OTHER_SOURCES,
-) -> None:
-    """Do one worker's share of some sweeps; see :func:`heatsim.kernels.cpu.march.sweeping`.
-
-    ``other_sources`` is part of numba's cache key; do not pass it.
+    Attributes:
+        varying: materials that vary with temperature.
+        void: surfaces towards void.
+        heated: cells that sources heat individually.
+        beams: beams on faces of the box, or on cells.
+        mixed: cells whose surface has several conditions.
     """
-    mode = flush_subnormals()
-    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
-    set_mode(mode)
+
+    varying: bool
+    void: bool
+    heated: bool
+    beams: bool
+    mixed: bool
+
+    @classmethod
+    def of(cls, numbers: Any) -> "Contents":
+        """Those of the body of a plan."""
+        return cls(*(numbers[_PLACES] != 0).tolist())
 
 
-@kept(**OPTIONS)
-def advance_plain(
-    numbers: Any,
-    field: Any,
-    other: Any,
-    first_sweep: int,
-    end_sweep: int,
-    memory: Any,
-    worker: int,
-    other_sources: str = _OTHER_SOURCES,
-) -> None:
-    """As :func:`advance`, for plain bodies (:func:`is_plain`)."""
-    mode = flush_subnormals()
-    _sweep_plain_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
-    set_mode(mode)
+# The fields of a plan that are 0 without these parts.
+_PLACES = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "beam_count", "mixed_cells")]
+
+
+@cache
+def advance_for(contents: Contents) -> Any:
+    """The kernel for bodies with some parts, which does one worker's share of some sweeps; see march.sweeping."""
+    sum_cells = sum_varying_cells if contents.varying else _sum_odd_cells
+    add_surfaces = add_void if contents.void else _add_nothing
+    add_heat = add_cell_heat if contents.heated else _add_nothing
+    add_faces = adding_faces(beams=contents.beams, mixed=contents.mixed)
+
+    @compiled
+    def advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+        _sum_runs(plan, step, rows, T)
+        sum_cells(plan, step, rows, T)
+        add_surfaces(plan, tile, step, rows, T)
+        add_faces(plan, tile, step, rows, T)
+        add_heat(plan, tile, step, rows, T)
+        _finish(plan, step, rows, T, T_new)
+
+    sweep_tiles = sweeping(PLAN, advance_rows, _complete_plane if contents.varying else _leave_plane)
+
+    # The last argument is part of numba's cache key; do not pass it.
+    @kept(str(contents), **OPTIONS)
+    def advance(
+        numbers: Any,
+        field: Any,
+        other: Any,
+        first_sweep: int,
+        end_sweep: int,
+        memory: Any,
+        worker: int,
+        other_sources: str = _OTHER_SOURCES,
+    ) -> None:
+        mode = flush_subnormals()
+        sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+        set_mode(mode)
+
+    return advance

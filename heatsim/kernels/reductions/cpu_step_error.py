@@ -3,18 +3,20 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from heatsim.kernels.cpu import linked_functions, plan, rows
+from heatsim.kernels.cpu.plan import behind, memory_of
+from heatsim.kernels.cpu.rows import OPTIONS, compiled, smaller
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 from heatsim.physics import cell_types
 from heatsim.physics.cell_types import INTERIOR
 
 CELL_TYPE = INTERIOR - 1
-_OTHER_SOURCES = source_key((cell_types,))
+_OTHER_SOURCES = source_key((cell_types, linked_functions, plan, rows))
 
 
-@kept(nogil=True, error_model="numpy")
+@kept(**OPTIONS)
 def look(
     T0: Any,
     F0: Any,
@@ -46,25 +48,24 @@ def look(
         end: one after the last slab.
         other_sources: part of numba's cache key; do not pass it.
     """
-    nx, ny, nz = size
+    fields = memory_of(T0), memory_of(F0), memory_of(T1), memory_of(F1)
     for slab in range(first, end):
-        largest, lowest, highest, not_finite = _look_at_slab(T0, F0, T1, F1, weights, cells, void, nx, ny, nz, 2 * slab)
-        found[slab, 0], found[slab, 1], found[slab, 2], found[slab, 3] = largest, lowest, highest, not_finite
+        out = behind(memory_of(found), 4 * slab)
+        _look_at_slab(fields, memory_of(weights), memory_of(cells), void, size, 2 * slab, out)
 
 
-@njit(nogil=True, error_model="numpy")
-def _look_at_slab(
-    T0: Any, F0: Any, T1: Any, F1: Any, weights: Any, cells: Any, void: int, nx: int, ny: int, nz: int, z: int
-) -> tuple[float, float, float, int]:
+@compiled
+def _look_at_slab(fields: Any, weights: Any, cells: Any, void: int, size: Any, z: int, out: Any) -> None:
     """The same for the blocks that begin in plane z."""
+    (T0, F0, T1, F1), (nx, ny, nz) = fields, size
     largest, lowest, highest, not_finite = 0.0, np.inf, -np.inf, 0
     for y in range(0, ny, 2):
         for x in range(0, nx, 2):
             total, summed = 0.0, 0
-            for at_z in range(z, min(z + 2, nz)):
-                for at_y in range(y, min(y + 2, ny)):
+            for at_z in range(z, smaller(z + 2, nz)):
+                for at_y in range(y, smaller(y + 2, ny)):
                     row = (at_z * ny + at_y) * nx
-                    for i in range(row + x, row + min(x + 2, nx)):
+                    for i in range(row + x, row + smaller(x + 2, nx)):
                         if void >= 0 and cells[i] & CELL_TYPE == void:
                             continue
                         value = np.float64(T1[i])
@@ -82,4 +83,4 @@ def _look_at_slab(
                 mean = abs(total / summed)
                 if mean > largest:
                     largest = mean
-    return largest, lowest, highest, not_finite
+    out[0], out[1], out[2], out[3] = largest, lowest, highest, np.float64(not_finite)

@@ -174,7 +174,7 @@ class FieldStages(FieldEnds):
 
     def _finish(self, at: FieldEnd, moment: Rows) -> None:
         """Make the rate of the last stage that of the end, whose sources and beams are not averaged."""
-        xp, balance, F = self._field.device.xp, self._balance, at.F.reshape(-1)
+        xp, balance = self._field.device.xp, self._balance
         sources, before = balance.cell_sources, self._heats
         balance.move_to(moment)
         capacities = np.where(balance.materials.cell_heat_capacity > 0.0, balance.materials.cell_heat_capacity, 1.0)
@@ -183,7 +183,7 @@ class FieldStages(FieldEnds):
             at.F += balance.per_cell(change)
         heats, _ = self._equations.exchange()
         for surface, heat, averaged in zip(balance.surfaces, heats, before, strict=True):
-            F[surface.cells] += (heat - averaged) / xp.asarray(capacities)[surface.cell_types]
+            surface.add((heat - averaged) / xp.asarray(capacities)[surface.cell_types], at.F)
         at.flows = self._flows(heats)
 
     def accept(self) -> None:
@@ -229,16 +229,16 @@ class FieldStages(FieldEnds):
                 continue
             beam = surface.brought
             if surface.face >= TOWARDS_VOID:
-                flows[EXPOSED_SUMS][surface.places] += (heat - beam) * per_kelvin
+                surface.add_at(surface.places, (heat - beam) * per_kelvin, flows[EXPOSED_SUMS])
                 if surface.lit is not None:
-                    flows[LIT_SUMS][surface.places] += beam * per_kelvin
+                    surface.add_at(surface.places, beam * per_kelvin, flows[LIT_SUMS])
                 continue
             entered = (heat - beam) * per_kelvin
-            flows[FACE_SUMS[surface.face]].reshape(-1)[surface.places] += entered
+            surface.add_at(surface.places, entered, flows[FACE_SUMS[surface.face]].reshape(-1))
             if surface.parts is not None:
                 shared = xp.flatnonzero(surface.parts >= 0)
                 flows[PART_SUMS][surface.parts[shared]] += entered[shared]
             name = BEAM_SUMS[surface.face]
             if name in flows:
-                flows[name].reshape(-1)[surface.places] += beam * per_kelvin
+                surface.add_at(surface.places, beam * per_kelvin, flows[name].reshape(-1))
         return found

@@ -114,9 +114,10 @@ class StageEquations(Equations):
         allowed = 0.0 if self.linear else _NEARLY
         changes = [now - then for now, then in zip(slopes, before, strict=True)]
         largest = self._balance.sums.largest_of_cells(
-            ((*surface.label, now), surface.cells, values)
+            ((*label, now), cells, values)
             for now, of in enumerate((before, changes))
-            for surface, values in self._of_cells(of)
+            for surface, each in self._of_cells(of)
+            for label, cells, values in surface.by_condition(each)
         )
         return any(
             change > allowed * largest[name, number, 0] for (name, number, now), change in largest.items() if now
@@ -145,7 +146,11 @@ class StageEquations(Equations):
 
     def through(self, heats: list[Any]) -> float:
         """The sum of what passes all surfaces; ``heats`` as of :meth:`exchange`, or slopes. Collective."""
-        lists = (("all", surface.cells, values) for surface, values in self._of_cells(heats))
+        lists = (
+            ("all", cells, values)
+            for surface, each in self._of_cells(heats)
+            for _, cells, values in surface.by_condition(each)
+        )
         return self._balance.sums.of_cells(lists).get("all", 0.0)
 
     def stored(self, K: Any) -> float:
@@ -195,9 +200,9 @@ class StageEquations(Equations):
         if self._safe is not None:
             self._safe.ground[...] = operator.ground
         for surface, slope in zip(self._balance.surfaces, slopes, strict=True):
-            operator.ground.reshape(-1)[surface.cells] += slope
+            surface.add(slope, operator.ground)
             if self._safe is not None:
-                self._safe.ground.reshape(-1)[surface.cells] += abs(slope)
+                surface.add(abs(slope), self._safe.ground)
 
     def _set_contents(self, contents: Any) -> None:
         self.temperature[...] = contents
@@ -217,9 +222,8 @@ class StageEquations(Equations):
 
     def _enter(self, heats: list[Any]) -> None:
         """Add the heat through surfaces to the right-hand side. A cell at an edge of the body has several surfaces."""
-        b = self._b.reshape(-1)
         for surface, heat in zip(self._balance.surfaces, heats, strict=True):
-            b[surface.cells] += heat / self._scale
+            surface.add(heat / self._scale, self._b)
 
 
 class VaryingStageEquations(StageEquations):

@@ -1,18 +1,43 @@
 """Cells of a field that are read repeatedly, such as those of probes."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.device import Device
+from heatsim.grid import Grid
 from heatsim.kernels.reductions.gather import gather
-
-if TYPE_CHECKING:
-    from heatsim.solver.field import Field
+from heatsim.parallel.slab import Slab
+from heatsim.physics.enthalpy import Thermometer
 
 # Places in a flattened array, and values there.
 PlacedValues = tuple[NDArray[np.intp], NDArray[Any]]
+
+
+class PointsField(Protocol):
+    """What points read of their field, a :class:`heatsim.solver.field.Field`."""
+
+    device: Device
+    grid: Grid
+    reference: float
+    point_thermometer: Thermometer | None
+
+    @property
+    def slab(self) -> Slab:
+        """The planes of this rank."""
+
+    @property
+    def own(self) -> Any:
+        """The current values of the own planes, on the device."""
+
+    @property
+    def all_points(self) -> "Sequence[Points]":
+        """All points of the field."""
+
+    def joined(self, held: NDArray[np.intp], values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Values of all ranks in one array."""
 
 
 class Points:
@@ -24,7 +49,7 @@ class Points:
         of_ranks: for each rank the places and temperatures in K of its cells, if they are known.
     """
 
-    def __init__(self, field: "Field", x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
+    def __init__(self, field: PointsField, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
         _, ny, nx = field.grid.shape
         self._field = field
         self._shape = x.shape
@@ -76,7 +101,7 @@ def joined(of_ranks: Sequence[PlacedValues], shape: tuple[int, ...]) -> NDArray[
     return whole
 
 
-def gather_points(fields: Sequence["Field"]) -> None:
+def gather_points(fields: Sequence[PointsField]) -> None:
     """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
     wanted = [(field, points) for field in fields for points in field.all_points]
     values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])

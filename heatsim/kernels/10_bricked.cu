@@ -25,11 +25,22 @@
 #include "ensemble/members.cuh"
 #endif
 
-// The place of a block among those that cover its grid, their numbers along each axis, and the number of the first one.
+// The blocks that cover one grid: the place of this block along z, their number along z, and the number of the first. Along x and y they
+// are those of the launch. Without MEMBERS they are read where they are needed, which takes fewer registers.
 struct Blocks {
-    int x, y, z, nx, ny, nz, first;
+#if MEMBERS
+    int layer, layers, before;
 
-    __device__ __forceinline__ int number(int x, int y, int z) const { return first + (z * ny + y) * nx + x; }
+    __device__ __forceinline__ int z() const { return layer; }
+    __device__ __forceinline__ int nz() const { return layers; }
+    __device__ __forceinline__ int first() const { return before; }
+#else
+    __device__ __forceinline__ int z() const { return blockIdx.z; }
+    __device__ __forceinline__ int nz() const { return gridDim.z; }
+    __device__ __forceinline__ int first() const { return 0; }
+#endif
+
+    __device__ __forceinline__ int number(int x, int y, int z) const { return first() + (z * gridDim.y + y) * gridDim.x + x; }
 };
 
 // The brick of a block, and how its cells lie in shared memory.
@@ -46,9 +57,9 @@ struct Brick {
 __device__ __forceinline__ Brick brick_of(const Grid& grid, const Blocks& blocks)
 {
     Brick brick;
-    brick.x = blocks.x * grid.brick_x;
-    brick.y = blocks.y * grid.brick_y;
-    brick.z = blocks.z * grid.brick_z;
+    brick.x = blockIdx.x * grid.brick_x;
+    brick.y = blockIdx.y * grid.brick_y;
+    brick.z = blocks.z() * grid.brick_z;
     brick.nx = min(grid.brick_x, grid.nx - brick.x);
     brick.ny = min(grid.brick_y, grid.ny - brick.y);
     brick.nz = min(grid.brick_z, grid.nz - brick.z);
@@ -125,9 +136,9 @@ __device__ __forceinline__ int neighbour_block(const Grid& grid, const Blocks& b
 {
     const int axis = direction >> 1, step = direction & 1 ? 1 : -1;
     const bool wraps = grid.periodic >> axis & 1;
-    const int x = axis == 0 ? neighbour(blocks.x + step, blocks.nx, wraps) : blocks.x;
-    const int y = axis == 1 ? neighbour(blocks.y + step, blocks.ny, wraps) : blocks.y;
-    const int z = axis == 2 ? neighbour(blocks.z + step, blocks.nz, wraps) : blocks.z;
+    const int x = axis == 0 ? neighbour(blockIdx.x + step, gridDim.x, wraps) : blockIdx.x;
+    const int y = axis == 1 ? neighbour(blockIdx.y + step, gridDim.y, wraps) : blockIdx.y;
+    const int z = axis == 2 ? neighbour(blocks.z() + step, blocks.nz(), wraps) : blocks.z();
     return blocks.number(x, y, z);
 }
 
@@ -230,7 +241,7 @@ __device__ __forceinline__ void do_steps(Real* T, Real* T_new, const Grid& grid,
     const Brick brick = brick_of(grid, blocks);
     const int threads = blockDim.x * blockDim.y * blockDim.z;
     const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
-    const int block = blocks.number(blocks.x, blocks.y, blocks.z);
+    const int block = blocks.number(blockIdx.x, blockIdx.y, blocks.z());
     const unsigned int done = *count_of(grid, block);
 
     // 1. Place the arrays in shared memory.
@@ -327,16 +338,14 @@ extern "C" __global__ void LAUNCH_BOUNDS advance(const Member* __restrict__ memb
         kept = member.c;
         ledger = member.ledger;
     }
-    const int across = gridDim.x, along = gridDim.y;
-    const Blocks blocks = {(int)blockIdx.x, (int)blockIdx.y, layer, across, along, grid.layers, place * across * along * grid.layers};
+    const Blocks blocks = {layer, grid.layers, place * grid.layers * (int)(gridDim.x * gridDim.y)};
     do_steps(member.field[0], member.field[1], grid, blocks, member.count, member.c, kept, member.sweeps, ledger);
 }
 #else
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
 {
-    const Blocks blocks = {(int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)gridDim.x, (int)gridDim.y, (int)gridDim.z, 0};
     Coefficients kept = c;
-    do_steps(T, T_new, grid, blocks, grid.steps, c, kept, sweep, ledger);
+    do_steps(T, T_new, grid, Blocks(), grid.steps, c, kept, sweep, ledger);
 }
 #endif

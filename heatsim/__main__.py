@@ -14,7 +14,7 @@ def main() -> int:
 
 
 def _end_job() -> None:
-    """If this is one of several ranks, report the present error and end all of them: they wait for this one in MPI."""
+    """If the job has several ranks, report the current error and end all ranks: the others wait in MPI for this one."""
     from heatsim.parallel import environment
 
     if environment.size() > 1:
@@ -26,7 +26,7 @@ def _end_job() -> None:
 
         traceback.print_exc()
         sys.stderr.flush()
-        time.sleep(0.5)  # launchers drop what they have not passed on when a job ends
+        time.sleep(0.5)  # when a job ends, launchers drop output that they have not passed on yet
         MPI.COMM_WORLD.Abort(1)
         os._exit(1)
 

@@ -80,8 +80,8 @@ class Device:
         if self.backend == "cuda":
             self.xp.cuda.get_current_stream().synchronize()
 
-    def queued(self) -> Callable[[], None]:
-        """A function that waits for the work that is queued now, and not for what is queued later."""
+    def record_event(self) -> Callable[[], None]:
+        """Record an event. Returns a function that waits for the work queued so far, but not for later work."""
         if self.backend == "cpu":
             return _no_wait
         event = self.xp.cuda.Event(disable_timing=True)
@@ -108,7 +108,7 @@ class Device:
 
 
 def _no_wait() -> None:
-    """A CPU has done its work when a function returns."""
+    """Return at once: work on a CPU is done when its function returns."""
 
 
 def choose(requested: str) -> Device:
@@ -159,7 +159,7 @@ def visible_gpus() -> int:
 
 
 def listed_gpus() -> int:
-    """The number of GPUs that the system lists. Does not start the driver, which can take over a second.
+    """The number of GPUs that the system lists. Does not start the driver, because that can take more than a second.
 
     It may be larger than :func:`visible_gpus`.
     """
@@ -172,9 +172,9 @@ def listed_gpus() -> int:
 
 
 def connect() -> None:
-    """Start the driver and the context of the first GPU that this process may use; do nothing without a GPU.
+    """Start the driver, and create the context of the first GPU of this process. Without a GPU, do nothing.
 
-    CuPy is not imported. Other threads can import packages meanwhile. CuPy uses the same context.
+    This does not import CuPy, and other threads can import packages meanwhile. CuPy will use the same context.
     """
     import ctypes
 

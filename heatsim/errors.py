@@ -155,8 +155,8 @@ class Interrupted(HeatsimError):  # noqa: N818  (not an error)
     exit_code = 130
 
 
-def of_system(error: BaseException) -> HeatsimError | None:
-    """The error to report instead of one of the system: not enough memory, or a file; None for any other error."""
+def from_system_error(error: BaseException) -> HeatsimError | None:
+    """The error to report to the user for a MemoryError or an OSError; None for any other error."""
     if isinstance(error, MemoryError):
         return InputError(f"out of memory: {error}; use fewer cells or precision float32")
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):

@@ -29,8 +29,8 @@ def kept(form: str = "", **options: Any) -> Callable[[Function], Function]:
     """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage.
 
     Args:
-        form: for a function that another function makes in several forms, which of them it is. numba would tell them
-            apart by the compiled functions that they call, which have another identity in each process.
+        form: the name of this form, if another function builds several forms of this one. numba would distinguish them
+            by the identity of the functions that they call, and that changes from process to process.
         options: of ``numba.njit``.
     """
 

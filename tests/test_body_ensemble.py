@@ -19,7 +19,7 @@ from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.row_sums import Looked, RowSums
+from heatsim.solver.row_sums import Observables, RowSums
 
 COMMON = (
     *("domain.cells=[12,8,6]", "time.end=0.08", "time.method=euler", "time.safety=0.4", "output.probe_every=0.02"),
@@ -109,7 +109,7 @@ def test_one_launch_steps_several_bodies_and_one_pass_reads_their_fields(
         counts["arrays of a pass"].add(len(launches.counts))
         return queue(launches, *places)
 
-    def count_runs(sums: RowSums, runs: Sequence[Looked]) -> None:
+    def count_runs(sums: RowSums, runs: Sequence[Observables]) -> None:
         counts["runs of a row"].add(len(runs))
         find(sums, runs)
 

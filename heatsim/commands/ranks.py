@@ -20,7 +20,7 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
         scenario: its device decides what "all" means.
 
     Raises:
-        InputError: the value is no number of ranks, or a launcher started another number of processes.
+        InputError: the value is not a number of ranks, or a launcher started another number of processes.
         ScenarioError: the grid has too few planes.
     """
     if ranks is None:

@@ -34,7 +34,7 @@ def study(
     with ExitStack() as stack:
         early = None
         if cluster is None:
-            # Workers start while this process imports and reads what it needs.
+            # Workers start while this process imports its modules and reads the study.
             from heatsim.study.early_workers import EarlyWorkers
 
             early = EarlyWorkers.started(scenario, settings, output, workers)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 
-from heatsim.errors import of_system
+from heatsim.errors import from_system_error
 
 _NARROWEST = 40  # characters: lines are not broken shorter than this
 _AFTER_LABEL = 13  # column at which the text of a plan's line begins
@@ -54,7 +54,7 @@ def no_traceback() -> Iterator[None]:
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (MemoryError, OSError) as error:
-        raise of_system(error) or error from None
+        raise from_system_error(error) or error from None
 
 
 def show_table(table: Any) -> None:

@@ -1,11 +1,11 @@
 """Compiled kernels on disk, for the GPU in use.
 
-CuPy keeps binaries too, but each process first compiles an empty file for each set of options, to find out the version
-of the compiler: about 40 ms a kernel. Here a binary is found from the text of the kernel, the options, the GPU's
-architecture and the version of CuPy alone. A binary that is damaged or cannot be loaded is compiled again; a folder
-that cannot be written is ignored.
+CuPy has such a cache too. But with it each process compiles an empty file for each set of options, to get the version
+of the compiler: about 40 ms per kernel. This cache needs no compiler to find a binary: its key is the text of the
+kernel, the options, the GPU's architecture and the versions of CuPy and CUDA. A damaged binary is compiled again. If
+the folder cannot be written, kernels are compiled in each process.
 
-    HEATSIM_CACHE_DIR/kernels/<digest of all that it depends on>/<CRC-32 of the binary>.cubin
+    HEATSIM_CACHE_DIR/kernels/<digest of the key>/<CRC-32 of the binary>.cubin
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from heatsim.storage.disk import remove_if_there
 
 
 def load(code: str, options: Sequence[str]) -> Any:
-    """The module of a kernel for the current GPU, as a cupy.RawModule; compiled if no binary is known.
+    """A kernel as a cupy.RawModule for the current GPU. Compiles it if the cache has no binary.
 
-    Equal kernels share a module.
+    Later calls with the same arguments return the same module.
     """
     import cupy
 
@@ -40,21 +40,21 @@ def _load(cupy: Any, code: str, options: tuple[str, ...], device: int) -> Any:
         folder = _folder(cupy, code, options)
         path = _intact(folder) or _compile(cupy, folder, code, options)
         module = cupy.RawModule(path=str(path))
-        _ = module.module  # loads it
-    except Exception:  # whatever is wrong with the cache, CuPy can compile, or report the error
+        _ = module.module  # loads the binary
+    except Exception:  # if the cache fails, let CuPy compile the kernel or report its error
         return compiled
     return module
 
 
 def _folder(cupy: Any, code: str, options: Sequence[str]) -> Path:
-    """The folder of a binary; its name is a digest of all that the binary depends on."""
+    """The folder of a binary; its name is the digest of the key."""
     runtime = cupy.cuda.runtime.runtimeGetVersion()
     depends = [code, list(options), cupy.cuda.Device().compute_capability, cupy.__version__, runtime]
     return cache_folder() / "kernels" / hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
 
 
 def _intact(folder: Path) -> Path | None:
-    """The binary in a folder, if its checksum is right; damaged ones are removed."""
+    """The binary in a folder; None if there is none with the right checksum. Removes damaged ones."""
     with suppress(OSError):
         for path in folder.glob("*.cubin"):
             if f"{zlib.crc32(path.read_bytes()):08x}" == path.stem:
@@ -64,7 +64,7 @@ def _intact(folder: Path) -> Path | None:
 
 
 def _compile(cupy: Any, folder: Path, code: str, options: Sequence[str]) -> Path:
-    """Compile a kernel as cupy.RawModule does, and write its binary."""
+    """Compile a kernel as cupy.RawModule does, and write its binary. Returns the file."""
     binary, _ = cupy.cuda.compiler.compile_using_nvrtc(code, (*options, "-ftz=true"))
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=folder)

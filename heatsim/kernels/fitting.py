@@ -15,7 +15,7 @@ _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
 # 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
 _ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
-# 10: shared memory for what steps of a composite body need besides temperatures and types; and structs of an ensemble.
+# 10: bytes of shared memory besides temperatures and types: for steps of a composite body; for structs of an ensemble.
 _TABLES_OF_10 = 16 * 1024
 _MEMBER_OF_10 = 1024
 

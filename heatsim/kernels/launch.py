@@ -208,10 +208,10 @@ class CudaKernel:
         """Queue the steps of some members of an ensemble, with a resident kernel.
 
         Args:
-            launch: for as many members, or for more.
-            members: struct Member of each, a device array of bytes.
-            first: the first of them.
-            count: how many of them.
+            launch: a launch for at least ``count`` members.
+            members: struct Member of each member, a device array of bytes.
+            first: the number of the first member to step.
+            count: the number of members to step.
         """
         grid = launch.on_device(self.xp).copy()
         grid["first_member"] = first

@@ -121,6 +121,6 @@ class Checkpoints(Observer):
 
 
 def _pieces(share: Share) -> Pieces:
-    """A copy of a rank's share of an array, in one piece or none."""
+    """A copy of a rank's share of an array: one piece, or none if the share is empty."""
     pieces = (share.values.copy(),) if len(share.values) else ()
     return Pieces(share.shape, share.values.dtype, partial(iter, pieces), share.first)

@@ -20,7 +20,7 @@ from heatsim.solver.field import Field
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.row_sums import Looked, RowSums
+from heatsim.solver.row_sums import Observables, RowSums
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer
@@ -159,18 +159,18 @@ class RunState:
         return self.stopped or self.step >= self.problem.timeline.last_step
 
     @property
-    def looked(self) -> Looked:
-        """What observers read at a due time."""
-        return Looked(self.field, self.ledger, self.statistics)
+    def observables(self) -> Observables:
+        """The data that observers read at a due time."""
+        return Observables(self.field, self.ledger, self.statistics)
 
     def queue_row(self) -> None:
         """On a GPU, queue the sums that :meth:`find_row` will read, behind the steps so far."""
-        self._sums.queue([self.looked])
+        self._sums.queue([self.observables])
 
     def find_row(self) -> None:
         """Find the sums that observers read at this due time, unless they are known. Collective."""
         if self._sums.queued or not self.field.known:
-            self._sums.find([self.looked])
+            self._sums.find([self.observables])
 
     def total(self) -> float:
         """Sum of the deviations in K, calculated once a step.

@@ -20,7 +20,7 @@ _MATERIAL, _SOURCE = "material", "source"
 
 @dataclass(frozen=True, eq=False)
 class Ranged:
-    """A material or a source whose tables have ends.
+    """A material or a source with tables of temperature, which have a first and a last entry.
 
     Attributes:
         kind: "material" or "source".
@@ -28,7 +28,7 @@ class Ranged:
         ends: for each table (key, lowest, highest), temperatures in K.
         types: the cell types of a material.
         amount: index of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
-        during: the times in s between which a source acts; None if it always does.
+        during: the start and the end in s of a source; None if it is always on.
     """
 
     kind: str

@@ -23,8 +23,8 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
     if rank != first:
         time.sleep(_SECONDS_TO_BE_ENDED)
         os._exit(code)
-    # Give the launcher time to pass on the message: it drops the rest when it ends the processes. Then silence both
-    # streams, because MPI_Abort would print a line.
+    # When the launcher ends the processes, it drops output that it has not passed on: give it time for the message.
+    # Then silence both streams, because MPI_Abort would print a line.
     time.sleep(SECONDS_TO_TELL)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):
@@ -37,13 +37,13 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
 
 
 def end_if_late(rank: int, processes: Sequence[Process], waited: float, patience: float) -> None:
-    """End the job, whose results are complete, if a rank does not leave MPI.
+    """End a job with complete results if one of its ranks does not leave MPI.
 
     Args:
         rank: the number of this rank.
-        processes: those of all ranks.
-        waited: for how long this rank has waited for the others, in s.
-        patience: how long rank 0 waits, in s. The other ranks wait longer: they act if rank 0 is the lost one.
+        processes: the processes of all ranks.
+        waited: the time in s for which this rank has waited for the others.
+        patience: the time in s for which rank 0 waits. The other ranks wait longer: they act only if rank 0 is lost.
     """
     first = min(rank, 1)
     if waited < patience + first:

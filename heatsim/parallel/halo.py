@@ -40,7 +40,7 @@ class Halo:
         self._good = ALWAYS if slab.alone else 0
         # The copies that exchange the halo planes of each array, by its address; the array whose exchange has begun.
         self._pushes: dict[int, list[Push]] = {}
-        self._counterparts: Counterparts | None = None  # into which they copy
+        self._counterparts: Counterparts | None = None  # the targets of the copies
         self._begun: tuple[int, Any] | None = None
         self._asked: Hashable = None
         self._can_begin = False

@@ -75,6 +75,6 @@ def _end_with_interpreter(team: Team) -> None:
 
 
 def _use_cores(count: int) -> None:
-    """Let kernels on the CPU use a number of cores, at least one. A number of threads that the user set is kept."""
+    """Let CPU kernels use ``count`` cores, at least one. If the user has set a number of threads, keep it."""
     if "numba" not in sys.modules:
         os.environ.setdefault("NUMBA_NUM_THREADS", str(max(1, count)))

@@ -28,7 +28,7 @@ PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8
-# Time in s of polling before the first pause. A pause also delays the other ranks of a collective call.
+# Time in s to poll without a pause. A pause also delays the other ranks of a collective call.
 # Ranks that share cores poll for a shorter time, because the others need the cores.
 _POLLING, _POLLING_ON_SHARED_CORES = 2e-3, 5e-5
 _LONGEST_PAUSE = 1e-3
@@ -114,7 +114,7 @@ class MpiTeam(Team):
     def branch(self, name: str) -> "MpiTeam":
         """The same ranks with messages that do not mix with those of this team, for another thread. Collective.
 
-        There is one branch of each name, because an MPI has a limited number of communicators.
+        There is one branch for each name, because MPI libraries limit the number of communicators.
         """
         if name not in self._branches:
             self._branches[name] = MpiTeam(self._communicator.Dup(), self._watch)
@@ -168,7 +168,7 @@ class MpiTeam(Team):
             leave_failed(self.rank, code)
 
     def _meet_at_end(self) -> None:
-        """Wait until all ranks come here; if one does not, end the job. MPI_Finalize would wait without a deadline."""
+        """Wait for all ranks. If one does not arrive, end the job: MPI_Finalize would wait without a deadline."""
         request, waited = self._communicator.Ibarrier(), 0.0
         while not request.Test():
             time.sleep(_LONGEST_PAUSE)

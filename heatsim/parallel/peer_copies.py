@@ -68,7 +68,7 @@ class PeerCopies:
         self.events = ExchangeEvents(device)
         self._number = 0
         self._stream = device.xp.cuda.Stream(non_blocking=True)
-        # The address of each opened allocation, and how often it was opened, by its handle.
+        # For the handle of each opened allocation: its address, and how often it was opened.
         self._opened: dict[bytes, tuple[int, int]] = {}
 
     def offer(self, array: Any) -> Offer:
@@ -85,12 +85,12 @@ class PeerCopies:
         return address + first
 
     def close(self, offer: Offer) -> None:
-        """Close an array after :meth:`open`; the allocation is closed when all of its arrays are."""
+        """Close an opened array. When all arrays of an allocation are closed, the allocation is closed too."""
         handle, _ = offer
         address, count = self._opened[handle]
         if count > 1:
             self._opened[handle] = address, count - 1
-        elif self._stream.done:  # after a failure a copy may wait forever
+        elif self._stream.done:  # after a failure, a queued copy may never end
             del self._opened[handle]
             self._memory.close(address)
 
@@ -127,9 +127,9 @@ class PeerCopies:
 
 
 class Counterparts:
-    """Opened arrays of neighbours. They are closed when this object is not used any more.
+    """Opened arrays of neighbours. They are closed when this object is deleted.
 
-    A process that does many runs would otherwise keep the memory of all earlier runs of its neighbours.
+    Otherwise a process that does many runs would hold the memory of all earlier runs of its neighbours.
     """
 
     def __init__(self, copies: PeerCopies) -> None:

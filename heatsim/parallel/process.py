@@ -50,7 +50,7 @@ class Process:
         return self.known_reason() or _UNKNOWN
 
     def known_reason(self) -> str:
-        """Text that says why it gives no sign of life; "" if it may be alive, or runs on another machine."""
+        """Text with the reason why it sends no heartbeat; "" if it may be alive, or runs on another machine."""
         here = Process.this()
         if not self.namespace or (self.host, self.namespace) != (here.host, here.namespace):
             return ""
@@ -66,11 +66,11 @@ class Process:
 
 
 def cores_of(rank: int, processes: Sequence[Process]) -> int:
-    """The number of CPU cores for a rank: those that it may use, divided by the number of ranks that may use them.
+    """The number of CPU cores for a rank. Ranks that may use the same cores share them equally.
 
     Args:
         rank: the number of the rank.
-        processes: those of all ranks.
+        processes: the processes of all ranks.
     """
     own = processes[rank]
     sharing = sum(other.host == own.host and not own.cores.isdisjoint(other.cores) for other in processes)

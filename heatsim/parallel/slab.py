@@ -120,7 +120,7 @@ class Slab:
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """The entries of an array that a rank has. The ranks divide the array along its first axis.
+    """A rank's entries of an array that the ranks divide along its first axis.
 
     Attributes:
         shape: of the whole array.
@@ -134,7 +134,7 @@ class Share:
 
     @classmethod
     def of_first(cls, values: NDArray[Any], first: bool) -> "Share":
-        """An array that all ranks have, as the share of rank 0; ``first``: whether this is rank 0."""
+        """The share of an array that all ranks have: all of it on rank 0, else nothing. ``first``: whether it is rank 0."""
         return cls(values.shape, 0, values if first else values[:0])
 
 

@@ -1,7 +1,7 @@
 """A deadline for the start of MPI and of the watch, which wait for all ranks.
 
-MPI_Init does not return if another rank is stopped before it has come there, and no Python code of this process runs
-meanwhile. So a small child process keeps the time.
+MPI_Init does not return if another rank is stopped before it calls MPI_Init, and meanwhile this process runs no Python
+code. So a small child process measures the time.
 """
 
 import os
@@ -10,7 +10,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# The time that ranks may need to start, in s; one second more for each rank, because they may read from one disk.
+# Time limit for the start in s. Each rank adds one second, because all ranks may read from the same disk.
 SECONDS = 60.0
 
 
@@ -19,7 +19,7 @@ def start_in_time(rank: int, size: int) -> Iterator[None]:
     """Run a block in which MPI starts. If it takes too long, this process is killed, and the launcher ends the job.
 
     Args:
-        rank: the number of this rank; rank 0 waits least, so that one rank reports it.
+        rank: the number of this rank. Rank 0 has the shortest time limit, so that only one rank reports the error.
         size: the number of ranks.
     """
     if not hasattr(os, "fork"):
@@ -43,7 +43,7 @@ def _keep_time(started: int, parent: int, seconds: float, more: int) -> None:
     """Wait until the pipe ``started`` is closed; kill the parent after ``seconds``, or a little later."""
     waited = 0.0
     while waited < seconds + more:
-        # In short waits, so that time in which the whole job is suspended does not count.
+        # Wait in short intervals, so that time during which the whole job is suspended hardly counts.
         if select.select([started], [], [], 0.25)[0]:
             return
         waited += 0.25

@@ -54,8 +54,8 @@ class Team:
         local_rank: its number among the ranks of this machine, from 0.
         local_size: the number of ranks on this machine.
         host: the name of this machine; set only if there are several ranks.
-        cores: number of CPU cores for this rank; 0 if the ranks of this machine share fewer cores than they are. Set
-            only if there are several ranks.
+        cores: the number of CPU cores for this rank; 0 if the machine has fewer cores than ranks. Set only if there are
+            several ranks.
     """
 
     rank = 0

@@ -28,7 +28,7 @@ class HostTransport:
     Args:
         team: the ranks.
         device: of this rank.
-        why: why GPUs do it in this way, as text; it is a part of :attr:`name`.
+        why: text with the reason why GPUs use host memory; a part of :attr:`name`.
     """
 
     copies: PeerCopies | None = None
@@ -66,8 +66,8 @@ class NcclTransport:
 def choose_transport(team: Team, device: Device, ring: bool = False) -> Transport:
     """Choose NCCL, with peer copies where they work, or host memory. Collective.
 
-    NCCL needs a separate GPU for every rank. All runs of a job share the connections: each connection of NCCL occupies
-    device memory until the process ends.
+    NCCL needs a separate GPU for every rank. All runs of a job share the connections, because each NCCL connection
+    occupies device memory until the process ends.
 
     Args:
         team: the ranks.
@@ -87,7 +87,7 @@ def choose_transport(team: Team, device: Device, ring: bool = False) -> Transpor
 
 
 def _connected(team: Team, device: Device, ring: bool) -> Transport:
-    """The new connections of :func:`choose_transport`. Collective."""
+    """Connect the ranks, for :func:`choose_transport`. Collective."""
     nccl = _nccl()
     gpus = team.gathered(None if nccl is None else (socket.gethostname(), device.number()))
     if None in gpus:

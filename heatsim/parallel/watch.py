@@ -22,7 +22,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any, NoReturn
 
-from heatsim.errors import DeviceError, HeatsimError, RanksError, of_system
+from heatsim.errors import DeviceError, HeatsimError, RanksError, from_system_error
 from heatsim.parallel.activity import Meter
 from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message
 from heatsim.parallel.hangs import Hangs
@@ -103,7 +103,7 @@ class Watch:
         if error is None:
             self._sign = Sign()
         elif self._sign.code is None:
-            error = of_system(error) or error
+            error = from_system_error(error) or error
             code, text = 1, "".join(traceback.format_exception(error))[-MOST_BYTES // 2 :].rstrip()
             if isinstance(error, HeatsimError):
                 code, text = error.exit_code, str(error)
@@ -126,7 +126,7 @@ class Watch:
         return notice.code or 0, text or notice.text
 
     def check_end(self, waited: float) -> None:
-        """End the job if a rank does not leave MPI. ``waited``: how long this rank has waited for the others, in s."""
+        """End the job if a rank does not leave MPI. ``waited``: the time in s that this rank has waited."""
         end_if_late(self._rank, self._processes, waited, self._patience)
 
     def _run(self) -> None:

@@ -52,7 +52,7 @@ def build(
             heat through.
         surfaces: smooth areas of all faces between :func:`weighted` materials; None to derive them from the voxels.
         layering: what layers change in the whole body.
-        held: the planes of ``material``; all of them if it is None and no source heats a part of the cells.
+        held: the planes of ``material`` and ``heated``; all planes if neither has an array.
 
     Raises:
         TooManyCellTypesError: there are more than 127 cell types.
@@ -265,7 +265,7 @@ def resistances(materials: Sequence[int], contacts: Contacts) -> Array:
 def _mark_interior(
     held: HeldPlanes, cells: NDArray[np.uint8], periodic: tuple[bool, bool, bool], never: NDArray[np.int64] | None
 ) -> None:
-    """Set INTERIOR in cells whose neighbours all have the same type, except in the cells ``never`` of the whole grid.
+    """Set INTERIOR in cells whose neighbours all have the same type, but not in ``never``, cells of the whole grid.
 
     Works on a few planes at a time.
     """

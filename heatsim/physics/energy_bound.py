@@ -269,18 +269,18 @@ class EnergyBound:
         timeline, total, step = self._problem.timeline, 0.0, first
         while self._brings and step < last:
             until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            power, some = self._power_given.of(step, until)
+            power, some = self._power_of_steps.of(step, until)
             total += float(power[some].sum()) * timeline.dt(step)
             step = until
         return total
 
     @cached_property
-    def _power_given(self) -> StepsAhead[Array]:
-        """Power in W, by magnitude, of sources, beams and fluxes, for many steps at a time."""
+    def _power_of_steps(self) -> StepsAhead[Array]:
+        """Sum of the magnitudes of the powers of sources, beams and fluxes in each step, in W. Many steps at a time."""
         return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
 
     def _find_power(self, first: int, until: int) -> Array:
-        """The power in steps ``first`` … ``until`` − 1, of one length; bits of a step do not depend on the others."""
+        """The power in steps ``first`` … ``until`` − 1, which have equal lengths. Steps do not change each other's bits."""
         problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
         times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
         for condition, area, _ in self._areas:

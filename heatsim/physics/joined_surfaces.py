@@ -1,8 +1,8 @@
-"""Join surfaces of a body, so that the heat of cells with different conditions is one calculation with arrays.
+"""Join surfaces of a body, so that one calculation with arrays finds the heat of cells with different conditions.
 
-A condition that varies in space has many numbers: along 40 planes of void surfaces on six sides 240 surfaces. Each cell
-gets the same operations as without joining, and cells get the heat of their surfaces in the same order, so results have
-the same bits.
+A condition that varies in space becomes many conditions: if void surfaces on six sides cross 40 planes, there are 240
+surfaces. Joining does not change the operations on a cell, nor the order in which a cell gets the heat of its surfaces.
+So results have the same bits.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ from heatsim.physics.surface_laws import law_of, laws_of
 
 
 def joined(surfaces: Sequence[SteadySurface], rows: Any) -> tuple[SteadySurface, ...]:
-    """The same surfaces, those of one type in one.
+    """The same surfaces, with all surfaces of one type joined.
 
     Args:
         surfaces: each with one condition, as :func:`heatsim.physics.steady_surfaces.find_surfaces` gives them.
@@ -31,7 +31,7 @@ def joined(surfaces: Sequence[SteadySurface], rows: Any) -> tuple[SteadySurface,
         return tuple(surfaces)
     groups, newest = list[list[SteadySurface]](), dict[Hashable, int]()
     places, count = _places(surfaces)
-    # Of each cell the last group that has it. Later surfaces of this cell must not come before this group.
+    # For each cell the last group that contains it. Later surfaces of this cell must not come before this group.
     last = np.full(count, -1)
     for surface, kind, cells in zip(surfaces, kinds, places, strict=True):
         group = -1 if kind is None else newest.get(kind, -1)
@@ -62,18 +62,18 @@ def conditions_at(surface: SteadySurface, rows: Any) -> dict[str, Any]:
 
 
 def _kind(surface: SteadySurface) -> Hashable:
-    """What surfaces must have in common to be joined. A whole face, whose cells are slices, stays alone."""
+    """The type of a surface. Surfaces of equal types are joined, but never whole faces, whose cells are slices."""
     if isinstance(surface.cells, tuple) or surface.alike:
         return None
     lit = None if surface.lit is None else surface.lit[0]
     law = surface.law is not None
     free = None if law else surface.condition[FREE]
-    face = min(surface.face, TOWARDS_VOID)  # surfaces on all sides towards void are alike
+    face = min(surface.face, TOWARDS_VOID)  # the side does not matter towards void
     return surface.name, face, surface.grounded, surface.radiates, law, free, lit
 
 
 def _places(surfaces: Sequence[SteadySurface]) -> tuple[list[NDArray[np.intp]], int]:
-    """The cells of each surface by their place among all cells of surfaces, and how many these are; on the host."""
+    """For each surface the places of its cells among the cells of all surfaces; and the number of all. On the host."""
     cells = [_listed(surface) for surface in surfaces]
     found, places = np.unique(np.concatenate(cells), return_inverse=True)
     return np.split(places, np.cumsum([len(of) for of in cells])[:-1]), len(found)
@@ -96,7 +96,7 @@ def _join(surfaces: Sequence[SteadySurface], rows: Any) -> SteadySurface:
     ends = np.cumsum(counts).tolist()
 
     def all_of(name: str, missing: Any = None) -> Any:
-        """The numbers of all cells; one number if it holds for all."""
+        """The values for all cells, or one number if it holds for all cells."""
         values = [getattr(surface, name) for surface in surfaces]
         if all(isinstance(value, float | int) or value is None for value in values) and len(set(values)) == 1:
             return values[0]
@@ -117,13 +117,13 @@ def _join(surfaces: Sequence[SteadySurface], rows: Any) -> SteadySurface:
         **{name: all_of(name) for name in ("cell_types", "area", "half", "weight", "beam")},
         lit=None if first.lit is None else (first.lit[0], xp.concatenate([at.lit[1] for at in surfaces if at.lit])),
         which=xp.asarray(np.repeat(np.arange(len(surfaces)), counts)),
-        rounds=_rounds(xp, np.concatenate([_listed(surface) for surface in surfaces])),
+        occurrences=_occurrences(xp, np.concatenate([_listed(surface) for surface in surfaces])),
     )
     return replace(whole, **conditions_at(whole, rows))
 
 
-def _rounds(xp: Any, cells: NDArray[np.int64]) -> tuple[Any, ...] | None:
-    """The places of the first occurrence of each cell, of the second one, and so on; None if no cell occurs twice."""
+def _occurrences(xp: Any, cells: NDArray[np.int64]) -> tuple[Any, ...] | None:
+    """The places of the first occurrences of cells, of the second ones, and so on; None if no cell occurs twice."""
     order = np.argsort(cells, kind="stable")
     begins = np.flatnonzero(np.diff(cells[order], prepend=-1))
     if len(begins) == len(cells):

@@ -43,7 +43,7 @@ class Matter:
         periodic: which axes wrap.
         material: a function that gives the materials of cells near layers; None if all cells have the first.
         half: d/2k in m² K/W of each material, infinite for void; shape (3, materials).
-        heat_capacity: of each material in J/(m³ K), shape (materials,).
+        heat_capacity: ρ·c_p of each material in J/(m³ K), shape (materials,).
         resistance: contact resistances in m² K/W between materials, shape (materials, materials).
         surfaces: smooth areas of contacts near layers.
     """

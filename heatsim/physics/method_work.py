@@ -120,7 +120,7 @@ class RunWork(NamedTuple):
     Attributes:
         units: steps of "euler", stages of "stabilized", applications of the operator of "implicit"; 1 of "steady".
         steps: steps of a method with a tolerance, else 0.
-        rows: times at which it interpolates the field.
+        rows: number of times at which the run interpolates the field.
     """
 
     units: float
@@ -130,16 +130,16 @@ class RunWork(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkEstimate:
-    """What a run needs with each method.
+    """The work of a run with each method.
 
     Attributes:
         euler: steps of the method "euler".
-        stages: the fewest and the most stages of the method "stabilized" that are to be expected.
-        applications: the fewest and the most applications of the operator by the method "implicit".
-        steps: about how many steps of these methods.
-        jumps: the times at which steps of both end.
+        stages: the expected least and largest number of stages of the method "stabilized".
+        applications: the same for applications of the operator by the method "implicit".
+        steps: approximate number of steps of these methods.
+        jumps: the times at which a step of both methods must end.
         tolerance: the error that their steps may have at the start, in K.
-        costs: of each method, in the unit of the weights.
+        costs: the cost of each method, in the unit of the weights.
         melts: whether any material takes up latent heat.
     """
 

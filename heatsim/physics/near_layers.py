@@ -1,6 +1,6 @@
-"""The body near layers: two planes of cells on each side of each layer, from the ranks that have painted them.
+"""The body near layers: two planes of cells on each side of each layer, gathered from the ranks that painted them.
 
-All ranks know these planes, so all ranks find the same layering. No rank needs the other cells of the grid for it.
+Each rank has these planes, and needs no other cells to find the layering. So all ranks find the same layering.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from heatsim.scenario import Scenario
 
 Bytes = NDArray[np.uint8]
 
-# The planes of cells that a layer can change lie next to it; the nodes behind those depend on one plane more.
+# A layer changes the planes of cells next to it; the nodes behind these depend on one more plane.
 _NEAR = (-2, -1, 0, 1)
 
 
@@ -33,7 +33,7 @@ class NearLayers:
             axis, index = layer.plane.across, int(layer.plane.index(scenario.grid))
             near[axis].update((index + beside) % scenario.grid.cells[axis] for beside in _NEAR)
         self._planes = [np.array(sorted(of_axis), dtype=np.int64) for of_axis in near]
-        # Of each plane of cells across x, y, z: its place among those near layers, or −1.
+        # For each plane of cells across x, y and z: its place among the planes near layers, or −1.
         self._places = [np.full(n, -1, dtype=np.int64) for n in scenario.grid.cells]
         for places, planes in zip(self._places, self._planes, strict=True):
             places[planes] = np.arange(len(planes))
@@ -42,7 +42,7 @@ class NearLayers:
         """A function that gives the materials of cells near layers. Collective.
 
         Args:
-            material: of each cell, in the shape of the planes that are held.
+            material: the material of each cell, in the shape of the held planes.
         """
         if self._held.slab is None:
             return lambda cells: np.asarray(material.reshape(-1)[cells])

@@ -203,13 +203,13 @@ class Sources:
         if not self.even:
             return 0.0
         steps = factors.astype(precision).astype(np.float64)
-        given = self.given(heat, precision)
-        return float(steps.sum() * given[0] if len(given) == 1 else steps @ given)
+        released = self.heat_of_steps(heat, precision)
+        return float(steps.sum() * released[0] if len(released) == 1 else steps @ released)
 
-    def given(self, heat: Array, precision: str) -> Array:
-        """Heat in J that sources in the body give in each step, as rounded for kernels; arguments as for :meth:`total`.
+    def heat_of_steps(self, heat: Array, precision: str) -> Array:
+        """Heat in J of the sources in the body in each step, as rounded for kernels; arguments as for :meth:`total`.
 
-        The bits of a step do not depend on the other steps.
+        The other steps do not change the bits of a step.
         """
         rounded = heat.astype(precision).astype(np.float64)
         return np.asarray((rounded * (self.materials.counts * self.materials.cell_heat_capacity)).sum(axis=1))

@@ -54,7 +54,7 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
     grid = scenario.grid
     d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
     count = window(scenario, beam, axis)
-    centre, which = np.unique(centre, return_inverse=True)  # a beam mostly moves along one axis at a time
+    centre, which = np.unique(centre, return_inverse=True)  # beams usually move along one axis at a time
     start = np.clip(np.floor((centre - REACH * beam.radius - origin) / d), 0, n - count)
     edges = origin + d * (start[:, None] + np.arange(count + 1))
     part, radius = np.zeros((len(centre), count)), _radius(scenario, beam, axis)

@@ -89,7 +89,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class SurfacePoints:
-    """Where cells meet a surface.
+    """The cells of a surface.
 
     Attributes:
         points: the centres of the cells' surfaces: x, y and z in m.
@@ -97,7 +97,7 @@ class SurfacePoints:
         varies: whether it varies with temperature.
         held: the planes of this rank, if each rank has a part of the cells.
         own: the cells in own planes, by their places in the arrays.
-        order: the places of these among the cells of all ranks, in the order of a run on one rank; ascending.
+        order: the places of the own cells among the cells of all ranks, in the order of a run on one rank; ascending.
         count: the number of cells of all ranks.
     """
 
@@ -165,7 +165,7 @@ class _Key:
     quantity: Quantity
 
     def spread(self, cells: SurfacePoints, names: tuple[str, ...], count: int) -> Levels:
-        """The levels of the value, and where between them that of each cell is. Collective.
+        """The levels of the value, and the place of each cell's value between them. Collective.
 
         Raises:
             ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
@@ -230,7 +230,7 @@ class _Key:
         """The values at some own cells, shape (times, cells). Collective.
 
         Raises:
-            ScenarioError: one is not physical; names the first time and the first cell on any rank.
+            ScenarioError: a value is not physical; names the first time and the first cell of all ranks.
         """
         table = np.array([self._values(cells, some, time) for time in times.tolist()])
         wrong = self._first_wrong(cells, some, times, table)
@@ -247,7 +247,7 @@ class _Key:
     def _first_wrong(
         self, cells: SurfacePoints, some: NDArray[np.intp], times: Array, table: Array
     ) -> tuple[int, int, str] | None:
-        """The first value of this rank that is not physical: the number of its time, the place of its cell, a text."""
+        """The first value of this rank that is not physical: the index of its time, the place of its cell, a text."""
         for number, (time, values) in enumerate(zip(times.tolist(), table, strict=True)):
             ends = (values.min(), values.max()) if len(values) else ()
             if all(self.quantity.range_fault(float(end)) is None for end in ends):

@@ -36,7 +36,7 @@ from heatsim.scenario import Box, Scenario, Stl
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-# Bodies whose areas are kept, and the most cells of one.
+# The number of bodies whose areas are cached, and the largest number of cells of such a body.
 _MOST_BODIES = 16
 _MOST_CELLS = 2**22
 
@@ -51,14 +51,14 @@ def reach(scenario: Scenario) -> int:
     return found
 
 
-class _Kept:
-    """The areas of the last bodies: the runs of a study often have equal shapes."""
+class _AreaCache:
+    """A cache of the areas of the latest bodies: the runs of a study often have equal shapes."""
 
     def __init__(self) -> None:
         self._areas: OrderedDict[Hashable, FaceAreas] = OrderedDict()
 
     def of(self, body: Hashable | None, make: Callable[[], FaceAreas]) -> FaceAreas:
-        """The areas of a body, made if they are not known; ``body`` is None if they must not be kept."""
+        """The areas of a body; ``make`` finds them if the cache has none. With ``body`` None they are not cached."""
         if body is None:
             return make()
         found = self._areas.pop(body, None) or make()
@@ -70,7 +70,7 @@ class _Kept:
         return found
 
 
-_kept = _Kept()
+_kept = _AreaCache()
 
 
 def find(
@@ -91,7 +91,7 @@ def find(
         material: the material of each cell, in the shape of the parts' arrays.
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
-        centres: whether to find the centres of these areas too: where a face has no smooth area, that of the voxel.
+        centres: whether to find the centres of these areas too. A face without a smooth area has that of the voxel face.
 
     Returns:
         The areas; their arrays must not be changed.
@@ -102,7 +102,7 @@ def find(
 
 
 def _body(division: Division, parts: Parts, material: NDArray[np.uint8]) -> Hashable | None:
-    """Equal for bodies with equal cells and shapes; None for large bodies, parts of bodies and shapes in files."""
+    """A key for bodies with equal cells and shapes; None for large bodies, parts of bodies and shapes in files."""
     scenario = division.scenario
     regions = [(region.shape, region.name, region.materials, region.labels) for region in scenario.regions]
     in_files = any(labels is not None or isinstance(shape, Stl) for shape, _, _, labels in regions)
@@ -120,7 +120,7 @@ def _find(
     periodic: tuple[bool, bool, bool],
     centres: bool,
 ) -> FaceAreas:
-    """The areas, as for :func:`find`."""
+    """The areas; arguments as for :func:`find`."""
     scenario, grid, held = division.scenario, division.scenario.grid, parts.held
     here, plane = held.grid(grid), grid.cells[0] * grid.cells[1]
     local = between(here, material, wanted, held.periodic(periodic))

@@ -60,7 +60,7 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
     Args:
         row: the six numbers of the condition; each may be an array of the cells' shape.
         conductance: 2k/d of the cells in W/(m² K).
-        reference: the temperature in K from which T and the row's temperatures count.
+        reference: the temperature in K that T and the temperatures of the row are relative to.
         T: deviations of the cells in K.
         beam: flux of a beam in W/m².
         xp: NumPy or CuPy, the library of ``T`` and of arrays of its shape.

@@ -3,7 +3,7 @@
 Each cell has the surface temperature T_s of its condition, from the balance of
 :mod:`heatsim.physics.surface_balance`. An insulated surface has the temperature of its cell.
 
-A rank finds the cells in its own planes. The cells of all ranks have the order of a run on one rank.
+A rank finds the cells in its own planes. Cells gathered from all ranks have the same order as on one rank.
 """
 
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ from heatsim.scenario import Probe
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
-_INSULATED = 1 << 30  # instead of the numbers of face and condition; such parts come last
+_INSULATED = 1 << 30  # sort key of insulated parts, instead of face and condition: they come last
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,9 @@ class _Part:
     """Cells of a surface with one condition.
 
     Attributes:
-        surface: the surface; None where it is insulated.
+        surface: the surface with its condition; None for insulated cells.
         some: which cells of the surface belong to the part.
-        first: the place of the first of them among all cells that this rank has.
+        first: the place of the first of these cells among all cells of this rank.
     """
 
     surface: SteadySurface | None
@@ -51,7 +51,7 @@ class SurfaceCells:
     A cell occurs once for each of its faces on the surface, and for each condition that shares such a face.
 
     Args:
-        problem: that of the planes that this rank steps.
+        problem: the problem of the planes that this rank steps.
         surface: the name of a face, or "void".
         region: the region whose cells belong to it; None for all.
         team: the ranks.
@@ -60,7 +60,7 @@ class SurfaceCells:
         count: the number of cells on all ranks.
         order: the places of this rank's cells among those of all ranks, shape (own,).
         own_places: the indices x, y, z in the whole grid of this rank's cells, three arrays of shape (own,).
-        own_areas: of their surfaces in m², shape (own,).
+        own_areas: the areas of their surfaces in m², shape (own,).
     """
 
     def __init__(self, problem: HeatProblem, surface: str, region: str | None = None, team: Team = ALONE) -> None:
@@ -94,8 +94,8 @@ class SurfaceCells:
         """Surface temperatures in K of this rank's cells after ``step`` steps; not finite where a condition is not.
 
         Args:
-            temperatures: of these cells in K, shape (own,).
-            step: for conditions that vary in time.
+            temperatures: the temperatures of these cells in K, shape (own,).
+            step: the number of steps done, for conditions that vary in time.
         """
         problem, found = self._problem, temperatures.copy()
         acting = acting_at(problem, step)
@@ -146,17 +146,17 @@ class SurfaceCells:
 
 
 def check_probes(problem: HeatProblem, part: HeatProblem, team: Team) -> None:
-    """Refuse probes of surfaces without a cell. Collective.
+    """Refuse probes of surfaces without cells. Collective.
 
     Args:
-        problem: that of the whole grid.
-        part: that of the planes that this rank steps.
+        problem: the problem of the whole grid.
+        part: the problem of the planes that this rank steps.
         team: the ranks.
 
     Raises:
-        ScenarioError: names each of them.
+        ScenarioError: there are such probes; names each of them.
     """
-    if problem.parts is None:  # all faces of a box of one material have cells
+    if problem.parts is None:  # on a box of one material all faces have cells
         return
     if problem.parts.held.slab is None:
         part, team = problem, ALONE

@@ -24,16 +24,16 @@ class ExchangingCells:
 
     Attributes:
         xp: NumPy, or CuPy.
-        cells: by their index in the flattened grid, shape (n,), or the slices of the grid that are a whole face of the
-            box; arrays and numbers of the cells have the shape that these give.
+        cells: their indices in the flattened grid, shape (n,); or, for a whole face of the box, slices of the grid.
+            Arrays of values of the cells have the shape of the selected cells.
     """
 
     xp: Any
     cells: Any
 
     @property
-    def rounds(self) -> tuple[Any, ...] | None:
-        """If cells occur several times, the places of first occurrences, of second ones, and so on; else None."""
+    def occurrences(self) -> tuple[Any, ...] | None:
+        """If cells occur several times, the places of their first occurrences, of their second ones, ...; else None."""
         return None
 
     def of(self, values: Any) -> Any:
@@ -44,7 +44,7 @@ class ExchangingCells:
         """The cells with equal conditions and their values, for sums over the cells of all ranks.
 
         Yields:
-            A label that such cells have on each rank: a name and the number of their condition; cells; values.
+            A label, which is the same on all ranks: a name and the number of the condition; the cells; their values.
         """
         yield ("cells", 0), self.cells, values
 
@@ -68,22 +68,22 @@ class ExchangingCells:
             self.add_at(self.cells, numbers, to.reshape(-1))
 
     def add_at(self, places: Any, numbers: Any, to: Any) -> None:
-        """Add to the numbers at the place of each cell in an array with one dimension."""
-        if self.rounds is None:
+        """Add a number for each cell to the entry at its place in an array with one dimension."""
+        if self.occurrences is None:
             to[places] += numbers
             return
         numbers = self.xp.broadcast_to(numbers, places.shape)
-        for some in self.rounds:
+        for some in self.occurrences:
             to[places[some]] += numbers[some]
 
     def add_rounded(self, numbers: Any, to: Any) -> Any:
-        """As :meth:`add`. Returns how much of each number rounding has not added."""
-        if isinstance(self.cells, tuple) or self.rounds is None:
+        """As :meth:`add`. Returns the rounding error of each addition: the part of the number that was not added."""
+        if isinstance(self.cells, tuple) or self.occurrences is None:
             before = self.of(to).astype("float64")
             self.add(numbers, to)
             return numbers - (self.of(to) - before)
         lost, flat = self.xp.empty(self.cells.shape), to.reshape(-1)
-        for some in self.rounds:
+        for some in self.occurrences:
             cells = self.cells[some]
             before = flat[cells].astype("float64")
             flat[cells] += numbers[some]
@@ -95,9 +95,9 @@ class SameCondition(NamedTuple):
     """The cells of a surface that have one condition.
 
     Attributes:
-        number: of the condition.
-        place: their place in the arrays of the surface.
-        cells: by their index, as those of the surface.
+        number: the number of the condition.
+        place: the places of the cells in the arrays of the surface.
+        cells: their indices, as in the surface.
     """
 
     number: int
@@ -107,7 +107,7 @@ class SameCondition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SteadySurface(ExchangingCells):
-    """Cells behind a surface. They have one condition, or conditions of one type (joined_surfaces.py).
+    """Cells behind a surface with one condition, or with conditions of one type (joined_surfaces.py).
 
     Attributes:
         name: the face's, or "void".
@@ -123,15 +123,14 @@ class SteadySurface(ExchangingCells):
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
         weight: area of the cells' faces over the smooth area that they stand for; shape (n,), or a number.
-        condition: its six numbers, on the host. If there are several conditions, arrays of shape (n,), but one number
-            `free`.
+        condition: its six numbers, on the host. For several conditions, arrays of shape (n,), but one number `free`.
         beam: flux of beams in W/m² of smooth surface; shape (n,), or a number.
-        reference: the temperature in K that deviations are counted from.
-        law: the tables of conditions that depend on the temperature of the surface; None for others.
-        lit: for surfaces towards void that beams fall on the face of the box through which these come, and the place of
-            each cell on it, −1 for cells on which none falls; else None.
-        which: if there are several conditions, the place of each cell's among them; shape (n,).
-        rounds: if cells occur several times, the places of first occurrences, of second ones, and so on; else None.
+        reference: the temperature in K that deviations are relative to.
+        law: for conditions that depend on the temperature of the surface, their tables; else None.
+        lit: for surfaces towards void under beams, the face of the box through which the beams enter, and for each cell
+            its place on this face, or −1 if no beam falls on it; else None.
+        which: for several conditions, the place of each cell's condition among them; shape (n,).
+        occurrences: if cells occur several times, the places of their first occurrences, second ones, ...; else None.
     """
 
     name: str
@@ -151,11 +150,11 @@ class SteadySurface(ExchangingCells):
     law: LawAtTime | None = None
     lit: tuple[int, Any] | None = None
     which: Any = None
-    rounds: tuple[Any, ...] | None = None
+    occurrences: tuple[Any, ...] | None = None
 
     @property
     def number(self) -> int:
-        """The number of the condition, if there is one."""
+        """The number of the condition, for a surface with one condition."""
         (condition,) = self.conditions
         return condition.number
 

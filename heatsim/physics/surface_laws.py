@@ -217,13 +217,13 @@ class SurfaceConditions:
 
 
 class LawAtTime(NamedTuple):
-    """The table of a law at one time, or those of the laws of several cells.
+    """The table of a law at one time, or the tables of the laws of several cells.
 
     Attributes:
-        ambient: a deviation in K, or one for each cell.
-        nodes: distances from it in K; shape (nodes,).
-        fluxes: heat fluxes at the nodes in W/m²; with several laws those of all.
-        first: the place of the first heat flux of the law, or of that of each cell.
+        ambient: the ambient temperature as a deviation in K: one number, or one for each cell.
+        nodes: differences from the ambient temperature in K; shape (nodes,).
+        fluxes: heat fluxes at the nodes in W/m²; for several laws one table after the other.
+        first: the place of the law's first heat flux in ``fluxes``: one number, or one for each cell.
     """
 
     ambient: Any
@@ -246,23 +246,23 @@ def laws_of(rows: Any, numbers: NDArray[np.int64], which: Any, xp: Any) -> LawAt
     Args:
         rows: shape (rows, 6), on the host.
         numbers: the conditions.
-        which: for each cell the place of its condition among ``numbers``, on the device.
+        which: for each cell the index of its condition in ``numbers``, on the device.
         xp: NumPy or CuPy, the library of the device.
     """
     first = NUMBERS * numbers + rows[numbers, FLUX].astype(np.int64)
     return LawAtTime(
         xp.asarray(rows[numbers, AMBIENT])[which],
-        xp.asarray(law_of(rows, int(numbers[0])).nodes),  # all laws have the same
+        xp.asarray(law_of(rows, int(numbers[0])).nodes),  # the same for all laws
         xp.asarray(rows.reshape(-1)),
         xp.asarray(first)[which],
     )
 
 
 def rise_and_slope(law: LawAtTime, conductance: Any, T: Any, beam: Any, xp: Any = np) -> tuple[Any, Any]:
-    """T_s − T in K, and the decrease of the heat flux per kelvin of T_s in W/(m² K); by the operations of kernels.
+    """T_s − T in K, and the decrease of the heat flux with T_s in W/(m² K), with the operations of the kernels.
 
     Args:
-        law: its table, or those of the cells.
+        law: the table of the law, or those of the cells.
         conductance: K of the half cells.
         T: deviations of the cells in K, an array of ``xp``.
         beam: flux of a beam in W/m².

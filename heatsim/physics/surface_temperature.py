@@ -36,23 +36,23 @@ class SurfacePoint(NamedTuple):
 
 
 class Acting(NamedTuple):
-    """What acts on surfaces at one time, or at several times if only beams change between them.
+    """The conditions and beams that act on surfaces at one time, or at several times if only beams change.
 
     Attributes:
-        conditions: the six numbers of each condition, with temperatures in K; some may be not finite.
-        beams: what beams bring at each time.
+        conditions: the six numbers of each condition, with temperatures in K; they need not be finite.
+        beams: the power of the beams at each time.
     """
 
     conditions: Array
     beams: list[BeamRows]
 
 
-# What acts at the last time that was asked for: several probes ask for the same time.
+# The latest result of acting_at: several probes ask for the same time.
 _latest: "WeakKeyDictionary[HeatProblem, tuple[int, Acting]]" = WeakKeyDictionary()
 
 
 def acting_at(problem: HeatProblem, step: int) -> Acting:
-    """What acts on surfaces after ``step`` steps."""
+    """The conditions and beams that act on surfaces after ``step`` steps."""
     known = _latest.get(problem)
     if known is None or known[0] != step:
         time = problem.timeline.time(step)
@@ -102,8 +102,8 @@ class SurfaceTemperatures:
         If a condition is not finite at this time, the temperature of its surfaces is not finite. Void keeps its values.
 
         Args:
-            temperatures: of the cells in K, shape (points,), or (times, points) if the same acts at all times.
-            acting: what acts on the surfaces, at one time or at each of these times.
+            temperatures: of the cells in K, shape (points,); (times, points) for several times with equal conditions.
+            acting: the conditions and beams at the one time, or at each of these times.
         """
         conductance = self._conductance
         if self._materials.varies:

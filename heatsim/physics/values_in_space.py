@@ -112,13 +112,13 @@ class _Conditions:
         self._parts = list[tuple[Numbers, int, Array]]()
 
     def spread(self, number: int, places: Numbers, fractions: Array, cells: SurfacePoints) -> None:
-        """Let parts of cells have a condition. Collective.
+        """Give fractions of the surfaces of cells a condition. Collective.
 
         Args:
-            number: of the condition.
-            places: of the cells, as in :class:`heatsim.physics.mixed_cells.MixedCells`.
-            fractions: the parts of their surfaces.
-            cells: where these are.
+            number: the number of the condition.
+            places: the places of the cells, as in :class:`heatsim.physics.mixed_cells.MixedCells`.
+            fractions: the fractions of their surfaces.
+            cells: the cells of the surface.
         """
         if number not in self._varying:
             self._parts.append((places, number, fractions))
@@ -166,7 +166,7 @@ def _on_face(boundary: Boundary, face: int) -> tuple[Numbers, Array, Numbers]:
 def _mixtures(
     values: Sequence[Levels], count: int, held: HeldPlanes
 ) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp], Array]]:
-    """Every combination of levels that a cell on any rank has, with this rank's cells and their parts of it."""
+    """Every combination of levels that occurs on any rank, with this rank's cells that have it, and their fractions."""
     counts = [len(value.levels) for value in values]
     keys, weights = [], []
     for some in product((0, 1), repeat=len(values)):
@@ -186,7 +186,7 @@ def _mixtures(
 def _towards_void(
     number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
 ) -> tuple[Numbers, SurfacePoints]:
-    """The places of cells whose surfaces towards void have a condition, and where these surfaces are. Collective."""
+    """The places of the cells with a condition towards void, and these cells as :class:`SurfacePoints`. Collective."""
     weighted, grid, held = materials.weighted_surfaces, materials.grid, materials.weighted_surfaces.held
     own, _ = types_around(materials, weighted.cells)
     has = materials.void_conditions[own] == number
@@ -200,7 +200,7 @@ def _towards_void(
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
         conductances.append(1.0 / (materials.half[axis, own[some]] * weighted.area[some, side]))
         is_own.append(held.owns(cells // (grid.cells[0] * grid.cells[1])))
-    # On one rank the cells of a side follow those of the side before, plane by plane.
+    # The order of one rank: side after side, and within a side plane after plane.
     counts = np.array(held.gathered([np.count_nonzero(of_side) for of_side in is_own]))
     before = (np.cumsum(counts.T) - counts.T.reshape(-1)).reshape(counts.T.shape)[:, held.team.rank]
     order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]

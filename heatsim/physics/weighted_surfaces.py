@@ -108,7 +108,7 @@ def find_weighted(
         material: the material of each cell, in the shape of the planes that are held; empty if there are no surfaces.
         void: the number of void among the materials.
         layering: what layers change in the whole body.
-        held: the planes. If these are not all, cells of own planes and HALO planes on both sides are listed.
+        held: the planes. If they are not all planes, only cells in own planes and HALO planes on both sides are listed.
     """
     low, high = cells_beside(grid, surfaces.faces)
     axis = surfaces.faces % 3
@@ -147,7 +147,7 @@ def find_weighted(
 def _linked(grid: Grid, layering: Layering, held: HeldPlanes) -> Iterator[tuple[Indices, Indices, Array]]:
     """The cells below and above the links that layers change, the directions of the links, and their conductances.
 
-    Cells of own planes and HALO planes on both sides are found.
+    Only for cells of own planes and of HALO planes on both sides.
     """
     for cells, upwards in zip(cells_beside(grid, layering.faces), (1, 0), strict=True):
         z = cells // (grid.cells[0] * grid.cells[1])

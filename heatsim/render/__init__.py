@@ -9,7 +9,7 @@ __all__ = ["clear", "draw_some", "picture_names", "render"]
 
 
 def __getattr__(name: str) -> Any:
-    # Imported when first used: a run needs only the units of this folder.
+    # Import on first use: a run needs only the units from this folder.
     if name in __all__:
         from heatsim.render import drawing
 

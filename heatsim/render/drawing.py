@@ -26,15 +26,15 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
 
     Args:
         folder: the output folder of a run.
-        choice: what to draw. All usual pictures replace earlier ones of their format; others are drawn beside them.
+        choice: what to draw. The usual pictures replace earlier pictures of the same format; other choices keep them.
 
     Returns:
         The paths of the pictures.
 
     Raises:
         FolderError: the folder is not that of a run, or contains nothing to draw.
-        InputError: 3-D views cannot be drawn on this machine, and everything else is drawn; or the run cannot have
-            what was chosen.
+        InputError: 3-D views cannot be drawn on this machine, but everything else has been drawn; or the run does not
+            have what was chosen.
         StorageError: a file cannot be read, or a picture cannot be written.
     """
     if choice.usual:
@@ -82,7 +82,7 @@ def draw_some(folder: Path, numbers: Iterable[int]) -> None:
 
     Args:
         folder: the output folder of a run, without pictures (:func:`clear`).
-        numbers: of the pictures, which count from 0; a number for which there is no picture ends the work.
+        numbers: the numbers of the pictures, from 0. The first number without a picture ends the work.
 
     Raises:
         FolderError, StorageError: as for :func:`render`.
@@ -102,7 +102,7 @@ def _draw(picture: Picture, folder: Path, choice: PictureChoice) -> Path:
 
 
 def _draw_flat(views: Iterable[Picture], folder: Path, choice: PictureChoice) -> list[Path]:
-    """Draw of views in space what needs no OpenGL."""
+    """Draw those views in space that need no OpenGL."""
     drawn = []
     for view in views:
         if view.draw_flat is not None:

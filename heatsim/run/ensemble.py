@@ -55,8 +55,8 @@ def run_together(
 
     Args:
         simulations: simulations on one GPU with equal grids, periodic axes, precision, scheme, kernel and method:
-            "euler", or "stabilized" if the problems are linear. Either all problems are linear, or none is; then their
-            kernels have one variant.
+            "euler", or "stabilized" for linear problems. Either all problems are linear, or none is. In the second case
+            all need the same variant of the kernels.
         watchers: additional observers for each simulation.
         stop: a request to interrupt all runs, as a signal does.
     """
@@ -76,7 +76,7 @@ def run_together(
         taken = _at_a_time(
             [partial(execution.take_folder, stack) for execution, stack in zip(executions, stacks, strict=True)]
         )
-        rounds.look_ahead([execution.state for execution in executions])
+        rounds.find_rows([execution.state for execution in executions])
         for number, (execution, stepper, stack) in enumerate(zip(executions, steppers, stacks, strict=True)):
             try:
                 taken[number].result()

@@ -1,7 +1,7 @@
 """The rounds of an ensemble: how far each run goes in a round.
 
-Euler's method: in each round a run does its own steps up to its next due step. If that is far away in simulated time,
-the run does a part of them:
+Euler's method: in each round a run does its own steps up to its next due step. If that step is far away in simulated
+time, the run does only a part of these steps:
 
         run 0    ─────┤  row        ─────┤  row
         run 1    ───┤    row        ───┤    row          the steps from row to row differ with dt
@@ -9,7 +9,7 @@ the run does a part of them:
                  round 1            round 2
 
 So runs with rows at the same times read their fields in the same round, although their numbers of steps differ. If a
-round is cut short to look at the clock, all runs do the same part of their steps: they stay at about the same time.
+round is cut short to read the clock, all runs do the same part of their steps. So they stay at about the same time.
 
 Stabilized steps: in each round a run tries one step; then its observers handle the due times within the step.
 """
@@ -53,14 +53,14 @@ class Rounds(ABC):
         self._device = plan.device
         self._sums = RowSums()
 
-    def look_ahead(self, states: Sequence[RunState]) -> None:
-        """Find the data for observers of all runs with the same launches: separate requests would each wait."""
-        self._sums.find([state.looked for state in states])
+    def find_rows(self, states: Sequence[RunState]) -> None:
+        """Find the sums that the observers of these runs read, with one wait for the GPU."""
+        self._sums.find([state.observables for state in states])
 
-    def _look_ahead(self, loops: Sequence[TimeLoop]) -> None:
+    def _find_rows(self, loops: Sequence[TimeLoop]) -> None:
         if loops:
             started = time.perf_counter()
-            self.look_ahead([loop.state for loop in loops])
+            self.find_rows([loop.state for loop in loops])
             for loop in loops:
                 loop.timing.observing += (time.perf_counter() - started) / len(loops)
 
@@ -79,7 +79,7 @@ class Rounds(ABC):
 
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
-        self._look_ahead([loop for loop in loops.values() if loop.due])
+        self._find_rows([loop for loop in loops.values() if loop.due])
         failed: Failures = {}
         for number, loop in loops.items():
             try:
@@ -128,7 +128,7 @@ class EulerRounds(Rounds):
 
     @staticmethod
     def _wanted_steps(loops: Mapping[int, TimeLoop]) -> dict[int, int]:
-        """The steps of each run in a round that is not cut short."""
+        """The number of steps of each run in a complete round."""
         now = min(loop.state.time for loop in loops.values())
         farthest = now + _FARTHEST * (min(loop.time_of_due for loop in loops.values()) - now)
         wanted = {}

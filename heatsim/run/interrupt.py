@@ -49,7 +49,7 @@ def stop_of_ranks(stop: Stop, team: Team) -> bool:
 
 
 def is_stop_requested(stop: Stop, team: Team) -> bool:
-    """Whether a stop was requested on a rank, as far as this one knows; other ranks tell rank 0."""
+    """Whether this rank knows of a request to stop. Rank 0 knows the requests on all ranks."""
     if stop.requested:
         team.request_stop()
     return stop.requested or team.stop_requested

@@ -13,11 +13,11 @@ from heatsim.run.work_time import WorkTime
 
 
 def describe_methods(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
-    """Lines on the methods in time that fit a run: the one it takes, the work of each, and what decides the steps.
+    """Lines on the methods in time that fit a run: the chosen method, the work of each, and what limits the steps.
 
     Args:
-        plan: of the run.
-        times: of the work of each method, where measured.
+        plan: the plan of the run.
+        times: the time of the work of each measured method.
     """
     problem, method = plan.problem, plan.problem.scenario.time.method
     choice = problem.choice or choose_method(problem)

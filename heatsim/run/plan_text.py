@@ -32,8 +32,8 @@ def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None) -> str:
     """The plan as lines of text.
 
     Args:
-        plan: of the run.
-        times: what :func:`heatsim.run.step_times.measure_methods` found; None to leave times out.
+        plan: the plan of the run.
+        times: the result of :func:`heatsim.run.step_times.measure_methods`; None to leave out times.
     """
     problem = plan.problem
     cells = " × ".join(str(n) for n in problem.grid.cells)

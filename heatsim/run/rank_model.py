@@ -9,8 +9,8 @@ for a sweep, where T is the measured time per plane. The slowest rank decides: e
 planes cost different times, T · n becomes the sum of these times. Kernels that do one step a sweep calculate the halo
 planes too (w = 1); kernels that do as many steps as there are halo planes do not (w = 0).
 
-If copies overlap with the sweep, a rank sweeps its HALO planes at each cut first. A divided sweep takes as long as d
-more planes for each cut. The rank waits only if the copies take longer than the rest of the sweep:
+If copies overlap with the sweep, a rank first sweeps its HALO planes at each cut. This divides the sweep, and each cut
+takes as long as d more planes. The rank waits only if the copies take longer than the rest of the sweep:
 
     t = T · (n + d·m),  at least  T · (HALO + d)·m + latency + m · bytes / bandwidth
 
@@ -28,7 +28,7 @@ from heatsim.kernels.multigrid.rank_sweeps import FEW
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.run.ranks import Array
 
-# The d of the model. Two H200 took 20 to 24 planes longer in float32, 16 in float64, with 512³ to 1024³ cells per GPU
+# d of the model, in planes. Measured on two H200 with 512³ to 1024³ cells per GPU: 20 to 24 in float32, 16 in float64
 # (23 November 2026, kernels/MEASUREMENTS.md).
 _DIVIDED = 22
 _ITEM = 4  # bytes of a number in the vectors of a cycle
@@ -65,11 +65,11 @@ def efficiency_of_steps(
     writes_halo: bool,
     overlaps: bool = False,
 ) -> float:
-    """The speed of a sweep on all ranks together, divided by the number of ranks and by the speed on one rank.
+    """The parallel efficiency of a sweep: the speed-up over one rank, divided by the number of ranks.
 
     Args:
         of_ranks: the slabs of all ranks.
-        costs: cost of each plane, in any unit.
+        costs: the cost of each plane, in any unit.
         sweep: seconds of a sweep over the whole grid on one processor.
         sent: bytes sent over a cut in an exchange.
         link: the connection between neighbours.

@@ -127,10 +127,10 @@ def _check_planes(scenario: Scenario, boundary: Boundary) -> None:
 
 
 def check_count(scenario: Scenario, ranks: int) -> None:
-    """Check, before the ranks are started, that the grid has enough planes for them.
+    """Check that the grid has enough planes, before the ranks are started.
 
     Raises:
-        ScenarioError: it has too few.
+        ScenarioError: the grid has too few planes.
     """
     cut(scenario, Boundary.from_scenario(scenario), ranks)
 

@@ -1,9 +1,9 @@
-"""The time that a run takes to step or to solve: real work on its own field, timed before it starts.
+"""Measure the time that a run takes to step or to solve: do some of its work on its own field, before it starts.
 
-Work is timed once the code is compiled, whatever a cache holds. A unit of work is a step of "euler", a stage of
-"stabilized", an application of the operator of "implicit", or the whole search for a steady state. Steps of a method
-with a tolerance also take time that does not depend on their number of units: error estimates, new tables, on a GPU
-launches. Both parts are found from steps with different numbers of units.
+Code is compiled before work is timed, so times do not depend on caches of compiled code. A unit of work is a step of
+"euler", a stage of "stabilized", an application of the operator of "implicit", or the whole search for a steady state.
+Steps of a method with a tolerance also take time that does not depend on their number of units: error estimates, new
+tables, launches on a GPU. Both parts follow from steps with different numbers of units.
 """
 
 import time
@@ -34,12 +34,12 @@ _SECONDS = 0.4
 _PLACES = 8
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
-# On grids with at most this number of cells more steps are timed: the first ones have few units. And they are timed
-# in new memory.
+# On grids with at most this number of cells more steps are timed, because the first steps have few units; and steps of
+# "euler" are timed in new memory.
 _SHORT = 2**19
 _FEWEST = 5  # batches
 _LONGEST = 1.2  # s for the steps of a method, apart from the last batch
-# Steps before those that are timed: they compile what later steps use.
+# Number of steps before timing starts. They compile the code of later steps.
 _WARM = 3
 # On grids with more cells a CPU searches for a steady state on a coarser one. The first cycles compile.
 _SEARCH_CELLS, _WARM_CYCLES = 2**19, 8
@@ -52,9 +52,9 @@ def fitting_methods(problem: HeatProblem) -> tuple[str, ...]:
 
 
 def measure_methods(problem: HeatProblem) -> dict[str, WorkTime]:
-    """The time of the work of each method that fits a scenario; of a steady state that of "steady" only.
+    """The time of the work of each method that fits a scenario. For a steady state only "steady".
 
-    Methods that do not fit the memory are missing, and so is one that fails at the start.
+    Leaves out methods that need more memory than there is, and methods that fail at the start.
     """
     found = {}
     for method in ("steady",) if problem.scenario.steady else fitting_methods(problem):
@@ -79,7 +79,7 @@ def measure_work(plan: Plan) -> WorkTime:
     stepper = _stepper(plan)
     for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
         pass
-    # In a short run it counts that memory is new at first.
+    # First use of memory is slow. In a short run this counts.
     new = plan.problem.grid.cell_count <= _SHORT
     return WorkTime(_measure_euler(_stepper(plan) if new else stepper))
 
@@ -124,7 +124,7 @@ def _measure_steps(plan: Plan) -> WorkTime:
         pass
     found = _batches(work, fewest)
     if not found:
-        # A run of a few steps is timed as a whole, now that its code is compiled.
+        # The run ended during these steps. Now that its code is compiled, time all of it.
         state = initial_state(plan, Path())
         found = _batches(_tried_steps(state), fewest)
     units, seconds = (np.array(values) for values in zip(*found, strict=True))
@@ -137,7 +137,7 @@ def _measure_row(state: RunState) -> float:
     assert method is not None
     last, seconds = method.method.last, 0.0
     assert last is not None
-    # The first time compiles.
+    # The first interpolation compiles.
     for part in (0.3, 0.6):
         started = time.perf_counter()
         method.method.interpolate(last.start + part * last.h)
@@ -158,19 +158,19 @@ def _batches(work: Iterator[float], fewest: int) -> list[tuple[float, float]]:
 
 
 def _measure_search(plan: Plan) -> WorkTime:
-    """The time of a search for a steady state: of a whole one, or from the cycles that there is time for."""
+    """The time of a search for a steady state. If there is no time for a whole search, an estimate from its cycles."""
     timed, usual = _coarser(plan, _SEARCH_CELLS), steady_state.usual_cycles(plan.problem)
     _search(timed, _WARM_CYCLES, inf)
     taken, cycles = _search(timed, inf, _LONGEST)
     if cycles is None and taken < 0.5 * _LONGEST:
-        # The first whole search compiles what the cycles before it did not reach.
+        # The first complete search compiles the code that the warm-up cycles did not reach.
         taken = min(taken, _search(timed, inf, _LONGEST)[0])
     each = taken if cycles is None else taken * max(usual / cycles, 1.0)
     return WorkTime(each * plan.problem.grid.cell_count / timed.problem.grid.cell_count)
 
 
 def _search(plan: Plan, most_cycles: float, most_seconds: float) -> tuple[float, int | None]:
-    """Search for a steady state. Returns the seconds, and the cycles if there was no time to find it, else None."""
+    """Search for a steady state. Returns seconds, and the number of cycles if time ran out, else None."""
     state, cycles = initial_state(plan, Path()), 0
     started = time.perf_counter()
 
@@ -194,7 +194,7 @@ def _spread(places: int) -> list[int]:
 
 
 def _coarser(plan: Plan, most: int) -> Plan:
-    """The plan of the same run on a grid with at most ``most`` cells, if a CPU does it; else the plan itself."""
+    """On a CPU, the plan of the same run on a grid with at most ``most`` cells; on a GPU, the plan itself."""
     scenario = plan.problem.scenario
     cells = scenario.domain.cells
     while prod(cells) > most:
@@ -232,7 +232,7 @@ def _timed(work: Iterator[float], look: Callable[[], object] = lambda: None) -> 
 
 
 def _look(stepper: Stepper) -> None:
-    """Look at the field where a run makes a row: the steps after it begin with other data in the caches."""
+    """Read the field as a run does for a row, so that later steps start with realistic caches."""
     if stepper.step in stepper.problem.timeline.steps:
         stepper.field.total()
 
@@ -254,7 +254,7 @@ def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:
 
 
 def _tried_steps(state: RunState) -> Iterator[float]:
-    """Do steps of a method that chooses them, without rows; yields the stages or applications of each step."""
+    """Do steps of a method with a tolerance, without rows. Yields the stages or applications of each step."""
     method = state.method
     assert method is not None
     method.prepare()

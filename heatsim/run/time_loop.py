@@ -136,9 +136,9 @@ class TimeLoop:
             steps = min(batch.steps, self.steps_to_due)
             started = time.perf_counter()
             stepper.advance(steps)
-            wait = self.state.field.device.queued()
+            wait = self.state.field.device.record_event()
             if stepper.step == self._next:
-                self.state.queue_row()  # the GPU goes on with the row at once
+                self.state.queue_row()  # so the GPU starts with the row at once
             wait()
             seconds = time.perf_counter() - started
             batch.took(steps, seconds)

@@ -1,4 +1,4 @@
-"""The time of a method's work, and how it follows from steps that were timed."""
+"""The time of a method's work, and a fit of it to timed steps."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from heatsim.physics.method_work import RunWork
 
-# Slopes between batches count if one has this many times the units of the other.
+# Two batches give a slope if one has at least this many times the units of the other.
 _APART = 1.25
 
 
@@ -17,7 +17,7 @@ class WorkTime:
 
     Attributes:
         unit: seconds of a unit of work.
-        step: seconds of a step besides its units.
+        step: seconds of a step without its units.
         row: seconds to interpolate the field for a row within a step.
     """
 
@@ -30,14 +30,14 @@ class WorkTime:
         return self.unit * work.units + self.step * work.steps + self.row * work.rows
 
     def scaled(self, factor: float) -> "WorkTime":
-        """That on a grid with ``factor`` times as many cells."""
+        """The time on a grid with ``factor`` times as many cells."""
         return WorkTime(self.unit * factor, self.step * factor, self.row * factor)
 
 
 def fitted(units: NDArray[np.float64], seconds: NDArray[np.float64]) -> WorkTime:
     """The time of units and of steps, from the units and the seconds of some steps.
 
-    The medians of slopes and of what is left, as Theil and Sen propose: some steps that were interrupted do not matter.
+    Medians of slopes and of remainders (Theil–Sen), so a few interrupted steps do not affect it.
     """
     each = weighted_median(seconds / units, units)
     one, other = np.nonzero(units[None, :] >= _APART * units[:, None])
@@ -49,7 +49,7 @@ def fitted(units: NDArray[np.float64], seconds: NDArray[np.float64]) -> WorkTime
 
 
 def weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The value that half of the weight does not exceed. Code that is compiled on the way does not change it."""
+    """The weighted median. A few values that include compilation do not change it."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
     return float(values[order][np.searchsorted(below, 0.5 * below[-1])])

@@ -1,7 +1,7 @@
 """Advance several composite bodies on equal grids.
 
-Where bricks of several bodies fit the GPU, one launch steps them together (heatsim/kernels/ensemble/body_launches.py).
-Otherwise the steps of one are queued after those of the other. In both cases the host waits once for all of them.
+If the bricks of several bodies fit the GPU, one launch steps them together (heatsim/kernels/ensemble/body_launches.py).
+Otherwise the steps of the bodies are queued one body after the other. In both cases the host waits once for all.
 """
 
 from collections.abc import Sequence
@@ -17,13 +17,13 @@ from heatsim.solver.kernel_arguments import GeneralArguments, tables_fit
 
 
 class BodyEnsemble:
-    """Steps of several problems that share grid, periodic axes, precision, scheme and variant, on one GPU.
+    """Steps several problems with the same grid, periodic axes, precision, scheme and variant on one GPU.
 
     Args:
         members: the stepper of each problem; no problem is linear.
         task: grid and arithmetic of the members.
         spec: the kernel.
-        tuned: whether any kernel may do the steps.
+        tuned: whether heatsim may choose another kernel.
     """
 
     def __init__(self, members: Sequence[CudaStepper], task: Task, spec: KernelSpec, tuned: bool) -> None:
@@ -34,12 +34,12 @@ class BodyEnsemble:
 
     @property
     def most_steps(self) -> int:
-        """Most steps of each member in one call of :meth:`advance`."""
+        """The largest number of steps of a member in one call of :meth:`advance`."""
         return min(member.arguments.steps_per_table for member in self._members)
 
     @property
     def choice(self) -> Choice:
-        """The kernel and its launch shape; where each member has its own, that of the first."""
+        """The kernel and its launch shape; those of the first member if each member has its own."""
         if self._bricks is not None:
             return Choice(Shape(self._bricks[0].spec), "by rule")
         return self._members[0].choice
@@ -54,7 +54,7 @@ class BodyEnsemble:
         """The next ``count`` steps of a member.
 
         Raises:
-            ScenarioError: a condition or source at one of the steps cannot be used.
+            ScenarioError: a condition or source cannot be used at one of the steps.
         """
         return member.body_steps(count)
 

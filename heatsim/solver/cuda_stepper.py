@@ -91,10 +91,10 @@ class CudaStepper(Stepper):
         return MemberSteps(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
 
     def body_steps(self, steps: int) -> BodySteps:
-        """The next steps of a composite body, for launches that step several of them; their number as above.
+        """The next ``steps`` steps of a composite body, for a launch that steps several bodies.
 
         Raises:
-            ScenarioError: a condition or source at one of the steps cannot be used.
+            ScenarioError: a condition or source cannot be used at one of the steps.
         """
         field, arguments = self.field, self.arguments
         coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))

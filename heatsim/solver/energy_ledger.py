@@ -42,9 +42,9 @@ from heatsim.solver.surface_sums import (
 STEPS_TO_CARRY = 8_192
 
 _STEPS_AT_ONCE = 16_384
-# Steps whose heat is found together. For fewer steps, calls take longer than numbers.
+# Number of steps whose heat is found together. With fewer steps, calls take longer than the arithmetic.
 _STEPS_AHEAD = 2_048
-_CARRIED = "_carried"  # ends the names of sums that were carried over
+_CARRIED = "_carried"  # suffix of the names of sums that were carried over
 
 
 class Ledger:
@@ -103,7 +103,7 @@ class Ledger:
         """Heat into the body since the start by where it passed, in J."""
         if self._heats is None:
             own = self.own_sums(partials(self._device, self.sections(), self.division))
-            self.know(self._team.gathered(own))
+            self.store(self._team.gathered(own))
         assert self._heats is not None
         return self._heats
 
@@ -114,7 +114,7 @@ class Ledger:
 
     @property
     def labelling_key(self) -> Hashable:
-        """Equal for ledgers whose sums the same launch can find; None if nothing is recorded."""
+        """A key that is equal for ledgers whose sums one launch can find; None if nothing is recorded."""
         if not self.recorded:
             return None
         return self.division.parts, self.division.mask
@@ -129,7 +129,7 @@ class Ledger:
         """The sums of this rank by their meaning, from STATISTICS of :meth:`sections`."""
         return self._surfaces.of_rank(found)
 
-    def know(self, of_ranks: Sequence[OwnSums]) -> None:
+    def store(self, of_ranks: Sequence[OwnSums]) -> None:
         """Store the current heats; ``of_ranks``: :meth:`own_sums` of each rank."""
         self._heats = self._surfaces.heats(of_ranks)
 
@@ -153,7 +153,7 @@ class Ledger:
         return taken
 
     def show(self, sums: HeatSums) -> None:
-        """Set the sums, and the heat that sources have given, for observers to read."""
+        """Set the sums, and the heat of the sources, for observers to read."""
         self.changed()
         self._values[...] = sums.values
         self._sources_heat = sums.sources
@@ -176,7 +176,7 @@ class Ledger:
         self._values.fill(0.0)
 
     def source_heat(self, step: int) -> float:
-        """Heat in J that sources in the body have given until ``step``.
+        """Heat in J that sources in the body have released until ``step``.
 
         It is added up from one call to the next, in pieces that do not depend on where a run was interrupted: calls
         come at due times only.
@@ -186,19 +186,19 @@ class Ledger:
             return self._sources_heat
         while problem.sources.even and self._sources_step < step:
             until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
-            given, some = self._given.of(self._sources_step, until)
-            self._sources_heat += float(given[some].sum())
+            heat, some = self._heat_of_steps.of(self._sources_step, until)
+            self._sources_heat += float(heat[some].sum())
             self._sources_step = until
         return self._sources_heat
 
     @cached_property
-    def _given(self) -> StepsAhead[NDArray[np.float64]]:
-        """Heat in J that sources in the body give in each step."""
+    def _heat_of_steps(self) -> StepsAhead[NDArray[np.float64]]:
+        """Heat in J of the sources in the body in each step."""
         problem = self._problem
 
         def make(first: int, until: int) -> NDArray[np.float64]:
-            given = problem.sources.given(problem.step_heat.of(first, until), problem.precision)
-            return np.broadcast_to(given, until - first)
+            heat = problem.sources.heat_of_steps(problem.step_heat.of(first, until), problem.precision)
+            return np.broadcast_to(heat, until - first)
 
         return StepsAhead(problem.timeline, _STEPS_AHEAD, make)
 
@@ -211,10 +211,10 @@ class Ledger:
         return self._shares(sums.surfaces)
 
     def part(self, read: Read, sources: float) -> HeatSums:
-        """Sums of this rank from those of the whole grid, of which :meth:`shares` gave the parts.
+        """This rank's part of sums of the whole grid, from the arrays of :meth:`shares` of all ranks.
 
         Args:
-            read: reads entries of a name.
+            read: reads entries of the array with a name.
             sources: heat or power of the sources.
         """
         found = HeatSums.zeros(self._device.xp, self._layout, sources)

@@ -46,7 +46,7 @@ class EnsembleStepper:
         """The next ``count`` steps of a member.
 
         Raises:
-            ScenarioError: a face's value at one of the steps cannot be used.
+            ScenarioError: a value of a face cannot be used at one of the steps.
         """
         return member.member_steps(count)
 

@@ -259,22 +259,22 @@ class Field:
 
     @property
     def all_points(self) -> Sequence[Points]:
-        """All points that were asked for."""
+        """All points that observers have requested."""
         return self._points
 
     @property
     def labelling_key(self) -> Hashable:
-        """Equal for fields whose statistics the same launch can find."""
+        """A key that is equal for fields whose statistics one launch can find."""
         division, labels = self.division, self.labels
         label = None if labels is None else str(labels.dtype)
         return self.precision, division.parts, division.mask, label, id(division.thermometers)
 
-    def know(self, of_ranks: Sequence[Partials], at_points: Sequence[Sequence[PlacedValues]]) -> None:
-        """Store what was found of the current values.
+    def store(self, of_ranks: Sequence[Partials], at_points: Sequence[Sequence[PlacedValues]]) -> None:
+        """Store the statistics and temperatures of the current values.
 
         Args:
-            of_ranks: STATISTICS of the sections of each rank.
-            at_points: the places and temperatures in K of the own cells of each rank, for all points.
+            of_ranks: for each rank STATISTICS of its sections.
+            at_points: for each rank and all points the places and temperatures in K of its own cells.
         """
         self._statistics = combined(of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks))
         self._joined = None

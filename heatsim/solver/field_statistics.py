@@ -201,19 +201,19 @@ class FieldStatistics:
         return field.statistics_by_part(division)
 
     def expected(self) -> tuple[Extreme, ...]:
-        """The extremes whose cells are searched together with the sums of the next row, on a GPU.
+        """The extremes whose cells a GPU searches together with the sums of the next row.
 
-        A record that is broken in one row is often broken in the next row too. So these are the extremes of the last
-        row in which any was asked for.
+        A record broken in one row is often broken in the next row too. So these are the extremes of the latest row with
+        a search.
         """
         return tuple(dict.fromkeys(filter(self._can_search, self._asked or self._expected)))
 
     def search_for(self, extreme: Extreme, found: Any) -> Search:
-        """The search for an extreme on a GPU, in statistics that the host does not know yet.
+        """The search on a GPU for the cell of an extreme, whose value only the device has yet.
 
         Args:
             extreme: one of :meth:`expected`.
-            found: device array of STATISTICS of the field's sections and parts.
+            found: the device array of STATISTICS of the field's sections and parts.
         """
         labels, among = self._parts.labels, self._labelled(extreme)
         if extreme.cell_type is None and labels is not None:
@@ -229,14 +229,14 @@ class FieldStatistics:
             self._extremes_of[extreme] = ExtremeOf(tuple(parts), extreme.highest)
         return self._extremes_of[extreme]
 
-    def know(self, cells: Mapping[Extreme, int]) -> None:
-        """Store the cells of extremes of the current values, by their index in the flattened field."""
+    def store(self, cells: Mapping[Extreme, int]) -> None:
+        """Store the cells of extremes of the current values, as indices in the flattened field."""
         self._begin_row(self._found().by_part)
         self._places |= cells
 
     def _can_search(self, extreme: Extreme) -> bool:
         """Whether a GPU can find the cell of an extreme without the host."""
-        # Of a region whose materials vary, it is the highest temperature, and not the highest content.
+        # In a region whose materials vary, the cell with the highest temperature need not have the highest enthalpy.
         by_content = extreme.cell_type is not None or not self._materials.varies
         return by_content and self._field.slab.alone and self._parts.division.parts <= MOST_PARTS
 
@@ -246,7 +246,7 @@ class FieldStatistics:
             self._places_of, self._places, self._asked = by_part, {}, []
 
     def _first(self, extreme: Extreme) -> int:
-        """The index in the flattened whole field of the first cell that has an extreme. Collective."""
+        """The index, in the flattened whole field, of the first cell with an extreme. Collective."""
         self._begin_row(self._found().by_part)
         if extreme not in self._places:
             (self._places[extreme],) = self._field.first_with(self._search(extreme))

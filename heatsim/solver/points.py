@@ -12,12 +12,12 @@ from heatsim.kernels.reductions.gather import gather
 from heatsim.parallel.slab import Slab
 from heatsim.physics.enthalpy import Thermometer
 
-# Places in a flattened array, and values there.
+# Places in a flattened array, and the values there.
 PlacedValues = tuple[NDArray[np.intp], NDArray[Any]]
 
 
 class PointsField(Protocol):
-    """What points read of their field, a :class:`heatsim.solver.field.Field`."""
+    """The part of :class:`heatsim.solver.field.Field` that points use."""
 
     device: Device
     grid: Grid
@@ -44,7 +44,7 @@ class Points:
     """Some cells of a field that are read repeatedly.
 
     Attributes:
-        cells: the indices of those among the own planes in the flattened own planes, on the device, int64.
+        cells: the cells in own planes, as indices in the flattened own planes, on the device, int64.
         held: the places of these cells in the flattened index arrays.
         of_ranks: for each rank the places and temperatures in K of its cells, if they are known.
     """
@@ -102,7 +102,7 @@ def joined(of_ranks: Sequence[PlacedValues], shape: tuple[int, ...]) -> NDArray[
 
 
 def gather_points(fields: Sequence[PointsField]) -> None:
-    """Find the values at all points of several fields on a GPU, of one precision, with one launch."""
+    """Find the values at all points of several fields, of one precision and on one GPU, with one launch."""
     wanted = [(field, points) for field in fields for points in field.all_points]
     values = gather(fields[0].device, [(field.own, points.cells) for field, points in wanted])
     for (_, points), its_values in zip(wanted, values, strict=True):

@@ -11,13 +11,13 @@ from heatsim.solver.field import Field
 
 @dataclass(frozen=True)
 class RestartPoint:
-    """What a run that is resumed goes on from.
+    """The state from which a resumed run continues.
 
     Attributes:
         step: number of steps done whose rows are written.
-        field: the field to go on from.
-        sums: this rank's share of the ledger's sums that belong to it.
-        values: what else the method needs.
+        field: the field.
+        sums: this rank's share of the ledger's sums at the time of this field.
+        values: other values that the method needs.
         planes: more arrays of cells in own planes, on the host.
     """
 

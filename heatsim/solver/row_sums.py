@@ -1,9 +1,9 @@
-"""Find everything that observers read of fields and ledgers at a due time: with one wait for the GPU, and one message.
+"""Find all data that observers read of fields and ledgers at a due time, with one wait for the GPU and one message.
 
-Observers ask for sums of parts of the body, temperatures at points, heats through surfaces and the cells of extremes.
-On a GPU all of them are queued together and copied to the host once. If several ranks do a run, each sums its own
-planes, and all ranks exchange their numbers in one message. On a CPU, in a run on one rank, there is nothing to do:
-sums are formed when an observer asks.
+Observers read sums over parts of the body, temperatures at points, heats through surfaces and the cells of extremes. On
+a GPU all of them are queued together and copied to the host once. If several ranks do a run, each rank sums over its
+own planes, and all ranks exchange their numbers in one message. On a CPU, in a run on one rank, this module does
+nothing: a sum is found when an observer reads it.
 """
 
 from collections import OrderedDict
@@ -16,25 +16,25 @@ from numpy.typing import NDArray
 from heatsim.kernels.reductions.find import Search, Searches
 from heatsim.kernels.reductions.fused import Pass, partials
 from heatsim.kernels.reductions.gather import Gather
+from heatsim.kernels.reductions.launch_batch import LaunchBatch, Work, offsets
 from heatsim.kernels.reductions.statistics import Partials
-from heatsim.kernels.reductions.together import Together, Work, starts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
 from heatsim.solver.points import PlacedValues
 from heatsim.solver.surface_sums import OwnSums
 
-# Requests that are kept: two buffers change places, and extremes change that are asked for.
+# Number of cached requests. Requests differ because two buffers swap places and because the expected extremes change.
 _MOST_KEPT = 8
 
 
-class Looked(NamedTuple):
-    """A run whose sums are found.
+class Observables(NamedTuple):
+    """The data of a run that observers read.
 
     Attributes:
-        field: its field.
-        ledger: its ledger.
-        statistics: of the field.
+        field: the field.
+        ledger: the energy ledger.
+        statistics: the statistics of the field.
     """
 
     field: Field
@@ -43,7 +43,7 @@ class Looked(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """What a rank has found of a run in its own planes; temperatures at points in the order of the field's points."""
+    """The numbers of a run from a rank's own planes; temperatures at points in the order of the field's points."""
 
     of_field: Partials
     of_ledger: OwnSums
@@ -51,30 +51,30 @@ class _Own(NamedTuple):
 
 
 class RowSums:
-    """Finds the sums of runs on one device; remembers the launches."""
+    """Finds the sums of runs on one device, and caches the launches."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, _Request] = OrderedDict()
         self._queued: _Request | None = None
-        self._rooms: dict[int, Any] = {}  # of all requests of a run alone: they run one after the other
+        self._workspaces: dict[int, Any] = {}  # shared by all requests of single runs, which never run at once
 
-    def queue(self, runs: Sequence[Looked]) -> None:
+    def queue(self, runs: Sequence[Observables]) -> None:
         """On a GPU, queue what :meth:`find` will read. The fields must not change in between."""
         if runs[0].field.device.backend == "cuda":
             self._queued = self._request(runs)
-            self._queued.together.queue()
+            self._queued.batch.queue()
 
     @property
     def queued(self) -> bool:
         """Whether a request waits for :meth:`find`."""
         return self._queued is not None
 
-    def find(self, runs: Sequence[Looked]) -> None:
+    def find(self, runs: Sequence[Observables]) -> None:
         """Find the sums of runs, unless they are known. Collective.
 
         Args:
-            runs: on one device; those of :meth:`queue` if it was called since the last time. Several runs are on one
-                rank.
+            runs: runs on one device; those of :meth:`queue` if that was called since the last call. With several runs, the
+                job has one rank.
         """
         team, request = runs[0].field.team, self._queued
         if runs[0].field.device.backend == "cuda":
@@ -89,21 +89,21 @@ class RowSums:
         else:
             return
         for run, of_ranks in zip(runs, zip(*team.gathered(own), strict=True), strict=True):
-            run.field.know([each.of_field for each in of_ranks], [each.at_points for each in of_ranks])
+            run.field.store([each.of_field for each in of_ranks], [each.at_points for each in of_ranks])
             if run.ledger.recorded:
-                run.ledger.know([each.of_ledger for each in of_ranks])
+                run.ledger.store([each.of_ledger for each in of_ranks])
         if request is not None:
             request.take_cells()
 
-    def _request(self, runs: Sequence[Looked]) -> "_Request":
-        """The launches for some runs; they are kept, because runs of equal steps need the same ones again."""
+    def _request(self, runs: Sequence[Observables]) -> "_Request":
+        """The launches for some runs, cached: the same runs need them again at later due times."""
         expected = [run.statistics.expected() for run in runs]
         key = tuple(
             (int(run.field.deviation.data.ptr), run.ledger.addresses, wanted, len(run.field.all_points))
             for run, wanted in zip(runs, expected, strict=True)
         )
-        rooms = self._rooms if len(runs) == 1 else {}
-        request = self._kept.pop(key, None) or _Request(runs, expected, rooms)
+        workspaces = self._workspaces if len(runs) == 1 else {}
+        request = self._kept.pop(key, None) or _Request(runs, expected, workspaces)
         self._kept[key] = request
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
@@ -114,10 +114,12 @@ class _Request:
     """The launches that find the sums of some runs.
 
     Attributes:
-        together: all launches.
+        batch: all launches.
     """
 
-    def __init__(self, runs: Sequence[Looked], expected: Sequence[Sequence[Extreme]], rooms: dict[int, Any]) -> None:
+    def __init__(
+        self, runs: Sequence[Observables], expected: Sequence[Sequence[Extreme]], workspaces: dict[int, Any]
+    ) -> None:
         device = runs[0].field.device
         self._runs, self._expected = runs, expected
         self._fields = list(_alike([run.field.labelling_key for run in runs]))
@@ -125,39 +127,39 @@ class _Request:
         passes: list[Pass] = []
         for some in self._fields:
             division = runs[some[0]].field.division
-            passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division, rooms))
+            passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division, workspaces))
         for some in self._ledgers:
             sections = [one for each in some for one in runs[each].ledger.sections()]
-            passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, rooms))
+            passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, workspaces))
         works: list[Work] = [*passes]
         points = [(run.field.own, points.cells) for run in runs for points in run.field.all_points]
         self._gathers = any(cells.size for _, cells in points)
         if self._gathers:
             works.append(Gather(device, points))
         count = sum(map(len, expected))
-        places, length = starts(work.nbytes for work in works)
+        places, length = offsets(work.nbytes for work in works)
         most = Searches.most_bytes(count, max(run.field.own.size for run in runs))
-        room = device.xp.empty(length + most, dtype=np.uint8)
+        buffer = device.xp.empty(length + most, dtype=np.uint8)
         if count:
-            works.append(Searches(device, list(self._searches(passes, places, room))))
-        self.together = Together(device, room, works)
+            works.append(Searches(device, list(self._searches(passes, places, buffer))))
+        self.batch = LaunchBatch(device, buffer, works)
         self._cells: list[int] = []
 
-    def _searches(self, passes: Sequence[Pass], places: Sequence[int], room: Any) -> Iterator[Search]:
-        """The searches for the expected extremes of each run, in the statistics that its pass will have found."""
+    def _searches(self, passes: Sequence[Pass], places: Sequence[int], buffer: Any) -> Iterator[Search]:
+        """The searches for the expected extremes of each run, whose values earlier launches of the batch find."""
         found = {}
         for some, launches, place in zip(self._fields, passes, places, strict=False):
             size = launches.nbytes // sum(launches.counts)
             for each, count in zip(some, launches.counts, strict=True):
-                found[each] = room[place : place + size * count]
+                found[each] = buffer[place : place + size * count]
                 place += size * count
         for number, run in enumerate(self._runs):
             for extreme in self._expected[number]:
                 yield run.statistics.search_for(extreme, found[number])
 
     def read(self) -> list[_Own]:
-        """Wait for the numbers of each run."""
-        found = self.together.read()
+        """Wait for the numbers of each run, and return them."""
+        found = self.batch.read()
         of_fields: dict[int, Partials] = {}
         of_ledgers: dict[int, OwnSums] = {}
         for some, partial in zip(self._fields, found, strict=False):
@@ -178,14 +180,14 @@ class _Request:
         ]
 
     def take_cells(self) -> None:
-        """Give the runs the cells of their extremes, after their statistics."""
+        """Store the cells of extremes in the statistics of each run. Call it after the statistics are stored."""
         cells = iter(self._cells)
         for run, expected in zip(self._runs, self._expected, strict=True):
-            run.statistics.know({extreme: next(cells) for extreme in expected})
+            run.statistics.store({extreme: next(cells) for extreme in expected})
 
 
 def _take_points(field: Field, values: Iterator[NDArray[Any]]) -> None:
-    """Store the values at all points of a field; ``values``: the next ones are theirs, unless there are none."""
+    """Store the values at all points of a field, taken from ``values`` in order; without points on this rank, none."""
     nothing = np.empty(0, field.precision)
     for points in field.all_points:
         points.take(next(values, nothing))
@@ -197,7 +199,7 @@ def _at_points(field: Field) -> list[PlacedValues]:
 
 
 def _alike(keys: Sequence[Hashable]) -> Iterator[list[int]]:
-    """The numbers of the runs with equal keys; those with None are left out."""
+    """Groups of runs with equal keys, as their numbers. Runs with the key None are left out."""
     groups: dict[Hashable, list[int]] = {}
     for number, key in enumerate(keys):
         if key is not None:
@@ -205,8 +207,8 @@ def _alike(keys: Sequence[Hashable]) -> Iterator[list[int]]:
     yield from groups.values()
 
 
-def _on_cpu(run: Looked) -> _Own:
-    """What a rank finds of its own planes."""
+def _on_cpu(run: Observables) -> _Own:
+    """The numbers of a run from this rank's own planes, on a CPU."""
     field, ledger = run.field, run.ledger
     (of_field,) = partials(field.device, [field.sections()], field.division)
     heats: OwnSums = {}

@@ -29,7 +29,7 @@ SHAPES_OF_NOTHING: dict[str, tuple[int, ...]] = dict.fromkeys((*FACE_SUMS, *BEAM
 _BY_PLANES = (*FACE_SUMS[:4], *BEAM_SUMS[:4])
 
 Place = slice | NDArray[np.intp]
-# A function that reads entries of an array of the whole grid: from its name, the first entry and the end.
+# A function that reads entries of an array of the whole grid. Arguments: name of the array, first entry, end.
 Read = Callable[[str, int, int], NDArray[Any]]
 
 
@@ -87,7 +87,7 @@ class SlabSums:
         if isinstance(there, slice):
             first, last, _ = there.indices(shape[0])
             return Share(shape, first, np.zeros((last - first, *shape[1:])) if own is None else own)
-        # The parts of mixed cells lie face by face, so those of a rank are not contiguous. They are few.
+        # Parts of mixed cells are stored face by face, so a rank's parts are not contiguous. There are few of them.
         whole = np.zeros(shape)
         for place, of in self._team.gathered((there, own)):
             if of is not None:
@@ -95,7 +95,7 @@ class SlabSums:
         return Share.of_first(whole, self._team.first)
 
     def put(self, xp: Any, name: str, sums: Any, read: Read) -> None:
-        """Copy this rank's own sums of a name from those of the whole grid to its array on the device."""
+        """Copy this rank's part of the sums with a name from those of the whole grid to the array on the device."""
         shape = self.shapes[name]
         if self.alone:
             sums[...] = xp.asarray(read(name, 0, shape[0]))
@@ -135,7 +135,7 @@ class SlabSums:
         slab, everything = problem.slab, slice(None)
         by_planes = slab.own, slice(slab.first, slab.last)
         places: dict[str, tuple[Place, Place]] = dict.fromkeys(_BY_PLANES, by_planes)
-        for side, is_cut in enumerate(slab.cut):  # the rank at a z face has all of its sums
+        for side, is_cut in enumerate(slab.cut):  # the rank at a z face has all sums of this face
             for names in (FACE_SUMS, BEAM_SUMS):
                 places[names[4 + side]] = everything, slice(0, 0) if is_cut else everything
         for name, counts in self._counts.items():

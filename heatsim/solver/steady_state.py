@@ -25,8 +25,8 @@ from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 # What stands in the place of a kernel's name.
 METHOD = "multigrid"
-# Cycles that a search commonly takes, of one material and of several, and how many times those of a linear problem
-# others take. Equivalent applications of the operator in a cycle.
+# Usual number of cycles of a search for a body of one material and of several materials, and the factor for nonlinear
+# problems. APPLICATIONS: the work of a cycle in applications of the operator.
 _FEW, _SEVERAL, _NEWTON = 8, 12, 3
 APPLICATIONS = 6
 # Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.

@@ -57,7 +57,7 @@ class Heats:
 # The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
 # and the number of the patch or of the condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
-# For each part the sums of its sections, and the sums of magnitudes.
+# For each part the sums of its sections, and the sums of their magnitudes.
 OwnSums = dict[_Part, tuple[list[float], list[float]]]
 
 
@@ -75,11 +75,11 @@ class _Surface:
 
 
 class SurfaceSums:
-    """Where a rank's own sums lie in the ledger, and what they mean.
+    """Maps a rank's own sums in the ledger to surfaces and parts of the body.
 
     Args:
-        problem: the problem; with several ranks that of this rank's slab.
-        layout: where the sums of each name lie.
+        problem: the problem; with several ranks, the problem of this rank's slab.
+        layout: the place of the sums of each name.
         xp: NumPy or CuPy, the library of the sums.
         team: the ranks. The constructor is collective.
     """
@@ -125,7 +125,7 @@ class SurfaceSums:
         return Sections(values, self._bounds, self._labels)
 
     def heats(self, of_ranks: Sequence[OwnSums]) -> Heats:
-        """The heats in J, from what :meth:`of_rank` gave on each rank."""
+        """The heats in J, from the results of :meth:`of_rank` on all ranks."""
         faces: list[list[float]] = [[] for _ in FACES]
         owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
         void, beams, all_magnitudes = list[float](), list[float](), list[float]()

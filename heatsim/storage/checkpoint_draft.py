@@ -24,7 +24,7 @@ from heatsim.storage.hdf5_image import Image, early_without_fill
 from heatsim.storage.system import File
 
 BLOCK = 512
-# Bytes of which the checksum takes longer than the start of a thread.
+# From this number of bytes on, a checksum takes longer than the start of a thread.
 _WORTH_A_THREAD = 1 << 22
 
 # The start of a part of the file, and its content.

@@ -1,7 +1,7 @@
-"""Worker processes that start before the study is read, from a first look at its file.
+"""Start worker processes before the study is read, from a preview of its file.
 
-A worker takes about a second to import what it needs and to connect to a GPU; this process takes as long until it has
-read and checked all runs. If the first look was wrong, other workers start later.
+A worker takes about a second to import its modules and to connect to a GPU. The main process takes about as long to
+read and check all runs. If the preview was wrong, the main process ends these workers and starts others.
 """
 
 import tomllib
@@ -15,12 +15,12 @@ from typing import Any
 from heatsim.device import listed_gpus
 from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
 
-_LONGEST = 2**20  # bytes of a file that is looked at
+_LONGEST = 2**20  # largest size in bytes of a file that is previewed
 
 
 @dataclass(frozen=True)
-class FirstLook:
-    """What the file of a study says, without any checks.
+class StudyPreview:
+    """The contents of a study's file, without any checks.
 
     Attributes:
         runs: the number of runs.
@@ -31,8 +31,8 @@ class FirstLook:
     device: str
 
     @classmethod
-    def at(cls, path: Path, overrides: Sequence[str]) -> "FirstLook | None":
-        """Look at a file; None if it is not clear what it says."""
+    def at(cls, path: Path, overrides: Sequence[str]) -> "StudyPreview | None":
+        """Read a file. Returns None if the number of runs or the device is not clear."""
         try:
             if not path.is_file() or path.stat().st_size > _LONGEST:
                 return None
@@ -70,7 +70,7 @@ class EarlyWorkers:
 
     Args:
         study: the study's folder, which need not exist yet.
-        requested: the number of workers that the user asks for; None for the default.
+        requested: the number of workers that the user wants; None for the default.
     """
 
     def __init__(self, study: Path, requested: int | None) -> None:
@@ -82,16 +82,16 @@ class EarlyWorkers:
     def started(
         cls, path: Path, overrides: Sequence[str], output: Path | None, requested: int | None
     ) -> "EarlyWorkers":
-        """Look at the file of a study, and start workers for it.
+        """Preview the file of a study, and start workers for it.
 
         Args:
             path: the TOML file.
             overrides: ``key.path=value`` settings.
             output: the study's folder; None for the default.
-            requested: the number of workers that the user asks for; None for the default.
+            requested: the number of workers that the user wants; None for the default.
         """
         early = cls(folder_of(path, output), requested)
-        look = FirstLook.at(path, overrides)
+        look = StudyPreview.at(path, overrides)
         if look is not None and (requested is None or requested > 0):
             on_gpu = look.device != "cpu" and find_spec("cupy") is not None
             gpus = names_of_gpus(listed_gpus() if on_gpu else 0)
@@ -99,7 +99,7 @@ class EarlyWorkers:
         return early
 
     def take(self, shares: Shares, device: str) -> WorkerProcesses:
-        """The workers, if they have these shares of the machine; else they end, and others start."""
+        """The workers, if they have these shares of the machine. Otherwise end them and start others."""
         processes, self._processes = self._processes, None
         if processes is not None and processes.shares != shares:
             processes.close()
@@ -114,5 +114,5 @@ class EarlyWorkers:
 
 
 def folder_of(path: str | Path, output: str | Path | None) -> Path:
-    """The folder of the study in a file: ``output``, or by default outputs/<the file's stem>."""
+    """The output folder of a study: ``output``, or by default outputs/<stem of the file>."""
     return Path("outputs") / Path(path).stem if output is None else Path(output)

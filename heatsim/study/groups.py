@@ -26,7 +26,7 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
     """The properties that the runs of an ensemble share.
 
     Coefficients, materials, regions, conditions, powers of sources, time steps and ends may differ. Composite bodies
-    also share the variant of the kernels: it says whether there are sources, contacts, radiation by tables and others.
+    also share the variant of the kernels, that is, whether there are sources, contacts, tables of radiation and so on.
     """
     solver = problem.scenario.solver
     return (
@@ -44,7 +44,7 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble.
 
-    It can on a GPU with Euler's method; a linear problem also with stabilized steps.
+    On a GPU all runs with Euler's method can, and linear problems with stabilized steps.
     """
     return _together(plan.problem, plan.device.backend)
 
@@ -65,11 +65,12 @@ def make_groups(
 ) -> list[list[int]]:
     """Split runs into groups that can form ensembles.
 
-    On a GPU an ensemble fills the memory, but there are at least as many as workers; other runs, such as implicit ones,
-    are groups of one. On a CPU groups become smaller towards the end to keep all workers busy.
+    On a GPU an ensemble has as many runs as fit in memory, but there is at least one ensemble for each worker. Runs
+    that cannot form ensembles, such as implicit ones, are groups of one. On a CPU groups become smaller towards the end
+    to keep all workers busy.
 
     Args:
-        problems: by number.
+        problems: the problem of each run, by its number.
         wanted: the numbers of the runs that are not done.
         backend: "cpu" or "cuda".
         free_memory: of a worker's device, in bytes.

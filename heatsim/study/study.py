@@ -80,7 +80,7 @@ class Study:
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.
-            early: workers of this machine that have been started for the study; :meth:`run` comes next.
+            early: workers on this machine that were started for the study; :meth:`run` uses them.
 
         Raises:
             ScenarioError: has every mistake, and every run that is refused with its reasons.

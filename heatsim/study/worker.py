@@ -1,6 +1,6 @@
 """A worker: `python -m heatsim.study.worker FOLDER DEVICE` reads groups from standard input and runs them.
 
-It first imports what runs on the scenario's device ("auto", "cuda" or "cpu") need. Meanwhile a thread connects to the
+It first imports the modules for the scenario's device ("auto", "cuda" or "cpu"). Meanwhile a thread connects to the
 GPU, which takes about as long.
 
 A line of input has the numbers of a group, as JSON. The lines of output are
@@ -57,12 +57,12 @@ def main(study: Path, requested: str) -> None:
         if not stop.requested:
             say(idle=True)
     out.close()
-    # All files are closed. Python and CuPy would take longer to release memory than the system does.
+    # All files are closed. The system releases memory faster than Python and CuPy would.
     os._exit(0)
 
 
 def _import_for(requested: str, connecting: threading.Thread) -> None:
-    """Import what runs on a device need, and wait until the GPU is connected."""
+    """Import the modules for runs on a device, and wait until the GPU is connected."""
     from heatsim.errors import DeviceError
 
     if requested != "cpu" and find_spec("cupy") is not None:

@@ -1,7 +1,7 @@
-"""The worker processes of a study on this machine, and how many there are.
+"""The worker processes of a study on this machine, and their number.
 
-They take about a second to import what they need. So `heatsim study` starts them before anything else
-(heatsim/study/early_workers.py); therefore this module imports little.
+A worker takes about a second to import its modules. So `heatsim study` starts workers before anything else
+(heatsim/study/early_workers.py), and this module imports little.
 """
 
 import os
@@ -58,7 +58,7 @@ class Shares:
     def among(
         cls, runs: int, gpus: tuple[str, ...], requested: int | None = None, fitting: int | None = None
     ) -> "Shares":
-        """Divide this machine; ``gpus``: the values of CUDA_VISIBLE_DEVICES, one for each GPU. Others as for `of`."""
+        """Divide this machine. ``gpus``: CUDA_VISIBLE_DEVICES for each GPU; other arguments as for `of`."""
         cores = usable_cores()
         workers = requested or default_workers(runs, cores, len(gpus), runs if fitting is None else fitting)
         workers = max(1, min(workers, runs))
@@ -84,7 +84,10 @@ def default_workers(runs: int, cores: int, gpus: int, fitting: int) -> int:
 
 
 def names_of_gpus(count: int) -> tuple[str, ...]:
-    """The value of CUDA_VISIBLE_DEVICES that selects each GPU of this process, which has ``count`` without it."""
+    """For each GPU that this process may use, the value of CUDA_VISIBLE_DEVICES that selects it.
+
+    ``count``: the number of GPUs; their names if this variable is not set.
+    """
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     return tuple(visible.split(",")) if visible and count else tuple(map(str, range(count)))
 
@@ -167,7 +170,7 @@ class WorkerProcesses:
         return worker
 
     def close(self) -> None:
-        """End the processes that have not been taken; they have done nothing yet."""
+        """End the processes that have not been taken. They have not started any run."""
         for worker in self.take():
             worker.process.kill()
             worker.process.wait()

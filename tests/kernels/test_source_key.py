@@ -14,7 +14,7 @@ from heatsim.kernels.source_key import source_key
 
 KEPT: dict[str, Callable[[Any], Any]] = {
     "heatsim.kernels.cpu.blocked": lambda module: module.advance,
-    "heatsim.kernels.cpu.composite": lambda module: module.advance_for(module.Contents(*[False] * 5)),
+    "heatsim.kernels.cpu.composite": lambda module: module.advance_for(module.OptionalParts(*[False] * 5)),
     "heatsim.kernels.reductions.cpu_step_error": lambda module: module.look,
     "heatsim.kernels.temporal_composite.box_contents": lambda module: module.contents,
 }

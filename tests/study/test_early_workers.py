@@ -7,7 +7,7 @@ import study_text
 
 from heatsim.study import early_workers
 from heatsim.study.definition import read
-from heatsim.study.early_workers import EarlyWorkers, FirstLook, folder_of
+from heatsim.study.early_workers import EarlyWorkers, StudyPreview, folder_of
 from heatsim.study.worker_processes import Shares
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -20,7 +20,7 @@ def test_the_first_look_finds_the_number_of_runs_and_the_device(path: Path, over
         overrides = [each for each in overrides if "samples" not in each]
     definition, _ = read(path, [*overrides, "solver.device=cpu", "domain.cells=[4, 4, 4]"])
     device = overrides[-1].split("=")[1].strip('"') if overrides else "auto"
-    assert FirstLook.at(path, overrides) == FirstLook(len(definition.points), device)
+    assert StudyPreview.at(path, overrides) == StudyPreview(len(definition.points), device)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_the_first_look_finds_the_number_of_runs_and_the_device(path: Path, over
 )
 def test_an_unclear_file_starts_no_workers(tmp_path: Path, text: str) -> None:
     (tmp_path / "file.toml").write_text(text)
-    assert FirstLook.at(tmp_path / "file.toml", []) is None
+    assert StudyPreview.at(tmp_path / "file.toml", []) is None
     early = EarlyWorkers.started(tmp_path / "file.toml", [], tmp_path / "out", None)
     assert early._processes is None
-    assert FirstLook.at(tmp_path / "missing.toml", []) is None
-    assert FirstLook.at(tmp_path, []) is None
+    assert StudyPreview.at(tmp_path / "missing.toml", []) is None
+    assert StudyPreview.at(tmp_path, []) is None
 
 
 def test_workers_started_early_are_taken_if_their_shares_are_right_and_replaced_otherwise(tmp_path: Path) -> None:

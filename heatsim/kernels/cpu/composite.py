@@ -9,10 +9,10 @@ A step of some rows has six parts, each while the rows are in the first-level ca
     5. heat of sources in single cells
     6. T_new = T + factor·sum
 
-Each combination of parts has its own kernel (:class:`Contents`): without parts 3 and 5, and with constant materials,
-numba compiles it in half the time. If materials vary with temperature, the ring holds the potentials of the cells too.
-Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same
-order.
+Each combination of optional parts (:class:`OptionalParts`) has its own kernel, because numba compiles a kernel with
+constant materials and without parts 3 and 5 in half the time. If materials vary with temperature, the ring holds the
+potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a
+cell are added in the same order.
 """
 
 from functools import cache
@@ -190,10 +190,10 @@ def _leave_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) 
 
 @compiled
 def _add_nothing(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-    """Do nothing: the body has no surfaces towards void, or no source heats single cells."""
+    """Do nothing. Stands for a part that the body does not have."""
 
 
-class Contents(NamedTuple):
+class OptionalParts(NamedTuple):
     """The parts of a step that only some bodies have.
 
     Attributes:
@@ -211,18 +211,18 @@ class Contents(NamedTuple):
     mixed: bool
 
     @classmethod
-    def of(cls, numbers: Any) -> "Contents":
-        """Those of the body of a plan."""
+    def of(cls, numbers: Any) -> "OptionalParts":
+        """The parts that the body of a plan has."""
         return cls(*(numbers[_PLACES] != 0).tolist())
 
 
-# The fields of a plan that are 0 without these parts.
+# For each optional part a field of the plan that is 0 without it.
 _PLACES = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "beam_count", "mixed_cells")]
 
 
 @cache
-def advance_for(contents: Contents) -> Any:
-    """The kernel for bodies with some parts, which does one worker's share of some sweeps; see march.sweeping."""
+def advance_for(contents: OptionalParts) -> Any:
+    """The kernel for bodies with these parts. It does one worker's share of some sweeps; see march.sweeping."""
     sum_cells = sum_varying_cells if contents.varying else _sum_odd_cells
     add_surfaces = add_void if contents.void else _add_nothing
     add_heat = add_cell_heat if contents.heated else _add_nothing

@@ -1,7 +1,8 @@
 """Heat of a composite body through the faces of the box. Up to SURFACES cells are done together, as vectors.
 
-Bodies without beams, or without cells whose surface has several conditions, have kernels without them: then numba has
-less to compile. numba does not store code that gets functions as arguments, so the kernels are made by functions.
+Functions here build the kernels: without the code for beams, or for cells whose surface has several conditions, if a
+body has none, because numba then compiles less. numba cannot cache a function that takes functions as arguments; so
+a kernel gets them as variables of the function that builds it.
 """
 
 from typing import Any
@@ -44,7 +45,7 @@ place_of: Any = compiled(mixed_cells.place_of)
 
 
 def adding_faces(*, beams: bool, mixed: bool) -> Any:
-    """A compiled function that adds the heat through the faces of the box to the sums of some rows.
+    """Build the compiled function that adds the heat through the faces of the box to the sums of some rows.
 
     Args:
         beams: whether the body has beams.
@@ -85,7 +86,7 @@ def adding_faces(*, beams: bool, mixed: bool) -> Any:
 
 
 def _adding_lines(gather: Any, add_cells: Any) -> Any:
-    """A compiled function that adds the heat through a face to a line of its cells.
+    """Build the compiled function that adds the heat through a face to a line of its cells.
 
     Its arguments: the plan; the step of the call; the ring; the face; the place (v, u) of the line's first cell on its
     face of the ring, where the line runs along u; the number of cells; where the first cell is in the ring, where its
@@ -119,7 +120,7 @@ def _adding_lines(gather: Any, add_cells: Any) -> Any:
 
 
 def _adding_cells(pass_mixed: Any) -> Any:
-    """A compiled function that adds the heat of one condition, or of the conditions that share a cell.
+    """Build the compiled function that adds the heat of one condition, or of the conditions that share a cell.
 
     ``some`` are the place of the first cell on the face, the number of cells, and which of them are recorded.
     """
@@ -179,7 +180,7 @@ def gather_nothing(plan: Any, step: int, T: Any, face: int, place: Any, count: i
 
 @compiled
 def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int) -> None:
-    """Add the flux of beams at cells of a face from a place (v, u) of the ring on, in W/m²."""
+    """Add the flux of beams in W/m² at a line of cells of a face; ``place``: (v, u) of the first cell in the ring."""
     flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
     starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
@@ -197,7 +198,7 @@ def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int
 
 @compiled
 def pass_nothing(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
-    """0: no cell has several conditions."""
+    """Return 0: no cell has several conditions."""
     return cell[0] - cell[0]
 
 

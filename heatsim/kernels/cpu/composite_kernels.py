@@ -66,7 +66,7 @@ def _advance_numba(
     sums = fields * chosen.ring
     surfaces = sums + chosen.rows * chosen.stride + chosen.margin
     plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, axes, chosen, sums, surfaces)
-    advance = composite.advance_for(composite.Contents.of(plan.numbers))
+    advance = composite.advance_for(composite.OptionalParts.of(plan.numbers))
     return run_sweeps(partial(advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 

@@ -1,12 +1,13 @@
-"""Steps of composite bodies on equal grids, several of them with one launch of 10_bricked.cu.
+"""Step several composite bodies on equal grids with one launch of 10_bricked.cu.
 
-A launch has blocks for some members, each with bricks of its own grid, and does all their steps until the next row:
+A launch has blocks for some members; the blocks of a member hold the bricks of its grid. It does all steps until the
+next row:
 
         multiprocessor   0   1   2   3   4   5   6   7
         first launch     member 0| member 1| member 2| member 3
         second launch    member 4| member 5| member 6| member 7
 
-Bodies, conditions, steps and their numbers may differ between members. A table on the device has struct Member of each.
+Members may differ in bodies, conditions, dt and number of steps. A table on the device has a struct Member for each.
 """
 
 from collections.abc import Mapping
@@ -32,8 +33,8 @@ class BodySteps:
         T_new: the other buffer.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        table: struct Sweep of these steps and of others, on the device.
-        some: which of the steps of the table.
+        table: struct Sweep of each step on the device; it may contain more steps than these.
+        some: the part of the table with these steps.
     """
 
     T: Any
@@ -54,9 +55,9 @@ class BodyLaunches:
 
     Args:
         device: a GPU.
-        build: of 10_bricked.cu for an ensemble.
+        build: the build of 10_bricked.cu for ensembles.
         grid, periodic: the grid of each member.
-        together: the most members of a launch.
+        together: the largest number of members of a launch.
         members: the number of members.
     """
 
@@ -81,7 +82,7 @@ class BodyLaunches:
         """Queue the steps of some members, by their numbers.
 
         Returns:
-            For each of them the buffer that will hold its field, and the other one.
+            For each member the buffer that will hold its field, and the other buffer.
         """
         table = self._filled(members)
         on_device = self._device.xp.asarray(table.view(np.uint8))
@@ -104,7 +105,7 @@ class BodyLaunches:
         table["sweeps"][numbers] = [own.table.address(own.some.start) for own in members.values()]
         table["count"][numbers] = [own.steps for own in members.values()]
         for number, own in members.items():
-            # They change with the length of the steps; NumPy takes 5 us to write them.
+            # Coefficients change with dt. Writing them takes NumPy 5 µs, so they are written only then.
             c, ledger = self._written.get(number, (None, None))
             if c is not own.coefficients or ledger is not own.ledger:
                 table["c"][number], table["ledger"][number] = own.coefficients, own.ledger

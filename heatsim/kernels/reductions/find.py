@@ -17,7 +17,7 @@ from heatsim.kernels.reductions.uploads import uploaded
 SOURCE = "find.cu"
 THREADS = 256
 CHUNK = 1 << 15  # cells of a block
-MOST_PARTS = 256  # of a field whose extremes are looked for; the numbers of parts are bytes
+MOST_PARTS = 256  # of a field in a search for an extreme; the numbers of parts are bytes
 
 _NO_PARTS = (0,) * (MOST_PARTS // 32)
 
@@ -42,7 +42,7 @@ class Labelled:
     Attributes:
         labels: bytes of all cells on the device.
         mask: the bits of a label that count.
-        label: the value of these bits; None for the first part that has the extreme, if an extreme is searched.
+        label: the value of these bits. None in a search for an extreme: then it is the first part that has the extreme.
     """
 
     labels: Any
@@ -52,11 +52,11 @@ class Labelled:
 
 @dataclass(frozen=True)
 class ExtremeOf:
-    """The extreme of some parts, to be taken from statistics that are not on the host yet.
+    """The extreme of some parts, from statistics that only the device has yet.
 
     Attributes:
         parts: the numbers of the parts, each less than MOST_PARTS.
-        highest: whether the highest value is meant; else it is the lowest.
+        highest: True for the highest value, False for the lowest.
     """
 
     parts: tuple[int, ...]
@@ -77,9 +77,9 @@ class Search:
 
     Attributes:
         field: a contiguous device array.
-        value: a number that one of its cells has, or an extreme.
+        value: the number to search for, which a cell must have; or an extreme.
         among: the cells to search; None for all cells.
-        found: the device array of STATISTICS, shape (sections, parts), in which the extreme is; None for a number.
+        found: for an extreme, the device array of STATISTICS that contains it, shape (sections, parts); else None.
         parts: the number of parts in ``found``.
     """
 
@@ -91,7 +91,7 @@ class Search:
 
 
 class Searches:
-    """Searches in fields of one precision on a GPU, by one launch.
+    """Several searches in fields of one precision on a GPU, with one launch.
 
     Attributes:
         nbytes: bytes of the results.
@@ -101,7 +101,7 @@ class Searches:
         table = np.array([_row(search) for search in searches], WANTED)
         self._chunks = ceil(int(table["count"].max()) / CHUNK)
         self._count = len(searches)
-        # Values change from row to row; addresses recur.
+        # Rows of a run have the same addresses but other values.
         recurs = all(isinstance(search.value, ExtremeOf) for search in searches)
         self._table = uploaded(device.xp, table) if recurs else device.xp.asarray(table.view(np.uint8))
         precision = str(searches[0].field.dtype)
@@ -119,7 +119,7 @@ class Searches:
         self._find((blocks,), (THREADS,), (self._table, np.uint32(self._chunks), result))
 
     def read(self, found: NDArray[np.uint8]) -> list[int]:
-        """The index of the first cell of each search, from the bytes on the host; very large if there is none."""
+        """The index of the first cell of each search, from the bytes on the host; a very large number if no cell fits."""
         cells: list[int] = found.view(np.uint64).reshape(self._count, self._chunks).min(axis=1).tolist()
         return cells
 

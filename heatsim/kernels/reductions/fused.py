@@ -139,15 +139,15 @@ def chunk_length(precision: str, labelled: bool = False) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Pass:
-    """The launches on device arrays.
+    """Launches that find the statistics of sections of device arrays.
 
     Attributes:
         look, fold: the kernels; ``fold`` combines the chunks of a section, if there are several.
         counts: the number of sections of each array. The arrays themselves are not kept.
-        division: how their values are divided.
+        division: how their cells are divided into parts.
         table: struct Section of all sections, as bytes.
-        chunks: blocks of each section.
-        rooms: arrays for the statistics of chunks, by their size. Passes that run one after the other may share them.
+        chunks: the number of blocks of each section.
+        workspaces: device arrays for the statistics of chunks, by size. Passes that never run at once may share them.
     """
 
     look: Any
@@ -157,13 +157,13 @@ class Pass:
     table: Any
     chunks: int
     xp: Any
-    rooms: dict[int, Any]
+    workspaces: dict[int, Any]
 
     @classmethod
     def of(
-        cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE, rooms: dict[int, Any] | None = None
+        cls, xp: Any, arrays: Sequence[Sections], division: Labelling = WHOLE, workspaces: dict[int, Any] | None = None
     ) -> "Pass":
-        """Compile the kernels and upload the table of the sections; ``rooms``: those to share, None for own ones."""
+        """Compile the kernels and upload the table of sections. ``workspaces``: those to share; None for new ones."""
         first = arrays[0]
         precision = str(first.values.dtype)
         label = next((str(array.labels.dtype) for array in arrays if array.labels is not None), None)
@@ -184,7 +184,7 @@ class Pass:
             uploaded(xp, table),
             max(1, ceil(longest / chunk_length(precision, label is not None))),
             xp,
-            {} if rooms is None else rooms,
+            {} if workspaces is None else workspaces,
         )
 
     @property
@@ -193,12 +193,12 @@ class Pass:
         return sum(self.counts) * self.division.parts * STATISTICS.itemsize
 
     @property
-    def _room(self) -> Any:
-        """Where the launch puts the statistics of chunks, if sections have several."""
+    def _workspace(self) -> Any:
+        """The device array for the statistics of chunks, used if sections have several chunks."""
         size = self.nbytes * self.chunks
-        if size not in self.rooms:
-            self.rooms[size] = self.xp.empty(size, dtype=np.uint8)
-        return self.rooms[size]
+        if size not in self.workspaces:
+            self.workspaces[size] = self.xp.empty(size, dtype=np.uint8)
+        return self.workspaces[size]
 
     def queue(self, result: Any = None) -> Any:
         """Launch; return the device array that will hold STATISTICS of each section and part, as bytes.
@@ -212,7 +212,7 @@ class Pass:
         thermometers = () if tables is None else (tables.parts, tables.temperatures, tables.rises)
         numbers = (np.uint32(self.chunks), np.uint32(self.division.parts), np.uint32(self.division.mask))
         windows = ceil(self.division.parts / _WINDOW)
-        partial = result if self.chunks == 1 else self._room
+        partial = result if self.chunks == 1 else self._workspace
         sections = sum(self.counts)
         self.look((sections * self.chunks, windows), (THREADS,), (self.table, *numbers, *thermometers, partial))
         if self.chunks > 1:

@@ -22,7 +22,7 @@ class Gather:
 
     Args:
         device: a GPU.
-        requests: pairs of a field and the indices of its cells, a device array of int64; at least one cell in all.
+        requests: pairs of a field and the indices of its cells, a device array of int64; together at least one cell.
 
     Attributes:
         nbytes: bytes of the results.

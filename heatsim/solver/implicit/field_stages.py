@@ -197,7 +197,7 @@ class FieldStages(FieldEnds):
         super().reject()
 
     def restart(self, *, last: bool) -> Restart:
-        """A field, the shares of sums and flows, and the rate, at the last end or the first. Collective."""
+        """A field, this rank's shares of sums and flows, and the rate; at the last end or the first. Collective."""
         field, sums, _ = super().restart(last=last)
         at = self._end(End.LAST if last else End.FIRST)
         flows = {_FLOW + name: share for name, share in self._ledger.shares(at.flows).items()}

@@ -57,9 +57,9 @@ class StageEquations(Equations):
         self._solved_for: tuple[float, list[Any]] = (0.0, [])
 
     def begin_step(self) -> None:
-        """Forget the operator of the step before, so that a step depends only on what a checkpoint keeps.
+        """Discard the operator of the previous step, so that a step depends only on data that a checkpoint keeps.
 
-        In a linear problem the operator that is made again is the same.
+        In a linear problem the next operator is the same.
         """
         if not self.linear:
             self._solved_for = (0.0, [])

@@ -135,7 +135,7 @@ class FieldEnds:
         self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
 
     def restart(self, *, last: bool) -> Restart:
-        """A field and the share of the ledger's sums, at the last end or the first. Collective."""
+        """A field and this rank's share of the ledger's sums; at the last end or the first. Collective."""
         at = self._end(End.LAST if last else End.FIRST)
         return self._field.of(at.T), self._ledger.saved(at.sums), {}
 

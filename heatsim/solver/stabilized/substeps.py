@@ -9,7 +9,7 @@ from heatsim.physics.stage_times import Side
 from heatsim.solver.field import Field
 from heatsim.solver.stabilized.interpolation import Weights
 
-# The state from which a run continues: a field; by name, the shares of sums, and arrays of own planes on the host.
+# The state from which a run continues: the field; and, by name, shares of sums and arrays of own planes on the host.
 Restart = tuple[Field, Mapping[str, Share], Mapping[str, Any]]
 
 

@@ -1,4 +1,4 @@
-"""Composite bodies advanced together have the same files, to the bit, as alone, also if one of them fails."""
+"""Composite bodies that are advanced together write the same files as alone, bit by bit, even if one of them fails."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,14 +45,14 @@ CHANGING = (
 
 @pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)], autouse=True)
 def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU, or the host in its part."""
+    """A GPU, or its emulation on the host."""
     if request.param == "host":
         gpu.play_gpu(monkeypatch)
         multiprocessors(monkeypatch, 5)
 
 
 def multiprocessors(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    """The host that plays a GPU has this number of multiprocessors: one for each brick."""
+    """Let the emulated GPU have this number of multiprocessors: one for each brick."""
     monkeypatch.setitem(gpu.HostNumber.attributes, "MultiProcessorCount", count)
 
 
@@ -134,7 +134,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, spoiled: Simulation) -> None:
     monkeypatch.setattr(BodyEnsemble, "advance", advance_and_spoil)
 
 
-def test_who_fails_drops_out_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     members = simulations(tmp_path)
     with monkeypatch.context() as patch:
         spoil(patch, members[1])
@@ -157,10 +157,10 @@ def test_a_condition_that_cannot_be_used_ends_its_own_run_only(tmp_path: Path) -
     assert ended == {0: None, 2: None}
 
 
-def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
+def test_interrupted_runs_save_checkpoints_and_continue_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interrupted between rows, and gone on with in other company."""
+    """They are interrupted between rows, and continue in an ensemble with other members."""
     monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
     members = simulations(tmp_path)
     advance, rounds = BodyEnsemble.advance, 0

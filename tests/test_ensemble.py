@@ -202,7 +202,7 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
 
 
 def test_runs_stay_together_although_rounds_are_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first rounds have few steps, because the time of a step is not known yet. Then each due time is a round."""
+    """The first rounds have few steps, because the time of a step is unknown. Later each due time takes one round."""
     rounds: list[int] = []
     advance = EnsembleStepper.advance
 

@@ -121,7 +121,7 @@ def test_a_run_that_was_interrupted_ends_with_the_same_bits(
     assert runs.results(parts) == runs.results(whole)
 
 
-# Steps lead from kink to kink. They have the same length, and slopes that differ little.
+# Each step goes from one kink to the next. All steps have the same length, and slopes that differ little.
 WAVES = """
 domain = { size = [0.1, 0.1, 0.1], cells = [6, 1, 1] }
 material = { conductivity = 2.0, density = 2000.0, specific_heat = 900.0 }
@@ -143,7 +143,7 @@ point = [0.0, 0.05, 0.05]
 def test_a_step_does_not_depend_on_the_operator_of_the_step_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The operator of a step may differ by 2 % from the exact one. A checkpoint does not keep it."""
+    """A step may use an operator that differs by 2 % from the exact one. A checkpoint does not contain it."""
     runs.step_by_step(monkeypatch)
     path, parts, advance = runs.write(tmp_path, WAVES), tmp_path / "parts", AdaptiveStepper.advance
     Simulation.from_scenario(path, output=tmp_path / "whole").run()

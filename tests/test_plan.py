@@ -434,7 +434,7 @@ def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_short_run_is_timed_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its first steps, in caches that are not filled yet, count as much as in the run; compiling does not."""
+    """Its first steps, with cold caches, have the same weight as in the run; compilation has none."""
     now, timed = 0.0, []
 
     def advance(stepper: Stepper, steps: int) -> None:
@@ -479,7 +479,7 @@ def test_code_compiled_before_and_on_the_way_does_not_change_a_time(
         nonlocal now
         for step in range(30):
             units = 6.0 + step // 2
-            # Compiling, and once something else on the machine.
+            # Compilation, and one interruption by another process.
             now += 0.002 + 0.001 * units + 9.0 * (step == 0) + 2.0 * (step == 2) + 0.1 * (step == 11)
             yield units
 
@@ -494,7 +494,7 @@ def test_a_step_and_its_stages_have_their_own_times() -> None:
     units = np.array([6.0, 6.0, 10.0, 14.0, 22.0, 30.0])
     found = fitted(units, 0.3 + 0.01 * units)
     assert (found.unit, found.step) == pytest.approx((0.01, 0.3))
-    # From steps with equal numbers of stages nothing follows for others.
+    # Steps with equal numbers of stages do not tell the two times apart.
     assert fitted(np.array([6.0, 6.0, 6.5]), np.array([0.6, 0.6, 0.65])) == WorkTime(pytest.approx(0.1))
 
 

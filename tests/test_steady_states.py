@@ -306,7 +306,7 @@ def test_the_plan_tells_memory_and_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cells", [2**19, 300])
 def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
-    """By searching, on a coarser grid where there are many cells; then the time is in proportion to the cells."""
+    """A search is timed; with many cells on a coarser grid, and its time is scaled by the number of cells."""
     plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, WALL.replace("[16, 2, 1]", "[16, 8, 4]")))))
     now, searched = 0.0, []
 
@@ -324,7 +324,7 @@ def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     assert measure_work(plan).unit == pytest.approx(10 * 0.01 * plan.problem.grid.cell_count)
     assert searched == [512 if cells > 512 else 64] * 3
-    # With time for three cycles, the others count as much: as many as such a search usually takes.
+    # With time for three cycles only, the time of a cycle is multiplied by the usual number of cycles.
     monkeypatch.setattr(step_times, "_LONGEST", 2.5 * 0.01 * searched[0])
     usual = steady_state.usual_cycles(plan.problem)
     assert measure_work(plan).unit == pytest.approx(usual * 0.01 * plan.problem.grid.cell_count)

@@ -11,14 +11,14 @@
 // those rows have just loaded them. Two rows need four loads per plane instead of six, two of them from memory. Traffic: each
 // cell is read once and written once, 8 B per cell in float32, 16 B in float64, for 13 operations.
 //
-// Latency is hidden by many warps with several rows each. All loads of a plane start before the first value is used, so a warp
-// waits once a plane. Registers limit the number of warps. So addresses are computed again for each plane; a third row, or loading
-// a plane in advance, costs more warps than it gains. Blocks are small and march a few planes only. Expected: the speed of a copy.
+// Many warps with several rows each hide latency. All loads of a plane start before the first value is used, so a warp waits once
+// per plane. Registers limit the number of warps. So each plane computes its addresses again; a third row, or loading a plane in
+// advance, loses more by having fewer warps than it gains. Blocks are small and march only a few planes. Expected: the speed of a copy.
 
 #include "vector.cuh"
 
 // Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 64 registers are
-// enough in float32 and 72 in float64; ensembles and coefficients of each step need more, and so do newer GPUs.
+// enough in float32 and 72 in float64. Ensembles, kernels with coefficients for each step and newer GPUs need more.
 #ifndef RESIDENT
 #if __CUDA_ARCH__ == 900
 #define RESIDENT ((sizeof(Real) == 4 ? 1024 : 896) - 128 * (MEMBERS + STAGES))

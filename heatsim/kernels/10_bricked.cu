@@ -13,7 +13,8 @@
 // longer. A launch lists them once; in each step all threads of the block share the listed cells.
 //
 // With MEMBERS a launch steps the composite bodies of an ensemble: blocks 0 ... layers - 1 along z have the bricks of the first
-// member, the next ones those of the second. Members do not wait for each other, and their numbers of steps may differ.
+// member, the next `layers` blocks those of the second, and so on. Members do not wait for each other, and may have different
+// numbers of steps.
 
 #include "vector.cuh"
 #include "resident.cuh"
@@ -25,8 +26,8 @@
 #include "ensemble/members.cuh"
 #endif
 
-// The blocks that cover one grid: the place of this block along z, their number along z, and the number of the first. Along x and y they
-// are those of the launch. Without MEMBERS they are read where they are needed, which takes fewer registers.
+// The blocks of one grid: z() is the place of this block along z, nz() the number of blocks along z, first() the number of the first
+// block. Along x and y they are the blocks of the launch. Without MEMBERS these are built-in variables, which takes fewer registers.
 struct Blocks {
 #if MEMBERS
     int layer, layers, before;
@@ -231,8 +232,8 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
     }
 }
 
-// Does `count` steps of the block's brick. `kept`: a copy of `c`, which will point to the tables in shared memory. With MEMBERS it
-// lies in shared memory too, and its first thread has copied it.
+// Does `count` steps of the block's brick. `kept` is a copy of `c` whose pointers are set to the tables in shared memory. With MEMBERS
+// it is in shared memory too: the first thread of the block copied it there.
 __device__ __forceinline__ void do_steps(Real* T, Real* T_new, const Grid& grid, const Blocks& blocks, const int count,
                                          const Coefficients& c, Coefficients& kept, const Sweep* sweep, const Ledger& ledger)
 {

@@ -24,7 +24,7 @@
 //     LAWS             1 if film coefficients or emissivities depend on the temperature of the surface; needs FACES
 //     MIXED            1 if several conditions share face cells; needs FACES
 //     DEFERRED_PLANES  the most planes that a block marches: composite/deferred_cells.cuh
-//     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh; with FACES: 10
+//     MEMBERS          1 if a launch steps an ensemble, several runs on equal grids: ensemble/members.cuh, with FACES 10_bricked.cu
 //     STAGES           1 if steps have different lengths: each has its own coefficients or, with FACES, a factor of its increments
 //     STAGE_TABLE      07: the number of stages in its table in constant memory; 0 if it has none
 //     CELL_HEAT        1 if sources heat single cells: composite/cell_heat.cu; needs FACES

@@ -134,7 +134,7 @@ class Share:
 
     @classmethod
     def of_first(cls, values: NDArray[Any], first: bool) -> "Share":
-        """The share of an array that all ranks have: all of it on rank 0, else nothing. ``first``: whether it is rank 0."""
+        """The share of an array that all ranks have: all of it on rank 0, else none. ``first``: this is rank 0."""
         return cls(values.shape, 0, values if first else values[:0])
 
 

@@ -280,7 +280,7 @@ class EnergyBound:
         return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
 
     def _find_power(self, first: int, until: int) -> Array:
-        """The power in steps ``first`` … ``until`` − 1, which have equal lengths. Steps do not change each other's bits."""
+        """The power in steps ``first`` … ``until`` − 1, of equal length. A step does not depend on the others."""
         problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
         times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
         for condition, area, _ in self._areas:

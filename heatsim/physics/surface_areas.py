@@ -91,7 +91,7 @@ def find(
         material: the material of each cell, in the shape of the parts' arrays.
         wanted: whether areas between two materials of the palette are wanted, shape (materials, materials).
         periodic: which axes wrap.
-        centres: whether to find the centres of these areas too. A face without a smooth area has that of the voxel face.
+        centres: whether to find the centres of these areas too; without a smooth area, that of the voxel face.
 
     Returns:
         The areas; their arrays must not be changed.

@@ -73,8 +73,8 @@ class RowSums:
         """Find the sums of runs, unless they are known. Collective.
 
         Args:
-            runs: runs on one device; those of :meth:`queue` if that was called since the last call. With several runs, the
-                job has one rank.
+            runs: runs on one device; those of :meth:`queue` if that was called since the last call. If there are
+                several, the job has one rank.
         """
         team, request = runs[0].field.team, self._queued
         if runs[0].field.device.backend == "cuda":

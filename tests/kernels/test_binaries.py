@@ -1,4 +1,4 @@
-"""Binaries of kernels on disk: found again, and never harmful."""
+"""The cache of compiled kernels: it finds binaries again, and damaged ones do no harm."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +12,7 @@ cupy = pytest.importorskip("cupy")
 
 
 class Module:
-    """In the place of cupy.RawModule: compiles lazily from code, loads at once from a path."""
+    """Replaces cupy.RawModule. Compiles lazily from code, loads at once from a path."""
 
     def __init__(
         self, code: str | None = None, path: str | None = None, options: tuple[str, ...] = (), **_: str
@@ -29,7 +29,7 @@ class Module:
 
 @pytest.fixture
 def compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
-    """What was compiled, with a cache in an empty folder."""
+    """The list of compiled kernels; the cache starts in an empty folder."""
     calls: list[Any] = []
 
     def compile_using_nvrtc(code: str, options: tuple[str, ...]) -> tuple[bytes, None]:

@@ -59,8 +59,8 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], i
     return process
 
 
-def test_forms_of_a_function_are_found_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They call functions that are other objects in each process."""
+def test_forms_of_a_function_are_found_and_distinguished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They call functions, which are different objects in each process."""
     path = tmp_path / "functions.py"
     path.write_text(SOURCE)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))

@@ -83,7 +83,7 @@ def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
 def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the second row on, the same records are broken as in the row before; the third one is a recorded graph."""
+    """From the second row on, each row breaks the same records as the previous one. The third row uses a graph."""
     gpu.play_gpu(monkeypatch)
     scenario = runs.write(tmp_path, bodies.EVERYTHING)
     state = Simulation.from_scenario(scenario, ["solver.device=cuda"], output=tmp_path / "run").state
@@ -119,7 +119,7 @@ def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
 
 @pytest.mark.parametrize("text", [runs.TEXT, bodies.EVERYTHING], ids=["one material", "composite"])
 def test_a_gpu_waits_once_for_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    """Everything that the observers of a row ask for is known after one wait."""
+    """After one wait the host has all data that the observers of a row read."""
     gpu.play_gpu(monkeypatch)
     scenario = runs.write(tmp_path, text)
     sets = ["solver.device=cuda", "solver.kernel=naive"]

@@ -1,4 +1,4 @@
-"""Surfaces with different conditions evaluated together, against each one by itself: equal bits."""
+"""Joined surfaces with different conditions give the same bits as each surface alone."""
 
 import tomllib
 from typing import Any
@@ -105,7 +105,7 @@ def test_joined_surfaces_give_the_same_bits(kind: str, changing: bool) -> None:
 
 
 def assert_equal(apart: tuple[SteadySurface, ...], together: tuple[SteadySurface, ...], T: NDArray[Any]) -> None:
-    """Compare the heat of each cell, its slope, what rounding to float32 loses, and the sums of each condition."""
+    """Compare the heat of each cell, its slope, the rounding errors in float32, and the sums of each condition."""
     found: list[list[NDArray[Any]]] = []
     by_condition: list[dict[Any, list[float]]] = []
     for surfaces in (apart, together):

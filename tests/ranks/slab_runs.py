@@ -175,7 +175,7 @@ def stepped(problem: HeatProblem, team: Team, batches: tuple[int, ...] = (1, 2, 
 
 
 def joined(team: Team, shares: Mapping[str, Share]) -> dict[str, Any]:
-    """The whole arrays. Without those that are empty on a rank, the shares must begin where the one before ends."""
+    """The whole arrays. Each share, apart from empty ones, must begin where the previous one ends."""
     whole = {}
     for name, share in shares.items():
         of_ranks = team.gathered((share.first, share.values.copy()))

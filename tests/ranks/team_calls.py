@@ -34,7 +34,7 @@ def check_exchange(team: Team) -> None:
 
 
 def check_errors(team: Team) -> None:
-    """The error of the lowest rank is raised on all, with its type. What MPI may still write to is not freed."""
+    """All ranks raise the error of the lowest rank, with its type. Buffers that MPI may still write to are kept."""
     caught = ""
     try:
         with team.agreeing():

@@ -191,7 +191,7 @@ FLUX = '{ type = "flux", value = "1e5*x*(1 + 40*t)" }'
 
 @pytest.mark.parametrize("condition", [FILM, FLUX], ids=["film", "flux"])
 def test_values_that_vary_towards_void(condition: str) -> None:
-    """Extremes of the values lie on any rank; 33 × 33 and 2 conditions, numbered as on one rank."""
+    """Extremes of the values lie on different ranks. The 33 × 33 and 2 conditions are numbered as on one rank."""
     start = ROD.index("void = {")
     text = ROD[:start] + f"void = {condition}\n" + ROD[ROD.index("y_min = {") :]
     problem = problem_of(text, solver=SOLVER)
@@ -280,7 +280,7 @@ method = "euler"
 
 @pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND}], ids=["open", "ring"])
 def test_layers(ends: dict[str, Any]) -> None:
-    """All ranks find the layering of the whole body from planes near layers; kinds of cells are numbered alike."""
+    """All ranks find the layering of the whole body from planes near layers, and number cell types equally."""
     whole = problem_of(LAYERED, solver=SOLVER, **ends)
 
     def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
@@ -358,7 +358,7 @@ def test_a_body_of_one_material_is_not_painted() -> None:
 
 
 def test_mistakes_are_those_of_one_rank() -> None:
-    """Mistakes about a region without a cell, a source in void, a point in void, and values in space, on any rank."""
+    """Errors on any rank: a region without cells, a source in void, a point in void, values in space."""
     nowhere = ROD.replace("radius = 0.0047 }", "radius = 1e-5 }")
     idle = ROD.replace("radius = 0.005 }", "radius = 0.0007 }")
     in_void = ROD.replace("from = [0.0101, 0.0021, 0.001]", "from = [0.003, 0.005, 0.149]")

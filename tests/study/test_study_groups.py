@@ -112,7 +112,7 @@ def test_bodies_with_sources_are_dealt_to_gpus_like_others(tmp_path: Path) -> No
 
 
 def test_bodies_that_need_other_kernels_or_methods_are_not_together(tmp_path: Path) -> None:
-    """A contact needs a kernel with weights; stabilized steps of a composite body are not those of an ensemble."""
+    """A contact needs another kernel variant, and composite bodies do not form ensembles with stabilized steps."""
     _, problems = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE))
     _, stabilized = read(study_text.write(tmp_path, PARAMETERS + COMPOSITE), ["time.method=stabilized"])
     _, plain = read(study_text.write(tmp_path, PARAMETERS))

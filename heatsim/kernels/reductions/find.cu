@@ -1,5 +1,5 @@
-// find: the first cell that has a given value, in many fields, by one launch. The host gives the value, or a block takes it from
-// the statistics that an earlier launch has found: then the host need not wait in between.
+// find: search many fields, with one launch, for the first cell with a certain value. The value comes from the host, or from the
+// statistics that an earlier launch found: then the host need not wait between the launches.
 //
 // A block does one chunk of one field and writes the index of the first cell there, or NONE. So an index does not depend on
 // the order of the blocks. Traffic: sizeof(Real) per cell.
@@ -23,12 +23,12 @@ struct Wanted {
     const unsigned char* labels;  // null: any cell will do
     unsigned long long count;
     double value;
-    const Statistics* found;      // if not null: look for the extreme of the chosen parts, instead of the value
+    const Statistics* found;      // if not null: search for the extreme of the chosen parts, instead of `value`
     unsigned int mask, label;     // the label of the cell, where there are labels
     unsigned int sections, parts; // of `found`
     unsigned int chosen[PARTS / 32];  // a bit for each part
-    unsigned int highest;         // the highest value, or the lowest
-    unsigned int of_part;         // whether the label is the number of the first part that has the extreme
+    unsigned int highest;         // 1: the highest value, 0: the lowest
+    unsigned int of_part;         // 1: take as label the number of the first part with the extreme
 };
 
 // The extreme of the chosen parts, and the first part that has it.

@@ -119,7 +119,7 @@ class Searches:
         self._find((blocks,), (THREADS,), (self._table, np.uint32(self._chunks), result))
 
     def read(self, found: NDArray[np.uint8]) -> list[int]:
-        """The index of the first cell of each search, from the bytes on the host; a very large number if no cell fits."""
+        """The index of the first cell of each search, from the bytes on the host; a huge number if no cell fits."""
         cells: list[int] = found.view(np.uint64).reshape(self._count, self._chunks).min(axis=1).tolist()
         return cells
 

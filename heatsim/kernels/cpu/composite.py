@@ -221,12 +221,12 @@ _PLACES = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", 
 
 
 @cache
-def advance_for(contents: OptionalParts) -> Any:
+def advance_for(parts: OptionalParts) -> Any:
     """The kernel for bodies with these parts. It does one worker's share of some sweeps; see march.sweeping."""
-    sum_cells = sum_varying_cells if contents.varying else _sum_odd_cells
-    add_surfaces = add_void if contents.void else _add_nothing
-    add_heat = add_cell_heat if contents.heated else _add_nothing
-    add_faces = adding_faces(beams=contents.beams, mixed=contents.mixed)
+    sum_cells = sum_varying_cells if parts.varying else _sum_odd_cells
+    add_surfaces = add_void if parts.void else _add_nothing
+    add_heat = add_cell_heat if parts.heated else _add_nothing
+    add_faces = adding_faces(beams=parts.beams, mixed=parts.mixed)
 
     @compiled
     def advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
@@ -237,10 +237,10 @@ def advance_for(contents: OptionalParts) -> Any:
         add_heat(plan, tile, step, rows, T)
         _finish(plan, step, rows, T, T_new)
 
-    sweep_tiles = sweeping(PLAN, advance_rows, _complete_plane if contents.varying else _leave_plane)
+    sweep_tiles = sweeping(PLAN, advance_rows, _complete_plane if parts.varying else _leave_plane)
 
     # The last argument is part of numba's cache key; do not pass it.
-    @kept(str(contents), **OPTIONS)
+    @kept(str(parts), **OPTIONS)
     def advance(
         numbers: Any,
         field: Any,

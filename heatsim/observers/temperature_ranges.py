@@ -45,7 +45,7 @@ class Ranged:
         return [(key, low) for key, low, _ in self.ends if temperature < low - ROUNDING]
 
     def compare(self, state: RunState, lowest: Sequence[float], highest: Sequence[float]) -> None:
-        """Compare the field with the records of ``state.beyond``, but not while a source is off. Collective.
+        """Update the records in ``state.beyond`` from the field. Does nothing while a source is off. Collective.
 
         Args:
             state: the run.

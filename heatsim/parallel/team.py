@@ -54,7 +54,7 @@ class Team:
         local_rank: its number among the ranks of this machine, from 0.
         local_size: the number of ranks on this machine.
         host: the name of this machine; set only if there are several ranks.
-        cores: the number of CPU cores for this rank; 0 if the machine has fewer cores than ranks. Set only if there are
+        cores: the number of CPU cores for this rank; 0 if more ranks than cores share its cores. Set only if there are
             several ranks.
     """
 

@@ -76,14 +76,14 @@ class Study:
             path: the TOML file.
             overrides: ``key.path=value`` settings that replace keys of the file or add keys.
             output: the folder to write to; by default outputs/<the file's stem>.
-            workers: the number of processes on this machine; by default one a core, or up to eight a GPU.
+            workers: the number of processes on this machine; by default one per core, or up to eight per GPU.
             cluster: the address of a Dask scheduler that runs the groups instead.
             extend: whether to add points that the study in the folder does not have.
             overwrite: whether to replace another study in the folder.
             early: workers on this machine that were started for the study; :meth:`run` uses them.
 
         Raises:
-            ScenarioError: has every mistake, and every run that is refused with its reasons.
+            ScenarioError: lists every mistake, and every refused run with its reasons.
             DeviceError: the requested device or kernel is not available.
             InputError: two options exclude each other.
         """

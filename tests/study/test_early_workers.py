@@ -1,4 +1,4 @@
-"""Workers of a study start before the study is read, from a first look at its file."""
+"""Workers of a study start before the study is read, from a preview of its file."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*_study.toml")), ids=lambda path: path.stem)
 @pytest.mark.parametrize("overrides", [[], ["study.samples=7", "solver.device=cpu"], ['solver.device="cuda"']])
-def test_the_first_look_finds_the_number_of_runs_and_the_device(path: Path, overrides: list[str]) -> None:
+def test_a_preview_finds_the_number_of_runs_and_the_device(path: Path, overrides: list[str]) -> None:
     if "latin" not in path.read_text():
         overrides = [each for each in overrides if "samples" not in each]
     definition, _ = read(path, [*overrides, "solver.device=cpu", "domain.cells=[4, 4, 4]"])

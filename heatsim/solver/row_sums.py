@@ -135,9 +135,9 @@ class _Request:
         if self._gathers:
             works.append(Gather(device, points))
         count = sum(map(len, expected))
-        places, length = starts(work.nbytes for work in works)
         most = Searches.most_bytes(count, max(run.field.own.size for run in runs))
-        room = device.xp.empty(length + most, dtype=np.uint8)
+        places, length = starts([*(work.nbytes for work in works), most])
+        room = device.xp.empty(length, dtype=np.uint8)
         if count:
             works.append(Searches(device, list(self._searches(passes, places, room))))
         self.together = Together(device, room, works)

@@ -31,6 +31,7 @@ class HostArray(np.ndarray[Any, Any]):
 
         def copy_to_host(target: int, size: int) -> None:
             assert HostStream.capturing is None, "CuPy does not record copies to the host"
+            assert size <= self.nbytes, "a copy of more bytes than the array has"
             ctypes.memmove(target, self.ctypes.data, size)
 
         return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy, copy_to_host_async=copy_to_host)

@@ -1,9 +1,9 @@
 """Whole jobs of several ranks: equal files, and an end within seconds whatever happens to a rank."""
 
 import os
+import signal
 import subprocess
 import sys
-import signal
 import time
 from pathlib import Path
 

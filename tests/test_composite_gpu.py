@@ -182,8 +182,8 @@ def test_rows_agree_with_the_cpu_and_take_few_launches(tmp_path: Path, monkeypat
         np.testing.assert_allclose(on_gpu, on_cpu, rtol=1e-11, atol=1e-9)
     liquid = found[0][1][:, found[0][0].index("liquid (1)")]
     assert 0.0 < liquid.max() < 1.0
-    # Each due time takes one pass over the field, one over the ledger and one for all points: those of the rows, and one
-    # of a field alone. New records of temperature also look for their cells.
+    # Each due time takes one pass over the field, one over the ledger and one for all points. One more time than the
+    # rows is due, for a field. New records of temperature also look for their cells.
     due = rows + 1
     assert launches.count("look") == 2 * due
     assert launches.count("gather") == due

@@ -241,7 +241,7 @@ def test_without_opengl_the_reason_is_given_and_the_process_goes_on(
         script = "import os, signal; print('no EGL here', flush=True); os.kill(os.getpid(), signal.SIGSEGV)"
         return subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
 
-    monkeypatch.setattr("heatsim.render.start_trial", crash)
+    monkeypatch.setattr("heatsim.render.drawing.start_trial", crash)
     with pytest.raises(InputError, match=r"energy\.png drawn.*OpenGL.*no EGL here.*apt install.*heatsim render"):
         render(folder)
 
@@ -252,7 +252,7 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
         write_run(folder, BLOCK, probes=())
         with monkeypatch.context() as alone:
             # It needs no help.
-            alone.delattr("heatsim.render.render")
+            alone.delattr("heatsim.render.drawing.render")
             pictures.render()
         assert not processes_with(folder)
     found = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}

@@ -105,7 +105,7 @@ class PlaneSums:
 
     def _order_of_list(self, cells: Any) -> _Order:
         """Of cells by their index in the flattened arrays."""
-        planes = self._device.to_host(cells) // self._plane - self._slab.own.start
+        planes = np.asarray(self._device.to_host(cells)) // self._plane - self._slab.own.start
         own = np.flatnonzero((planes >= 0) & (planes < self._slab.count))
         order = own[np.argsort(planes[own], kind="stable")]
         bounds = np.unique(np.searchsorted(planes[order], self._starts))  # groups that have some

@@ -217,7 +217,6 @@ def test_a_run_says_what_it_took_and_a_plan_that_it_will(monkeypatch: pytest.Mon
     results = {}
     for name in ("tried", "remembered"):
         simulation = Simulation.from_scenario(runs.write(tmp_path), overrides, output=tmp_path / name)
-        monkeypatch.setattr("heatsim.run.plan._copy_bandwidth", lambda device: 1e12)
         assert "kernel auto, tuned at the run" in describe(Plan.of(simulation.plan.problem))
         simulation.run()
         summary = json.loads((tmp_path / name / "summary.json").read_text())

@@ -99,3 +99,4 @@ def test_a_row_of_ranks_without_heat_through_faces() -> None:
     boundaries = {"z_min": {"type": "temperature", "value": 300.0}}  # the other faces are insulated
     problem = problem_of(LINEAR, boundaries=boundaries, solver={"device": "cuda", "kernel": "naive"})
     equal(row(problem, ALONE), on_ranks(3, lambda team: row(painted(problem, team), team)))
+    same(problem, 3)  # without rows: each number is found when it is asked for

@@ -3,6 +3,9 @@
 numba trusts its cache. If a power failure leaves a file empty, every later program that needs it fails; a file with
 zeros in the middle would be executed. This cache stores a checksum with the code. A file that cannot be read is
 compiled and stored again. If the folder is not writable, each process compiles the code.
+
+numba numbers the files of a function. Two processes that compile different code at the same time may write the same
+file; then the index of one refers to the code of the other. So each file also stores what its code is for.
 """
 
 import gc
@@ -14,7 +17,7 @@ from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from numba import njit
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
@@ -84,6 +87,21 @@ class _Code(CompileResultCacheImpl):
         return super().rebuild(target, pickle.loads(code))
 
 
+class _Files(IndexDataCacheFile):
+    """The index of a function's code, and a file for each entry with its key."""
+
+    def save(self, key: Any, data: Any) -> None:
+        """Store the code of a key."""
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        """The code of a key; None if there is none, or if the file has code for something else."""
+        found = super().load(key)
+        if found is None or len(found) != 3 or found[:2] != (self._source_stamp, key):
+            return None
+        return found[2]
+
+
 class _Cache(FunctionCache):
     """The cache of one function."""
 
@@ -92,6 +110,8 @@ class _Cache(FunctionCache):
     def __init__(self, function: Callable[..., Any], form: str) -> None:
         super().__init__(function)
         self._form = form
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
         """The key of the code for a signature."""

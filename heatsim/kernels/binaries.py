@@ -68,8 +68,12 @@ def _compile(cupy: Any, folder: Path, code: str, options: Sequence[str]) -> Path
     binary, _ = cupy.cuda.compiler.compile_using_nvrtc(code, (*options, "-ftz=true"))
     folder.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=folder)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(binary)
     path = folder / f"{zlib.crc32(binary):08x}.cubin"
-    os.replace(part, path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(binary)
+        os.replace(part, path)
+    except OSError:  # otherwise each process would leave a file on a full disk
+        remove_if_there(Path(part))
+        raise
     return path

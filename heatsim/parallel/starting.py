@@ -28,9 +28,11 @@ def start_in_time(rank: int, size: int) -> Iterator[None]:
     parent, (started, starting) = os.getpid(), os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(starting)
-        _keep_time(started, parent, SECONDS + size, min(rank, 2))
-        os._exit(0)
+        try:
+            os.close(starting)
+            _keep_time(started, parent, SECONDS + size, min(rank, 2))
+        finally:  # also after Ctrl-C: the child must not go on with the work of its parent
+            os._exit(0)
     os.close(started)
     try:
         yield

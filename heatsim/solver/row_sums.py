@@ -137,9 +137,9 @@ class _Request:
         if self._gathers:
             works.append(Gather(device, points))
         count = sum(map(len, expected))
-        places, length = offsets(work.nbytes for work in works)
         most = Searches.most_bytes(count, max(run.field.own.size for run in runs))
-        buffer = device.xp.empty(length + most, dtype=np.uint8)
+        places, length = offsets([*(work.nbytes for work in works), most])
+        buffer = device.xp.empty(length, dtype=np.uint8)
         if count:
             works.append(Searches(device, list(self._searches(passes, places, buffer))))
         self.batch = LaunchBatch(device, buffer, works)

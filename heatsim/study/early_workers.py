@@ -40,7 +40,7 @@ class StudyPreview:
             for override in overrides:
                 _apply(override, document)
             runs, device = _count(document["study"]), document.get("solver", {}).get("device", "auto")
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        except Exception:  # the study is read in full later, which reports what is wrong
             return None
         return cls(runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
 

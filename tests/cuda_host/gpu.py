@@ -31,6 +31,7 @@ class HostArray(np.ndarray[Any, Any]):
 
         def copy_to_host(target: int, size: int) -> None:
             assert HostStream.capturing is None, "CuPy does not record copies to the host"
+            assert size <= self.nbytes, "a copy of more bytes than the array has"
             ctypes.memmove(target, self.ctypes.data, size)
 
         return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy, copy_to_host_async=copy_to_host)
@@ -291,6 +292,8 @@ def function_on_host(source: str, name: str, macros: Mapping[str, str | int], fo
         num_regs, local_size_bytes = 24, 0
 
         def __call__(self, blocks: tuple[int, ...], threads: tuple[int, ...], arguments: Sequence[Any]) -> None:
+            # CuPy launches one block where a size of the grid is 0; it would read what is not there.
+            assert all(size > 0 for size in blocks), f"{name}: an empty grid of blocks"
             given = [_as_items(argument, *kind) for argument, kind in zip(arguments, kernel.parameters, strict=True)]
             do_or_record(lambda: kernel.launch((*blocks, 1, 1)[:3], (*threads, 1, 1)[:3], *given))
 

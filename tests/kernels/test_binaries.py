@@ -1,5 +1,6 @@
 """The cache of compiled kernels: it finds binaries again, and damaged ones do no harm."""
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -78,3 +79,14 @@ def test_cupy_compiles_if_a_binary_cannot_be_loaded_or_written(
     monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path / "file"))
     module = binaries.load("c", ["-DX=1"])
     assert (module.code, module.options) == ("c", ("-DX=1",))
+
+
+def test_a_binary_that_cannot_be_written_leaves_no_file(
+    compiled: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: str, target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", refuse)
+    assert binaries.load("a", []).code == "a"
+    assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]

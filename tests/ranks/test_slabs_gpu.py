@@ -1,18 +1,21 @@
 """Slabs on GPUs, and on the host in the part of one, give the bits of the whole grid."""
 
 from functools import partial
+from typing import Any
 
 import bodies
 import numpy as np
 import pytest
 from cuda_host import gpu
 from host_nccl import play_nccl
-from slab_runs import AROUND, LINEAR, problem_of, same
+from slab_runs import AROUND, LINEAR, equal, painted, problem_of, same, stepped
 from thread_team import on_ranks
 
 from heatsim.device import Device
 from heatsim.kernels.temporal_composite import correction
+from heatsim.parallel.team import ALONE, Team
 from heatsim.parallel.transport import choose_transport
+from heatsim.physics.problem import HeatProblem
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -60,3 +63,40 @@ def test_nccl_needs_a_gpu_for_each_rank(some_gpu: str, monkeypatch: pytest.Monke
     monkeypatch.setattr(Device, "number", lambda device: "the only one")
     shared = "host buffers, because 2 ranks share 1 GPU"
     assert on_ranks(2, lambda team: choose_transport(team, here).name) == [shared] * 2
+
+
+def row(problem: HeatProblem, team: Team) -> dict[str, Any]:
+    """What observers read of a run after some steps, at two rows."""
+    state = stepped(problem, team)
+    numbers = np.array([5, 0, 3], dtype=np.int64)
+    points = state.field.points(*np.broadcast_arrays(np.int64(3), np.int64(2), numbers))
+    found: dict[str, Any] = {}
+    for number in range(3):  # the first row loads kernels, the second is recorded, the third is launched from there
+        state.field.changed()
+        state.ledger.changed()
+        state.queue_row()
+        state.find_row()
+        statistics = state.statistics
+        found |= {
+            f"heats {number}": state.ledger.heats(),
+            f"heat {number}": statistics.heat(),
+            f"mean {number}": statistics.mean(),
+            f"extremes {number}": statistics.extremes(),
+            f"cell {number}": statistics.first_cell_of(None, True),
+            f"points {number}": points.temperatures(),
+        }
+    return found
+
+
+@pytest.mark.parametrize("text", [bodies.EVERYTHING, LINEAR], ids=["everything", "linear"])
+def test_rows_of_slabs(text: str) -> None:
+    solver = {"device": "cuda", "kernel": "naive", "precision": "float32"}
+    problem = problem_of(text, solver=solver)
+    equal(row(problem, ALONE), on_ranks(3, lambda team: row(painted(problem, team), team)))
+
+
+def test_a_row_of_ranks_without_heat_through_faces() -> None:
+    boundaries = {"z_min": {"type": "temperature", "value": 300.0}}  # the other faces are insulated
+    problem = problem_of(LINEAR, boundaries=boundaries, solver={"device": "cuda", "kernel": "naive"})
+    equal(row(problem, ALONE), on_ranks(3, lambda team: row(painted(problem, team), team)))
+    same(problem, 3)  # without rows: each number is found when it is asked for

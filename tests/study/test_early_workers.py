@@ -32,6 +32,8 @@ def test_a_preview_finds_the_number_of_runs_and_the_device(path: Path, overrides
         "[study]\nmethod = 'grid'\nparameters = 4",
         "[study]\nmethod = 'latin-hypercube'",
         "[study]\nmethod = 'latin-hypercube'\nsamples = 'many'",
+        "[study]\nmethod = 'latin-hypercube'\nsamples = inf",
+        "[study]\nmethod = 'latin-hypercube'\nsamples = 3\nname = " + 3000 * "[" + 3000 * "]",
         "[study]\nmethod = 'latin-hypercube'\nsamples = 3\n[solver]\ndevice = 'other'",
         "[study]\nmethod = 'grid'\nparameters = { 'a.b' = [] }",
         "solver = 3\n[study]\nmethod = 'grid'\nparameters = { 'a.b' = [1, 2] }",

@@ -109,8 +109,6 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
     """
     if device.backend == "cpu":
         return [_on_cpu(array, division) for array in arrays]
-    if not any(array.count for array in arrays):
-        return [np.zeros((0, division.parts), STATISTICS) for _ in arrays]
     launches = Pass.of(device.xp, arrays, division)
     return launches.read(device.to_host(launches.queue()))
 
@@ -208,12 +206,14 @@ class Pass:
         """
         if result is None:
             result = self.xp.empty(self.nbytes, dtype=np.uint8)
+        sections = sum(self.counts)
+        if not sections:  # a rank may have no sums; CuPy would launch one block
+            return result
         tables = self.division.thermometers
         thermometers = () if tables is None else (tables.parts, tables.temperatures, tables.rises)
         numbers = (np.uint32(self.chunks), np.uint32(self.division.parts), np.uint32(self.division.mask))
         windows = ceil(self.division.parts / _WINDOW)
         partial = result if self.chunks == 1 else self._workspace
-        sections = sum(self.counts)
         self.look((sections * self.chunks, windows), (THREADS,), (self.table, *numbers, *thermometers, partial))
         if self.chunks > 1:
             self.fold((sections, self.division.parts), (WARP,), (self.table, np.uint32(self.chunks), partial, result))

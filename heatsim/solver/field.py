@@ -274,7 +274,7 @@ class Field:
 
         Args:
             of_ranks: for each rank STATISTICS of its sections.
-            at_points: for each rank and all points the places and temperatures in K of its own cells.
+            at_points: places and temperatures in K of the own cells, for each rank and each of the points.
         """
         self._statistics = combined(of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks))
         self._joined = None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from composite_executor import VARIANTS, CompositeResult, CompositeSteps, on_cpu
 from executor import CPU
-from test_composite_kernels import body
+from test_composite_kernels import body, result_of
 
 from heatsim import device
 from heatsim.kernels.cpu import tiling
@@ -54,7 +54,7 @@ def test_tiles_do_not_show(
     forced(monkeypatch, depth, tile_y, tile_z)
     for seed, wraps in enumerate(PERIODIC[::2] if tile_y > 1 else PERIODIC[1::2]):
         for case in bodies(wraps, seed):
-            expected = on_cpu(ORACLE, case, precision, scheme)
+            expected = result_of(ORACLE, on_cpu, case, precision, scheme)
             on_cpu(NUMBA, case, precision, scheme).assert_same_bits(expected)
 
 

@@ -436,7 +436,10 @@ def test_cpu_kernels_give_the_same_bits(variant: tuple[str, Scheme]) -> None:
 
 @pytest.mark.parametrize(("precision", "scheme"), EVERY_VARIANT)
 def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme: Scheme) -> None:
-    """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material."""
+    """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material.
+
+    Compiling takes time: in float64 only bodies that vary with temperature have cells that several conditions share.
+    """
     for seed in range(36):
         rng = np.random.default_rng(seed)
         cells = tuple(rng.choice((1, 2, 3, *range(4, 21)), 3, p=(0.12, 0.12, *(0.76 / 18,) * 18)).tolist())
@@ -444,7 +447,8 @@ def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme:
         several, varying = seed % 3 > 0, seed % 2 > 0
         if scheme == "seven_term" and (several or varying):
             continue
-        case = body(cells, wraps, 100 + seed, several, steps=3, varying=varying, mixed=seed % 4 > 0)
+        mixed = seed % 4 > 0 and (varying or precision == "float32")
+        case = body(cells, wraps, 100 + seed, several, steps=3, varying=varying, mixed=mixed)
         oracle, *others = (on_cpu(spec, case, precision, scheme) for spec in CPU)
         for other in others:
             other.assert_same_bits(oracle)

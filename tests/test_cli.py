@@ -186,9 +186,9 @@ def test_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        (["run"], ["SCENARIO", "--help"]),
+        (["run"], ["SCENARIO", "`heatsim run --help`"]),
         (["resume"], ["FOLDER", "--help"]),
-        (["--colour", "SCENARIO"], ["--colour", "--help"]),
+        (["--colour", "SCENARIO"], ["--colour", "`heatsim --help`"]),
         (["run", "SCENARIO", "--overwite"], ["--overwite", "--overwrite"]),
         (["run", "SCENARIO", "another"], ['"another"', "--help"]),
         (["run", "SCENARIO", "--output"], ["--output"]),

@@ -76,7 +76,9 @@ def unit_hints(scenario: Scenario) -> list[str]:
         if is_of_other_unit(low, high, scenario.grid):
             lengths = " × ".join(f"{end - start:.4g}" for start, end in zip(low, high, strict=True))
             size = " × ".join(f"{length:.4g}" for length in scenario.grid.size)
-            hints.append(f'regions.{index}.stl: "{region.name}" is {lengths} m large, and the domain {size} m: {OTHER_UNIT}')
+            hints.append(
+                f'regions.{index}.stl: "{region.name}" is {lengths} m large, and the domain {size} m: {OTHER_UNIT}'
+            )
     return hints
 
 

@@ -23,7 +23,7 @@ Block = tuple[slice, slice, slice]
 _TOLERANCE = 1e-9
 _CELLS_PER_SLAB = 2**22
 
-# What to do about an STL file that is not in m. Its surface is then more than _MUCH_LARGER times as large as the domain.
+# What to do about an STL file that is not in m. Its surface is then more than _MUCH_LARGER times as large as the box.
 OTHER_UNIT = "if the file is in mm, write scale = 0.001"
 _MUCH_LARGER = 10.0
 

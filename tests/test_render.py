@@ -210,7 +210,7 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(tmp_path: Path) -> None
         render(tmp_path)
     with pytest.raises(FolderError, match=r"no fields to draw; run the scenario with output\.fields = true"):
         render(tmp_path, PictureChoice(("slices",)))
-    for content, reason in (("title = ", "line 1"), ("time = 1", "not those that a run writes")):
+    for content, reason in (("title = ", "Invalid value"), ("time = 1", "not those that a run writes")):
         (tmp_path / "scenario.toml").write_text(content)
         with pytest.raises(FolderError, match=rf"scenario\.toml: cannot be read as a scenario: .*{reason}"):
             render(tmp_path)

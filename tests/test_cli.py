@@ -1,6 +1,7 @@
 """The command line as a user sees it: processes, exit codes, output and files."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import runs
 
+import heatsim
 from heatsim import Simulation, device, render
 from heatsim.cli import main
 from heatsim.errors import DeviceError, InputError
@@ -311,3 +313,22 @@ def test_the_columns_of_the_library_do_not_touch(capsys: pytest.CaptureFixture[s
     assert len(rows) > 40
     for row in rows:
         assert all(row[start - 2 : start] == "  " and row[start] != " " for start in starts), row
+
+
+def python(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python with ``path`` before this heatsim in its search path."""
+    paths = os.pathsep.join((str(path), str(Path(heatsim.__file__).parents[1])))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+
+
+def test_ctrl_c_while_modules_are_imported_gives_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "cyclopts.py").write_text("raise KeyboardInterrupt")
+    done = python("-m", "heatsim", "kernels", path=tmp_path)
+    assert (done.stdout, done.stderr) == ("", "heatsim: interrupted\n")
+    assert done.returncode == 130
+
+
+def test_little_is_imported_before_the_command_line_catches_ctrl_c(tmp_path: Path) -> None:
+    code = "import sys; before = {*sys.modules}; import heatsim.__main__; print(len({*sys.modules} - before))"
+    assert int(python("-c", code, path=tmp_path).stdout) < 10

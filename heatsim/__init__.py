@@ -5,19 +5,22 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
-from heatsim.errors import HeatsimError
-
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the import
 if TYPE_CHECKING:
+    from typing import Any
+
+    from heatsim.errors import HeatsimError
     from heatsim.opened import Run, StudyResults, open
     from heatsim.run.simulation import Simulation
     from heatsim.study import Study
 
 __all__ = ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
 
-# Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
+# Imported when first used: `heatsim --help` does not wait for NumPy, h5py and pydantic, and Ctrl-C gives no traceback,
+# because `main` of __main__.py runs as soon as possible.
 _MODULES = {
+    "HeatsimError": "heatsim.errors",
     "Run": "heatsim.opened",
     "Simulation": "heatsim.run.simulation",
     "Study": "heatsim.study",
@@ -26,7 +29,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _MODULES:
         return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":

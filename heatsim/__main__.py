@@ -7,6 +7,9 @@ def main() -> int:
     """Run the command line and return its exit code."""
     try:
         from heatsim import cli
+    except KeyboardInterrupt:
+        print("heatsim: interrupted", file=sys.stderr)
+        return 130
     except Exception:
         _end_job()
         raise

@@ -11,7 +11,7 @@ from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
-from heatsim.physics.painted_sizes import thickness_hints
+from heatsim.physics.painted_sizes import thickness_hints, unit_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.without_effect import notes_without_effect
@@ -117,8 +117,10 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         scenario: as the user gave it: its method may be "auto".
         saved: the checkpoint, if the run resumes.
     """
-    notes = warnings_on_resume(plan, saved) if saved is not None else [*scenario.hints, *thickness_hints(scenario)]
-    if saved is None:
+    if saved is not None:
+        notes = warnings_on_resume(plan, saved)
+    else:
+        notes = [*scenario.hints, *thickness_hints(scenario), *unit_hints(scenario)]
         notes.extend(notes_without_effect(plan.problem))
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))

@@ -57,6 +57,7 @@ MAY_BE_HEAVY = {
     for name in (
         *("multigrid/cpu_sweeps", "reductions/cpu_fused", "reductions/cpu_step_error", "primers/cpu"),
         *("cpu/plan", "cpu/march", "cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
+        *("cpu/called_parts", "cpu/compiling", "cpu/composite_parts"),
         *("cpu/linked_functions", "cpu/subnormals"),
         *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),
     )

@@ -156,6 +156,12 @@ class CpuStageKernels(StageKernels):
 
     def prepare(self, T: Any, out: Any) -> None:
         """Have numba compile; nothing is entered."""
+        problem = self._problem
+        if self._spec.name == "numba" and problem.linear:
+            from heatsim.kernels.cpu import blocked, composite_parts
+
+            faces = any(self._rates.arrays.body.open_faces)
+            composite_parts.compile_with(blocked.advance, faces, np.dtype(problem.precision))
         moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._rates.reference_dt, 0.0)))
         values = self.evaluate(moment, moment)
         self.advance(T, out, values, slice(0, 1), enters=False)

@@ -9,35 +9,26 @@ A step of some rows has six parts, each while the rows are in the first-level ca
     5. heat of sources in single cells
     6. T_new = T + factor·sum
 
-Each combination of optional parts (:class:`OptionalParts`) has its own kernel, because numba compiles a kernel with
-constant materials and without parts 3 and 5 in half the time. If materials vary with temperature, the ring holds the
-potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a
-cell are added in the same order.
+Parts 3 to 5, and part 2 of materials that vary with temperature, are compiled by themselves, for bodies that have them
+(composite_parts.py). If materials vary, the ring holds the potentials of the cells too. Results have the same bits as
+the NumPy oracle: no fastmath, no fma, and the terms of a cell are added in the same order.
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heatsim.kernels.cpu import (
+    called_parts,
     composite_cells,
-    composite_faces,
-    composite_heat,
-    composite_surfaces,
-    composite_void,
     linked_functions,
     march,
     plan,
     rows,
     subnormals,
-    surface_rises,
-    varying_cells,
 )
+from heatsim.kernels.cpu.called_parts import call_part
 from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
-from heatsim.kernels.cpu.composite_faces import adding_faces
-from heatsim.kernels.cpu.composite_heat import add_cell_heat
-from heatsim.kernels.cpu.composite_void import add_void
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
@@ -56,18 +47,10 @@ from heatsim.kernels.cpu.rows import (
     wrap,
 )
 from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
-from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import mixed_cells, surface_balance
 
-_OTHER_SOURCES = source_key(
-    (
-        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, composite_heat),
-        *(composite_surfaces, composite_void, subnormals, varying_cells),
-        *(mixed_cells, surface_balance),
-    )
-)
+_OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, march, plan, rows, subnormals))
 
 
 @compiled
@@ -171,7 +154,9 @@ def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
 
 @compiled
 def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
-    """Look up the potentials of a plane."""
+    """Look up the potentials of a plane, if materials vary with temperature."""
+    if plan.potentials == 0:
+        return
     first, ends, stencils = ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
     for y in range(from_y, to_y):
         of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), np.int64(0)
@@ -184,75 +169,36 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
 
 
 @compiled
-def _leave_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
-    """Do nothing: constant materials need no potentials."""
+def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Do a step of some rows."""
+    _sum_runs(plan, step, rows, T)
+    if plan.varying_part == 0:
+        _sum_odd_cells(plan, step, rows, T)
+    call_part(plan.varying_part, plan, tile, step, rows, T)
+    call_part(plan.void_part, plan, tile, step, rows, T)
+    call_part(plan.faces_part, plan, tile, step, rows, T)
+    call_part(plan.heat_part, plan, tile, step, rows, T)
+    _finish(plan, step, rows, T, T_new)
 
 
-@compiled
-def _add_nothing(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-    """Do nothing. Stands for a part that the body does not have."""
+_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 
 
-class OptionalParts(NamedTuple):
-    """The parts of a step that only some bodies have.
+@kept(**OPTIONS)
+def advance(
+    numbers: Any,
+    field: Any,
+    other: Any,
+    first_sweep: int,
+    end_sweep: int,
+    memory: Any,
+    worker: int,
+    other_sources: str = _OTHER_SOURCES,
+) -> None:
+    """Do one worker's share of some sweeps; see :func:`heatsim.kernels.cpu.march.sweeping`.
 
-    Attributes:
-        varying: materials that vary with temperature.
-        void: surfaces towards void.
-        heated: cells that sources heat individually.
-        beams: beams on faces of the box, or on cells.
-        mixed: cells whose surface has several conditions.
+    ``other_sources`` is part of numba's cache key; do not pass it.
     """
-
-    varying: bool
-    void: bool
-    heated: bool
-    beams: bool
-    mixed: bool
-
-    @classmethod
-    def of(cls, numbers: Any) -> "OptionalParts":
-        """The parts that the body of a plan has."""
-        return cls(*(numbers[_PLACES] != 0).tolist())
-
-
-# For each optional part a field of the plan that is 0 without it.
-_PLACES = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "beam_count", "mixed_cells")]
-
-
-@cache
-def advance_for(parts: OptionalParts) -> Any:
-    """The kernel for bodies with these parts. It does one worker's share of some sweeps; see march.sweeping."""
-    sum_cells = sum_varying_cells if parts.varying else _sum_odd_cells
-    add_surfaces = add_void if parts.void else _add_nothing
-    add_heat = add_cell_heat if parts.heated else _add_nothing
-    add_faces = adding_faces(beams=parts.beams, mixed=parts.mixed)
-
-    @compiled
-    def advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
-        _sum_runs(plan, step, rows, T)
-        sum_cells(plan, step, rows, T)
-        add_surfaces(plan, tile, step, rows, T)
-        add_faces(plan, tile, step, rows, T)
-        add_heat(plan, tile, step, rows, T)
-        _finish(plan, step, rows, T, T_new)
-
-    sweep_tiles = sweeping(PLAN, advance_rows, _complete_plane if parts.varying else _leave_plane)
-
-    # The last argument is part of numba's cache key; do not pass it.
-    @kept(str(parts), **OPTIONS)
-    def advance(
-        numbers: Any,
-        field: Any,
-        other: Any,
-        first_sweep: int,
-        end_sweep: int,
-        memory: Any,
-        worker: int,
-        other_sources: str = _OTHER_SOURCES,
-    ) -> None:
-        mode = flush_subnormals()
-        sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
-        set_mode(mode)
-
-    return advance
+    mode = flush_subnormals()
+    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+    set_mode(mode)

@@ -80,8 +80,8 @@ PLAN = (
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
     # Whether beams fall on surfaces towards void, and the sums of their heat.
     *("lit", "lit_sums"),
-    # Addresses of the parts that only some bodies have (composite.py), 0 without them.
-    *("varying_part", "void_part", "faces_part", "heat_part"),
+    # Addresses of the parts of a step (composite.py), 0 of those that the body does not need.
+    *("sums_part", "varying_part", "void_part", "faces_part", "heat_part"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )

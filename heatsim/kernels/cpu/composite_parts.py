@@ -11,6 +11,7 @@ from heatsim.kernels.cpu import (
     composite_cells,
     composite_faces,
     composite_heat,
+    composite_sums,
     composite_surfaces,
     composite_void,
     linked_functions,
@@ -26,6 +27,7 @@ from heatsim.kernels.cpu.composite import advance
 from heatsim.kernels.cpu.composite_cells import PLAN
 from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
+from heatsim.kernels.cpu.composite_sums import sum_rows
 from heatsim.kernels.cpu.composite_void import add_void
 from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
@@ -33,8 +35,8 @@ from heatsim.numba_cache import Callback
 from heatsim.physics import mixed_cells, surface_balance
 
 SOURCES = (
-    *(called_parts, composite_cells, composite_faces, composite_heat, composite_surfaces, composite_void),
-    *(linked_functions, march, plan, rows, surface_rises, varying_cells),
+    *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
+    *(composite_surfaces, composite_void, linked_functions, march, plan, rows, surface_rises, varying_cells),
     *(mixed_cells, surface_balance),
 )
 _KEY = source_key(SOURCES)
@@ -69,7 +71,7 @@ class OptionalParts(NamedTuple):
 _PLACES = [
     PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "open_faces", "beam_count", "mixed_cells")
 ]
-_PARTS = [PLAN.index(name) for name in ("varying_part", "void_part", "faces_part", "heat_part")]
+_PARTS = [PLAN.index(name) for name in ("sums_part", "varying_part", "void_part", "faces_part", "heat_part")]
 
 
 def kernel_for(numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
@@ -100,6 +102,7 @@ def _parts(has: OptionalParts, dtype: np.dtype[Any]) -> tuple[Callback | None, .
     """The parts, in the order of their addresses; None for those that a body does not need."""
     faces = "_".join(("faces", *["beams"] * has.beams, *["mixed"] * has.mixed))
     return (
+        _part("sums", sum_rows, dtype),
         _part("varying", sum_varying_cells, dtype) if has.varying else None,
         _part("void", add_void, dtype) if has.void else None,
         _part(faces, adding_faces(beams=has.beams, mixed=has.mixed), dtype) if has.faces else None,

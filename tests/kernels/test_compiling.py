@@ -9,16 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 import pytest
 from numba import types
 
+import heatsim
 from heatsim import numba_cache
-from heatsim.kernels.cpu import compiling
-from heatsim.kernels.cpu.compiling import Code, compile_all
+from heatsim.kernels.cpu import blocked, compiling, composite
+from heatsim.kernels.cpu.compiling import Code, compile_all, sweeps
+from heatsim.kernels.multigrid.cpu_coarsening import codes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes fork on Linux only")
 
 HERE = os.getpid()
+KERNELS = (blocked, composite)
+SCENARIO = Path(__file__).parents[2] / "scenarios/cube.toml"
 
 
 class Task(Code):
@@ -95,3 +100,17 @@ def test_code_of_the_other_process_is_loaded(tmp_path: Path, monkeypatch: pytest
     compile_all([Code(function) for function in functions])
     assert [function.ctypes(5) for function in functions] == [5, 6]
     assert sum(function.cache_hits for function in functions) >= 1
+
+
+SLAB = ["domain.cells=[12, 6, 1]", "time.end=20", "output.figures=false"]
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
+def test_runs_call_the_code_that_is_compiled_beforehand(tmp_path: Path, method: str) -> None:
+    """If types differed, it would be compiled twice."""
+    planned = [*codes(np.dtype("float32")), *(sweeps(kernel.advance, np.dtype("float32")) for kernel in KERNELS)]
+    before = {id(code.function): set(code.function.overloads) for code in planned}
+    overrides = [*SLAB, f'time.method="{method}"']
+    heatsim.Simulation.from_scenario(SCENARIO, overrides, output=tmp_path).run()
+    for code in planned:
+        assert set(code.function.overloads) - before[id(code.function)] <= {code.types}

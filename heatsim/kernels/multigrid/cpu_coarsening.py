@@ -1,8 +1,13 @@
 """The operator of merged cells on the CPU, compiled by numba; see :mod:`heatsim.kernels.multigrid.operator`."""
 
+from functools import cache
 from typing import Any
 
+import numpy as np
+from numba import from_dtype, types
+
 from heatsim.kernels.cpu import linked_functions, rows
+from heatsim.kernels.cpu.compiling import Code, compile_all
 from heatsim.kernels.cpu.rows import larger, smaller
 from heatsim.kernels.multigrid import cpu_sweeps
 from heatsim.kernels.multigrid.cpu_sweeps import LevelArrays, compiled, inlined
@@ -137,3 +142,29 @@ def coarsen(
                         ground += _ground(level, fx, fy, fz, x, y, z)
             i = row * out.nx + coarse_x
             out.x[i], out.y[i], out.z[i], out.ground[i] = link_x, link_y, link_z, ground
+
+
+@cache
+def compile_cycle(dtype: np.dtype[Any]) -> None:
+    """Compile what conjugate gradients with V-cycles need for arrays of a type, on several cores."""
+    compile_all(codes(dtype))
+
+
+def codes(dtype: np.dtype[Any]) -> list[Code]:
+    """The functions of :func:`compile_cycle`; the one that takes longest is first."""
+    number, long, real = from_dtype(dtype), types.int64, types.float64
+    run, exact = types.Array(number, 1, "C"), types.Array(real, 1, "C")
+    level = types.NamedTuple([long] * 3 + [run] * 4, LevelArrays)
+    factors, share = (long, long, long), (long, long)
+    sources = types.Omitted(vars(coarsen)["__defaults__"][-1])
+    return [
+        Code(coarsen, (level, level, *factors, *share, sources)),
+        Code(cpu_sweeps.smooth, (level, run, run, run, number, *share)),
+        Code(cpu_sweeps.start, (level, run, run, number, *share)),
+        Code(cpu_sweeps.restrict, (level, run, run, run, *factors, *share)),
+        Code(cpu_sweeps.apply, (level, run, run, exact, *share)),
+        Code(cpu_sweeps.prolong, (level, run, run, *factors, *share)),
+        Code(cpu_sweeps.inner, (run, run, long, exact, exact, *share)),
+        Code(cpu_sweeps.advance, (exact, run, run, run, real, *share)),
+        Code(cpu_sweeps.direct, (run, run, real, *share)),
+    ]

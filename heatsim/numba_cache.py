@@ -54,6 +54,10 @@ class Callback(CFunc):
         options: of ``numba.cfunc``.
     """
 
+    _cache: Any
+    _sig: Any
+    _targetdescr: Any
+
     def __init__(
         self, function: Callable[..., Any], signature: Any, name: str, sources: str = "", **options: Any
     ) -> None:
@@ -165,7 +169,7 @@ class _Cache(FunctionCache):
     def knows(self, signature: Any, target: Any) -> bool:
         """Whether the index has code for a signature."""
         try:
-            return self._cache_file.knows(self._index_key(signature, target.codegen()))
+            return cast(_Files, self._cache_file).knows(self._index_key(signature, target.codegen()))
         except Exception:  # a damaged index; loading reports it
             return False
 

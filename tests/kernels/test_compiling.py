@@ -18,6 +18,7 @@ from heatsim import numba_cache
 from heatsim.kernels.cpu import blocked, compiling, composite
 from heatsim.kernels.cpu.compiling import Code, compile_all, sweeps
 from heatsim.kernels.multigrid.cpu_coarsening import codes
+from heatsim.kernels.reductions import cpu_step_error
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes fork on Linux only")
 
@@ -108,7 +109,8 @@ SLAB = ["domain.cells=[12, 6, 1]", "time.end=20", "output.figures=false"]
 @pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
 def test_runs_call_the_code_that_is_compiled_beforehand(tmp_path: Path, method: str) -> None:
     """If types differed, it would be compiled twice."""
-    planned = [*codes(np.dtype("float32")), *(sweeps(kernel.advance, np.dtype("float32")) for kernel in KERNELS)]
+    dtype = np.dtype("float32")
+    planned = [*codes(dtype), *(sweeps(kernel.advance, dtype) for kernel in KERNELS), cpu_step_error.code(dtype)]
     before = {id(code.function): set(code.function.overloads) for code in planned}
     overrides = [*SLAB, f'time.method="{method}"']
     heatsim.Simulation.from_scenario(SCENARIO, overrides, output=tmp_path).run()

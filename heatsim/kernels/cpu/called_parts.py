@@ -35,7 +35,8 @@ def call_part(typing_context: Any, address: Any, plan: Any, tile: Any, step: Any
             builder.call(builder.inttoptr(place, function), values)
         return context.get_dummy_value()
 
-    of_tile, of_rows = (types.NamedUniTuple(types.int64, len(kind._fields), kind) for kind in (MarchTile, RowBlock))
+    named: Any = types.NamedUniTuple
+    of_tile, of_rows = (named(types.int64, len(kind._fields), kind) for kind in (MarchTile, RowBlock))
     return types.none(types.int64, plan, of_tile, types.int64, of_rows, T), generate
 
 

@@ -56,8 +56,13 @@ class Code:
 def sweeps(kernel: Any, dtype: np.dtype[Any]) -> Code:
     """A kernel with the arguments of :func:`heatsim.kernels.cpu.march.sweeping`, for a field of these numbers."""
     long, longs, field = types.int64, types.Array(types.int64, 1, "C"), types.Array(from_dtype(dtype), 1, "C")
-    sources = types.Omitted(vars(kernel)["__defaults__"][-1])
-    return Code(kernel, (longs, field, field, long, long, field, long, sources))
+    return Code(kernel, (longs, field, field, long, long, field, long, last_default(kernel)))
+
+
+def last_default(kernel: Any) -> Any:
+    """The type of a last argument that is left out: the key of the sources of a kept function."""
+    omitted: Any = types.Omitted
+    return omitted(vars(kernel)["__defaults__"][-1])
 
 
 def compile_all(codes: Sequence[Code]) -> None:

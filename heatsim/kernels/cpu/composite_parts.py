@@ -80,21 +80,15 @@ def kernel_for(numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
     return advance
 
 
-def compile_with(kernel: Any, faces: bool, dtype: np.dtype[Any]) -> None:
-    """Compile the kernel for bodies of one material without sources beside a kernel of such bodies.
-
-    Args:
-        kernel: has the arguments of :func:`heatsim.kernels.cpu.march.sweeping`.
-        faces: whether any face of the box lets heat through.
-        dtype: the type of the field's numbers.
-    """
-    plain = OptionalParts(varying=False, void=False, heated=False, faces=faces, beams=False, mixed=False)
-    compile_all([*codes(plain, dtype), sweeps(kernel, dtype)])
-
-
 def codes(has: OptionalParts, dtype: np.dtype[Any]) -> list[Code]:
     """The kernel and the parts that a body needs, the one that takes longest to compile first."""
     return [sweeps(advance, dtype), *(Code(part) for part in _parts(has, dtype) if part is not None)]
+
+
+def plain_codes(faces: bool, dtype: np.dtype[Any]) -> list[Code]:
+    """The same for bodies of one material without sources; ``faces``: whether any face of the box lets heat through."""
+    has = OptionalParts(varying=False, void=False, heated=False, faces=faces, beams=False, mixed=False)
+    return codes(has, dtype)
 
 
 @cache
@@ -118,4 +112,4 @@ def _part(name: str, advance_part: Any, dtype: np.dtype[Any]) -> Callback:
 def _addresses(has: OptionalParts, dtype: np.dtype[Any]) -> tuple[int, ...]:
     """The addresses of the parts, 0 for those that a body does not need."""
     compile_all(codes(has, dtype))
-    return tuple(0 if part is None else part.address for part in _parts(has, dtype))
+    return tuple(0 if part is None else part.address or 0 for part in _parts(has, dtype))

@@ -7,7 +7,7 @@ import numpy as np
 from numba import from_dtype, types
 
 from heatsim.kernels.cpu import linked_functions, rows
-from heatsim.kernels.cpu.compiling import Code, compile_all
+from heatsim.kernels.cpu.compiling import Code, compile_all, last_default
 from heatsim.kernels.cpu.rows import larger, smaller
 from heatsim.kernels.multigrid import cpu_sweeps
 from heatsim.kernels.multigrid.cpu_sweeps import LevelArrays, compiled, inlined
@@ -154,11 +154,11 @@ def codes(dtype: np.dtype[Any]) -> list[Code]:
     """The functions of :func:`compile_cycle`; the one that takes longest is first."""
     number, long, real = from_dtype(dtype), types.int64, types.float64
     run, exact = types.Array(number, 1, "C"), types.Array(real, 1, "C")
-    level = types.NamedTuple([long] * 3 + [run] * 4, LevelArrays)
+    named: Any = types.NamedTuple
+    level = named([long] * 3 + [run] * 4, LevelArrays)
     factors, share = (long, long, long), (long, long)
-    sources = types.Omitted(vars(coarsen)["__defaults__"][-1])
     return [
-        Code(coarsen, (level, level, *factors, *share, sources)),
+        Code(coarsen, (level, level, *factors, *share, last_default(coarsen))),
         Code(cpu_sweeps.smooth, (level, run, run, run, number, *share)),
         Code(cpu_sweeps.start, (level, run, run, number, *share)),
         Code(cpu_sweeps.restrict, (level, run, run, run, *factors, *share)),

@@ -92,5 +92,6 @@ def code(dtype: np.dtype[Any]) -> Code:
     """The code of :func:`look` for fields of these numbers."""
     field, exact, long = types.Array(from_dtype(dtype), 1, "C"), types.float64, types.int64
     tables = types.Array(exact, 1, "C"), types.Array(types.uint8, 1, "C")
-    size, found = types.UniTuple(long, 3), types.Array(exact, 2, "C")
+    equal: Any = types.UniTuple
+    size, found = equal(long, 3), types.Array(exact, 2, "C")
     return Code(look, (field, field, field, field, *tables, long, size, found, long, long, last_default(look)))

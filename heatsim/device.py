@@ -89,6 +89,13 @@ class Device:
         wait: Callable[[], None] = event.synchronize
         return wait
 
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy a contiguous device array to another one of its size. On a GPU this is queued behind the work so far."""
+        if self.backend == "cpu":
+            target[...] = source
+        elif source.nbytes:
+            target.data.copy_from_device_async(source.data, source.nbytes)
+
     def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
         """Wrap work for another thread: there it uses the GPU that is current in this thread."""
         if self.backend == "cpu":

@@ -5,6 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.parallel.activity import unforeseen
+from heatsim.solver.leading import Leading
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
@@ -29,7 +31,7 @@ class Timing:
 
     Attributes:
         preparing: reading the initial field and compiling.
-        stepping: running the kernels.
+        stepping: queueing steps, and waiting for them. A GPU also does steps while the host observes.
         observing: sums, copies of the field, rows of tables.
         waiting: until fields and checkpoints were written.
     """
@@ -73,6 +75,18 @@ class Batch:
             self.steps = max(1, min(2 * steps, max(int(in_time), min(self._least, int(_LONGER * in_time)))))
 
 
+class Queued(NamedTuple):
+    """Steps that were queued.
+
+    Attributes:
+        steps: their number.
+        step: the number of steps done after them.
+    """
+
+    steps: int
+    step: int
+
+
 class TimeLoop:
     """Advances a run from one due step to the next and calls its observers there.
 
@@ -84,11 +98,23 @@ class TimeLoop:
         observers: the last one writes the checkpoints. Their files are opened here; a new run has them handle step 0.
         timing: the seconds are added to it.
         saved: the values of the checkpoint from which the run continues; None for a new run.
+        leading: what the stepper advances, if that is not the field of ``state``. Then steps are queued before the row
+            of the steps before is read.
     """
 
-    def __init__(self, state: RunState, observers: Sequence[Observer], timing: Timing, saved: Values | None) -> None:
+    def __init__(
+        self,
+        state: RunState,
+        observers: Sequence[Observer],
+        timing: Timing,
+        saved: Values | None,
+        leading: Leading | None = None,
+    ) -> None:
         self.state = state
         self.timing = timing
+        self._leading = leading
+        self._ahead: Queued | Exception | None = None
+        self._waited = 0.0
         self._observers = observers
         self._due = Schedule([observer.due(state) for observer in observers])
         with self._observing():
@@ -133,17 +159,39 @@ class TimeLoop:
             NotFiniteError, StorageError: the run failed.
         """
         with self.state.team.paced():
-            steps = min(batch.steps, self.steps_to_due)
             started = time.perf_counter()
-            stepper.advance(steps)
+            ahead, self._ahead = self._ahead, None
+            if isinstance(ahead, Exception):
+                raise ahead
+            queued = ahead or self._queue(stepper, batch)
+            if self._leading is not None:
+                self._leading.show()
             wait = self.state.field.device.record_event()
-            if stepper.step == self._next:
+            if queued.step == self._next:
                 self.state.queue_row()  # so the GPU starts with the row at once
+            if self._leading is not None:
+                self._queue_ahead(stepper, batch)
             wait()
-            seconds = time.perf_counter() - started
-            batch.took(steps, seconds)
-            self.stepped(stepper.step, seconds)
+            # Steps ahead began when those before had ended, at the earliest.
+            now, began = time.perf_counter(), self._waited if ahead else started
+            self._waited = now
+            batch.took(queued.steps, now - began)
+            self.stepped(queued.step, now - started)
             self.look()
+
+    def _queue(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> Queued:
+        """Queue the next batch of steps, at most to the next due step."""
+        steps = min(batch.steps, self._due.next_after(stepper.step) - stepper.step)
+        stepper.advance(steps)
+        return Queued(steps, stepper.step)
+
+    def _queue_ahead(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
+        """Queue the batch after the one that observers will read. An error is raised when its turn comes."""
+        if stepper.step < self.state.problem.timeline.last_step:
+            try:
+                self._ahead = self._queue(stepper, batch)
+            except Exception as error:
+                self._ahead = error
 
     def stepped(self, step: int, seconds: float) -> None:
         """Record that ``step`` steps are done; the last batch took ``seconds``."""

@@ -20,12 +20,12 @@ from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
 
-# Seconds of work on any machine, in steps of a tenth of a millisecond.
+# More than a second of work on any machine, in steps of a tenth of a millisecond.
 LASTING = [
     "domain.cells=[16,16,16]",
-    "time.end=2000",
-    "output.every=500",
-    "output.probe_every=50",
+    "time.end=1000",
+    "output.every=250",
+    "output.probe_every=25",
     "solver.kernel=numpy",
 ]
 

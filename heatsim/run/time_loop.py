@@ -2,7 +2,7 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,11 +27,11 @@ _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 @dataclass
 class Timing:
-    """Wall-clock seconds of the parts of a run.
+    """Wall-clock seconds of the parts of a run. A GPU may do steps while the host observes.
 
     Attributes:
         preparing: reading the initial field and compiling.
-        stepping: queueing steps, and waiting for them. A GPU also does steps while the host observes.
+        stepping: the steps, on a GPU by its own clock.
         observing: sums, copies of the field, rows of tables.
         waiting: until fields and checkpoints were written.
     """
@@ -81,10 +81,12 @@ class Queued(NamedTuple):
     Attributes:
         steps: their number.
         step: the number of steps done after them.
+        wait: waits until they are done, and returns the seconds that they took.
     """
 
     steps: int
     step: int
+    wait: Callable[[], float]
 
 
 class TimeLoop:
@@ -114,7 +116,6 @@ class TimeLoop:
         self.timing = timing
         self._leading = leading
         self._ahead: Queued | Exception | None = None
-        self._waited = 0.0
         self._observers = observers
         self._due = Schedule([observer.due(state) for observer in observers])
         with self._observing():
@@ -159,31 +160,26 @@ class TimeLoop:
             NotFiniteError, StorageError: the run failed.
         """
         with self.state.team.paced():
-            started = time.perf_counter()
             ahead, self._ahead = self._ahead, None
             if isinstance(ahead, Exception):
                 raise ahead
             queued = ahead or self._queue(stepper, batch)
             if self._leading is not None:
                 self._leading.show()
-            wait = self.state.field.device.record_event()
             if queued.step == self._next:
                 self.state.queue_row()  # so the GPU starts with the row at once
             if self._leading is not None:
                 self._queue_ahead(stepper, batch)
-            wait()
-            # Steps ahead began when those before had ended, at the earliest.
-            now, began = time.perf_counter(), self._waited if ahead else started
-            self._waited = now
-            batch.took(queued.steps, now - began)
-            self.stepped(queued.step, now - started)
+            seconds = queued.wait()
+            batch.took(queued.steps, seconds)
+            self.stepped(queued.step, seconds)
             self.look()
 
     def _queue(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> Queued:
         """Queue the next batch of steps, at most to the next due step."""
         steps = min(batch.steps, self._due.next_after(stepper.step) - stepper.step)
-        stepper.advance(steps)
-        return Queued(steps, stepper.step)
+        wait = self.state.field.device.timed(lambda: stepper.advance(steps))
+        return Queued(steps, stepper.step, wait)
 
     def _queue_ahead(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Queue the batch after the one that observers will read. An error is raised when its turn comes."""

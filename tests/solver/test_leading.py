@@ -17,6 +17,7 @@ from heatsim.errors import HeatsimError, Interrupted
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.run.simulation import Simulation
+from heatsim.solver import leading
 from heatsim.solver.leading import Leading
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
@@ -141,3 +142,18 @@ def test_a_watcher_sees_the_field_of_its_step(
     simulation(tmp_path / "direct", runs.TEXT).run(watchers=[watchers[1]])
     assert len(watchers[0].seen) == runs.LAST_STEP
     assert watchers[0].seen == watchers[1].seen
+
+
+def test_without_room_for_a_copy_each_row_is_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu.play_gpu(monkeypatch)
+    state = simulation(tmp_path / "run", runs.TEXT).state
+    assert Leading.of(state.field, state.ledger, state.part) is not None
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(leading, "Ledger", refuse)
+    assert Leading.of(state.field, state.ledger, state.part) is None
+    monkeypatch.undo()
+    state = simulation(tmp_path / "on a CPU", runs.TEXT, "solver.device=cpu").state
+    assert Leading.of(state.field, state.ledger, state.part) is None

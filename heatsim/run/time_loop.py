@@ -19,7 +19,7 @@ from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
 
-# Seconds of device work that are queued before the clock and signals are checked.
+# Seconds of device work that are queued before the clock and signals are checked; twice as many with steps ahead.
 BATCH_SECONDS = 0.25
 _LONGER = 8
 _OBSERVING_WORTH_A_WARNING = 1.0  # s

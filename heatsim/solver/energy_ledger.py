@@ -162,6 +162,15 @@ class Ledger:
         """A copy of the sums, with the heat of sources."""
         return HeatSums(self._layout, self._values.copy(), self._sources_heat)
 
+    def follow(self, other: "Ledger") -> None:
+        """Take over the sums of a ledger of the same problem; on a GPU this is queued behind the steps so far."""
+        self.changed()
+        self._device.copy(self._values, other._values)
+        if other._carried is not None and self._carried is None:
+            self._carried = other._carried.copy()
+        elif other._carried is not None:
+            self._device.copy(self._carried, other._carried)
+
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
         if self.recorded:

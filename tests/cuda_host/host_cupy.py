@@ -1,7 +1,8 @@
 """What heatsim uses of CuPy, on the host: arrays, streams, events, graphs, and a device with this module.
 
 All is done at once: a launch has ended when it returns, and a copy too. A stream that captures keeps what is launched
-on it, and its graph does it when it is launched.
+on it, and its graph does it when it is launched. With :func:`cuda_host.deferred.defer` all is done later, when the host
+waits for it.
 """
 
 import ctypes
@@ -11,13 +12,41 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
+from cuda_host.deferred import QUEUE
 from numpy.typing import NDArray
 
 from heatsim.device import Device
 
 
+def _behind_all(name: str) -> Callable[..., Any]:
+    """A method of NumPy's arrays that comes behind all that is queued."""
+    method = getattr(np.ndarray, name)
+
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        QUEUE.do()
+        return method(self, *arguments, **options)
+
+    return call
+
+
+def _plain(value: Any) -> Any:
+    return value.view(np.ndarray) if isinstance(value, HostArray) else value
+
+
 class HostArray(np.ndarray[Any, Any]):
     """Memory of the host with what CuPy's arrays have."""
+
+    for _name in ("__setitem__", "__array_function__", "copy", "fill", "astype", "tolist"):
+        locals()[_name] = _behind_all(_name)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = (), **options: Any) -> Any:
+        QUEUE.do()
+        if out:
+            options["out"] = tuple(map(_plain, out))
+        found = getattr(ufunc, method)(*map(_plain, inputs), **options)
+        if out:
+            return out[0]
+        return found.view(HostArray) if isinstance(found, np.ndarray) else found
 
     @property
     def data(self) -> Any:  # type: ignore[override]
@@ -27,7 +56,7 @@ class HostArray(np.ndarray[Any, Any]):
         def copy_to_host(target: int, size: int) -> None:
             assert HostStream.capturing is None, "CuPy does not record copies to the host"
             assert size <= self.nbytes, "a copy of more bytes than the array has"
-            ctypes.memmove(target, self.ctypes.data, size)
+            QUEUE.add(lambda: ctypes.memmove(target, self.ctypes.data, size))
 
         return SimpleNamespace(ptr=self.ctypes.data, copy_from_device_async=copy, copy_to_host_async=copy_to_host)
 
@@ -35,6 +64,7 @@ class HostArray(np.ndarray[Any, Any]):
         self[...] = values
 
     def get(self, out: NDArray[Any]) -> None:
+        QUEUE.do()
         out[...] = self
 
 
@@ -45,10 +75,11 @@ class HostEvent:
         self.time = 0.0
 
     def record(self) -> None:
-        self.time = time.perf_counter()
+        self.time, self.place = time.perf_counter(), QUEUE.end
 
     def synchronize(self) -> None:
         assert self.time > 0.0
+        QUEUE.do(self.place)
 
 
 class HostGraph:
@@ -60,7 +91,7 @@ class HostGraph:
         assert HostStream.capturing is None
         self.launches += 1
         for work in self.works:
-            work()
+            QUEUE.add(work)
 
 
 class HostStream:
@@ -111,7 +142,7 @@ class HostNumber:
 
 def do_or_record(work: Callable[[], object]) -> None:
     if HostStream.capturing is None:
-        work()
+        QUEUE.add(work)
     else:
         HostStream.capturing.append(work)
 
@@ -120,15 +151,22 @@ def empty(shape: Any, dtype: Any = np.float64) -> HostArray:
     """Aligned to 256 bytes, as memory of a GPU is."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.empty(size + 256, np.uint8)
+    if QUEUE.deferring:
+        QUEUE.kept.append(memory)
     start = -memory.ctypes.data % 256
     return memory[start : start + size].view(dtype).reshape(shape).view(HostArray)
 
 
 def asarray(values: Any) -> HostArray:
-    host = np.asarray(values)
+    host = asnumpy(values) if isinstance(values, HostArray) else np.asarray(values)
     array = empty(host.shape, host.dtype)
     array[...] = host
     return array
+
+
+def asnumpy(values: Any) -> NDArray[Any]:
+    QUEUE.do()
+    return np.array(values)
 
 
 def full(shape: Any, value: Any, dtype: Any = np.float64) -> HostArray:
@@ -169,7 +207,7 @@ def host_device(free: int = 2**30) -> Device:
         zeros_like=lambda array: zeros(array.shape, array.dtype),
         asarray=asarray,
         ascontiguousarray=asarray,
-        asnumpy=np.array,
+        asnumpy=asnumpy,
         where=np.where,
         positive=np.positive,
         add=np.add,
@@ -185,7 +223,7 @@ def host_device(free: int = 2**30) -> Device:
             Stream=HostStream,
             get_elapsed_time=lambda first, last: (last.time - first.time) * 1e3,
             get_current_stream=lambda: SimpleNamespace(
-                ptr=0, synchronize=lambda: None, record=lambda: None, wait_event=lambda event: None
+                ptr=0, synchronize=QUEUE.do, record=lambda: None, wait_event=lambda event: None
             ),
             alloc_pinned_memory=bytearray,
             runtime=SimpleNamespace(

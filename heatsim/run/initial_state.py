@@ -49,7 +49,7 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     else:
         own = initial.slabs(plan.slab.first, plan.slab.last)
         state.field.load_temperatures(own, plan.problem.materials.contents)
-    state.total()  # checks that it is finite
+    state.check()
     state.initial_heat = state.statistics.heat()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)

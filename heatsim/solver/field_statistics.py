@@ -142,6 +142,8 @@ class FieldStatistics:
     def temperatures_of_types(self) -> tuple[list[float], list[float]]:
         """The lowest and the highest temperature in K for each cell type; inf and −inf for void."""
         count, found, reference = len(self._materials.types), self._found(), self._field.reference
+        if self._cell_types == list(range(count)):
+            return [low + reference for low in found.lowest], [high + reference for high in found.highest]
         lowest, highest = [inf] * count, [-inf] * count
         for cell_type, low, high in zip(self._cell_types, found.lowest, found.highest, strict=True):
             lowest[cell_type] = min(lowest[cell_type], low + reference)
@@ -204,8 +206,10 @@ class FieldStatistics:
     def _extremes(self, parts: Sequence[int]) -> Extremes:
         """The lowest and highest T − T_ref in K of some parts."""
         found = self._found()
-        lowest = min((found.lowest[part] for part in parts), default=inf)
-        return Extremes(lowest, max((found.highest[part] for part in parts), default=-inf))
+        if len(parts) == 1:
+            return Extremes(found.lowest[parts[0]], found.highest[parts[0]])
+        lowest = min([found.lowest[part] for part in parts], default=inf)
+        return Extremes(lowest, max([found.highest[part] for part in parts], default=-inf))
 
     def _with_degrees(self) -> list[Statistics]:
         """Statistics with sums of temperatures and liquid parts; from a second pass unless observers ask for them."""

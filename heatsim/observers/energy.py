@@ -16,7 +16,7 @@ void is included in that through all void surfaces; tables of layout 2 and older
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum, nan
 from typing import NamedTuple
 
@@ -28,8 +28,7 @@ from heatsim.observers.observer import Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.energy_bound import EnergyBound
-from heatsim.physics.energy_bound import Row as BoundRow
+from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes
 from heatsim.solver.surface_sums import Heats, OwnSums
@@ -42,8 +41,8 @@ BY_SURFACE = 3
 # Bytes of samples that wait to become rows, at most.
 _SAMPLED_BYTES = 2**24
 
-# The time in s and the heats in J, by name.
-Row = dict[str, float]
+# Heats in J.
+Terms = tuple[float, ...]
 
 
 def heats(problem: HeatProblem) -> tuple[str, ...]:
@@ -95,38 +94,29 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
     )
 
 
-def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[float]) -> list[tuple[Heats, Row]]:
-    """The heats through surfaces and the terms of the balance at the times of some samples, in their order.
+def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[float]) -> list[tuple[Heats, Terms]]:
+    """The heats through surfaces and the terms of the balance, in the order of :func:`heats`, for each sample.
 
     Args:
         state: the run.
         samples: in the order of their times.
         stored: heat in J that the body has gained since the start, at each time.
     """
-    names, void, found = heats(state.problem), bool(state.problem.materials.weighted_surfaces.void), []
+    void, found = bool(state.problem.materials.weighted_surfaces.void), []
     through = state.ledger.heats_of([sample.through for sample in samples])
     for sample, gained, of_time in zip(samples, stored, through, strict=True):
         given = state.ledger.source_heat(sample.step) if sample.sources is None else sample.sources
         sources = given + of_time.beams + of_time.cells
         residual = fsum((gained, -sources, *(-heat for heat in of_time.faces), -of_time.void))
         of_void = (of_time.void, *of_time.surfaces) if void else ()
-        terms = (gained, sources, *of_time.faces, *of_time.patches, *of_void, residual)
-        found.append((of_time, {TIME: sample.time, **dict(zip(names, terms, strict=True))}))
+        found.append((of_time, (gained, sources, *of_time.faces, *of_time.patches, *of_void, residual)))
     return found
 
 
 def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
-    ((_, row),) = _balances(state, [_sample(state)], [state.stored_heat()])
-    return row
-
-
-def flows(before: Mapping[str, float] | None, now: Mapping[str, float]) -> dict[str, float]:
-    """The heat flows in W between two results of :func:`balance`, by name; NaN if there is none before."""
-    names = [name for name in now if name not in (TIME, RESIDUAL)]
-    if before is None:
-        return dict.fromkeys(names, nan)
-    return {name: (now[name] - before[name]) / (now[TIME] - before[TIME]) for name in names}
+    ((_, terms),) = _balances(state, [_sample(state)], [state.stored_heat()])
+    return {TIME: state.time, **dict(zip(heats(state.problem), terms, strict=True))}
 
 
 def bound(state: RunState) -> float:
@@ -153,7 +143,7 @@ class Energy(TableObserver):
     saved_as = "energy"
 
     _bound: EnergyBound
-    _before: Row | None
+    _before: dict[str, float] | None
 
     def columns(self, state: RunState) -> list[Column]:
         """The terms of the balance, and the heat flows."""
@@ -188,27 +178,35 @@ class Energy(TableObserver):
         stored = [heat - self._state.initial_heat for heat in statistics.heats(totals)]
         absolute = statistics.heats(totals, absolute=True)
         balances = _balances(self._state, samples, stored)
-        of_regions = self._regions.rows(totals) if self.with_units else [[]] * len(samples)
-        found = []
-        for sample, (of_time, row), heat, of_region in zip(samples, balances, absolute, of_regions, strict=True):
-            turned_over = abs(row["stored"]) + of_time.magnitude
+        for sample, (of_time, terms), heat in zip(samples, balances, absolute, strict=True):
+            turned_over = abs(terms[0]) + of_time.magnitude
             around = sample.extremes.lowest, sample.extremes.highest
-            self._bound.add(
-                BoundRow(sample.step, heat, *around, turned_over, sample.roundings, of_time.cells_magnitude)
-            )
-            found.append([sample.time, *self._numbers(row, of_region, sample.contacts)])
-        return found
+            self._bound.add(Row(sample.step, heat, *around, turned_over, sample.roundings, of_time.cells_magnitude))
+        names = list(heats(self._state.problem))
+        known = [self._layout >= BY_SURFACE or name not in surface_names(self._state.problem) for name in names]
+        in_joules = np.array([terms for _, terms in balances])[:, known]
+        times = np.array([sample.time for sample in samples])
+        columns = [times[:, np.newaxis], in_joules]
+        if self.with_units:
+            columns += [of_regions := np.array(self._regions.rows(totals))]
+            named = [TIME, *(name for name, there in zip(names, known, strict=True) if there), *self._region_names]
+            columns += [self._flows(named, np.concatenate([*columns[:2], of_regions], axis=1))]
+            columns += [np.array([sample.contacts for sample in samples])]
+        rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
+        return rows
 
-    def _numbers(self, row: Row, of_regions: Sequence[float], contacts: Sequence[float]) -> list[float]:
-        """The numbers of a row after its time."""
-        if self._layout < BY_SURFACE:
-            row = {name: value for name, value in row.items() if name not in surface_names(self._state.problem)}
-        if not self.with_units:
-            return [value for name, value in row.items() if name != TIME]
-        row |= zip(self._region_names, of_regions, strict=True)
-        before, self._before = self._before, row
-        values = [value for name, value in row.items() if name != TIME]
-        return [*values, *flows(before, row).values(), *contacts]
+    def _flows(self, names: Sequence[str], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The heat flows in W of the names but the time and the residual; NaN in a row that has none before.
+
+        Args:
+            names: of the numbers of each row: the time in s, then heats in J.
+            rows: these numbers, shape (rows, names).
+        """
+        first = [nan] * len(names) if self._before is None else [self._before[name] for name in names]
+        self._before = dict(zip(names, rows[-1].tolist(), strict=True))
+        changes = np.diff(np.concatenate([[first], rows]), axis=0)
+        flowing = [number for number, name in enumerate(names) if name not in (TIME, RESIDUAL)]
+        return np.asarray(changes[:, flowing] / changes[:, :1])
 
     def save(self) -> dict[str, Value]:
         """The number of rows in the table, the last row, and the state of the residual's bound."""

@@ -31,6 +31,7 @@ from heatsim.physics.materials import Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
+from heatsim.physics.same_body import same_body
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
@@ -83,7 +84,9 @@ class HeatProblem:
     held: HeldPlanes = EVERYTHING
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario, held: HeldPlanes = EVERYTHING) -> "HeatProblem":
+    def from_scenario(
+        cls, scenario: Scenario, held: HeldPlanes = EVERYTHING, like: "HeatProblem | None" = None
+    ) -> "HeatProblem":
         """Derive everything. A scenario with the method "auto" becomes one with the method that is chosen here.
 
         Collective.
@@ -91,13 +94,19 @@ class HeatProblem:
         Args:
             scenario: the scenario.
             held: the planes to paint on this rank.
+            like: another problem of the whole grid; its arrays are shared if it has the same body.
 
         Raises:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
-        boundary = painted.boundary
+        if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
+            boundary = replace(like.boundary, scenario=scenario)
+            painted, stability = Painted(like.materials, boundary, like.parts, like.reference), like.stability
+        else:
+            painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
+            boundary = painted.boundary
+            stability = Stability(painted.materials, boundary)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
@@ -110,7 +119,7 @@ class HeatProblem:
             held=held,
             reference=painted.reference,
             rates=painted.materials.diffusion_rates,
-            stability=Stability(painted.materials, boundary),
+            stability=stability,
             timeline=Timeline.instant(),
             precision=precision,
             rounding=rounding,

@@ -99,9 +99,7 @@ class FieldStatistics:
         """
         return exact_sums(np.stack(sums).transpose(0, 2, 3, 1))
 
-    def heats(
-        self, totals: Floats, region: str | None = None, *, absolute: bool = False
-    ) -> list[float]:
+    def heats(self, totals: Floats, region: str | None = None, *, absolute: bool = False) -> list[float]:
         """:meth:`heat` at some times, from the result of :meth:`totals`."""
         parts = self._of_region(region)
         found: list[float] = exact_sums(totals[:, parts, int(absolute)] * self._capacities[parts]).tolist()

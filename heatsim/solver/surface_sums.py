@@ -181,7 +181,7 @@ class SurfaceSums:
             found: STATISTICS of the sections of one array of sums, or of several arrays to add.
         """
         columns = [np.ascontiguousarray(one).view(np.float64).reshape(-1, NUMBERS) for one in found]
-        return np.stack([of_array[self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns])
+        return np.array([of_array[self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns])
 
 
 def _padded(places: Sequence[Sequence[int]], nothing: int) -> Indices:

@@ -132,9 +132,9 @@ def exact_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
     The rows are added in extended precision, if the machine has it, with a bound of the error. Where the bound leaves
     open to which number the exact sum is rounded, :func:`exact_sum` finds it.
     """
-    extended = values.astype(np.longdouble).sum(axis=-1)
-    found: NDArray[np.float64] = extended.astype(np.float64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        extended = values.astype(np.longdouble).sum(axis=-1)
+        found: NDArray[np.float64] = extended.astype(np.float64)
         magnitude = np.abs(values).sum(axis=-1)
         error = (0.51 * values.shape[-1] * float(np.finfo(np.longdouble).eps)) * magnitude
         # Certain if the exact sum is closer to the found number than half of the way to its nearest neighbour.

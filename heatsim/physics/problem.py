@@ -27,11 +27,10 @@ from heatsim.physics.coefficients import (
 from heatsim.physics.face_terms import face_terms
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
-from heatsim.physics.same_body import same_body
+from heatsim.physics.same_body import body_of
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
@@ -100,20 +99,14 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
-            boundary = replace(like.boundary, scenario=scenario)
-            painted, stability = Painted(like.materials, boundary, like.parts, like.reference), like.stability
-        else:
-            painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
-            boundary = painted.boundary
-            stability = Stability(painted.materials, boundary)
+        painted, stability = body_of(scenario, held, like)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
             scenario=scenario,
             grid=scenario.grid,
             materials=painted.materials,
-            boundary=boundary,
+            boundary=painted.boundary,
             sources=Sources(scenario, painted.materials),
             parts=painted.parts,
             held=held,

@@ -1,7 +1,35 @@
 """Whether the runs of a study have the same body: then one of them paints it and finds its stability limit for all."""
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from heatsim.physics import kernel_costs
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.materials import Painted
+from heatsim.physics.stability import Stability
 from heatsim.scenario import Scenario, Source
+
+if TYPE_CHECKING:
+    from heatsim.physics.problem import HeatProblem
+
+
+def body_of(scenario: Scenario, held: HeldPlanes, like: "HeatProblem | None") -> tuple[Painted, Stability]:
+    """The materials of a scenario and its stability limits: those of ``like`` if it has the same body. Collective.
+
+    Args:
+        scenario: the scenario.
+        held: the planes to paint.
+        like: a problem of the whole grid; None to paint in any case.
+
+    Raises:
+        ScenarioError: as for :meth:`Painted.from_scenario`.
+    """
+    if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
+        boundary = replace(like.boundary, scenario=scenario)
+        return Painted(like.materials, boundary, like.parts, like.reference), like.stability
+    painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
+    return painted, Stability(painted.materials, painted.boundary)
 
 
 def same_body(scenario: Scenario, other: Scenario) -> bool:

@@ -23,10 +23,11 @@ from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, own_cells, set_thermometers
+from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.solver.thermometers import own_cells, set_thermometers
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 

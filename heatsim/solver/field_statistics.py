@@ -6,14 +6,12 @@ numbers here follow from these.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.kernels.reductions.find import MOST_PARTS, ExtremeOf, Labelled, Search
 from heatsim.kernels.reductions.statistics import Statistics, Survey, exact_sum, exact_sums
 from heatsim.physics.cell_types import CELL_TYPE
@@ -288,26 +286,3 @@ class FieldStatistics:
         if extreme.cell_type is None or self._materials.uniform:
             return None
         return Labelled(self._cells, int(CELL_TYPE), extreme.cell_type)
-
-
-def own_cells(arrays: CompositeArrays, field: Field) -> Any:
-    """The type of each own cell of a field, one byte, on its device; empty if there is one type."""
-    cells = arrays.body.cells
-    return cells[field.slab.own] if cells.size else cells
-
-
-def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:
-    """Give a field its thermometers if a material varies. Arguments as for :class:`FieldStatistics`."""
-    materials = problem.materials
-    if materials.varies:
-        field.thermometer, field.point_thermometer = (
-            Thermometer(xp, materials.enthalpies, partial(_types_at, None if materials.uniform else of_cells))
-            for xp, of_cells in ((field.device.xp, cells), (np, materials.cells))
-        )
-        if materials.held.slab is not None:
-            field.point_thermometer = Thermometer(np, materials.enthalpies, materials.types_of)
-
-
-def _types_at(cells: Any, place: Any) -> Any:
-    """The types of the cells at an index of the field; 0 if there is one type."""
-    return 0 if cells is None else cells[place] & CELL_TYPE

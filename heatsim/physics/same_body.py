@@ -1,20 +1,47 @@
 """Whether the runs of a study have the same body: then one of them paints it and finds its stability limit for all."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from heatsim.physics import kernel_costs
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import Painted
+from heatsim.physics.regions import Parts
 from heatsim.physics.stability import Stability
 from heatsim.scenario import Scenario, Source
 
-if TYPE_CHECKING:
-    from heatsim.physics.problem import HeatProblem
+
+class WithBody(Protocol):
+    """The part of :class:`heatsim.physics.problem.HeatProblem` that is shared, and its scenario."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+
+    @property
+    def materials(self) -> CellTypes:
+        """The cell types."""
+
+    @property
+    def boundary(self) -> Boundary:
+        """The conditions."""
+
+    @property
+    def parts(self) -> Parts | None:
+        """The painted cells."""
+
+    @property
+    def reference(self) -> float:
+        """The reference temperature of the materials in K."""
+
+    @property
+    def stability(self) -> Stability:
+        """The limits of the time step."""
 
 
-def body_of(scenario: Scenario, held: HeldPlanes, like: "HeatProblem | None") -> tuple[Painted, Stability]:
+def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tuple[Painted, Stability]:
     """The materials of a scenario and its stability limits: those of ``like`` if it has the same body. Collective.
 
     Args:

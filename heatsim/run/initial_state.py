@@ -23,10 +23,11 @@ from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, own_cells, set_thermometers
+from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.solver.thermometers import own_cells, set_thermometers
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 
@@ -49,7 +50,7 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     else:
         own = initial.slabs(plan.slab.first, plan.slab.last)
         state.field.load_temperatures(own, plan.problem.materials.contents)
-    state.total()  # checks that it is finite
+    state.check()
     state.initial_heat = state.statistics.heat()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)

@@ -86,7 +86,7 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
         if count > 1:
             flags = {"--quiet": quiet, "--verbose": verbose}
             return start_ranks(
-                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder
+                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder, resumes=True
             )
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:

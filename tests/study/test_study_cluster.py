@@ -1,6 +1,7 @@
 """A study on a Dask scheduler with two workers, all in separate processes; one worker is killed during a run."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from heatsim.run.interrupt import Stop
 from heatsim.storage import checkpoint
 from heatsim.study import cluster
 from heatsim.study import folder as study_folder
+from heatsim.study.cluster_worker import BoundWorker, full_version
 from heatsim.study.folder import is_done
 from heatsim.study.results import Results
 from heatsim.study.run_group import run_group
@@ -161,3 +163,40 @@ def test_a_scheduler_that_dies_is_one_message(
         f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same `heatsim study` "
         "command again\n"
     )
+
+
+class _FakeClient:
+    """A client of a scheduler with one worker, whose answer is given."""
+
+    def __init__(self, answer: Callable[[], object]) -> None:
+        self.answer = answer
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, object]]:
+        return {"workers": {"tcp://node2:40001": {}}}
+
+    def run(self, function: object, requested: str, workers: list[str]) -> dict[str, object]:
+        return {worker: self.answer() for worker in workers}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            lambda: BoundWorker("cpu", 1, "0.0.9 (numerics 1)"),
+            rf"tcp://node2:40001 has heatsim 0\.0\.9 \(numerics 1\), but this machine has {re.escape(full_version())}; "
+            "install the same version on all machines",
+        ),
+        (lambda: time.sleep(1.0), "no answer for 0.05 s; restart the workers that hang"),
+    ],
+    ids=["version", "stopped"],
+)
+def test_workers_that_cannot_be_used(
+    answer: Callable[[], object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("distributed.Client", lambda *arguments, **options: _FakeClient(answer))
+    monkeypatch.setattr(cluster, "_call_at", lambda address: None)
+    monkeypatch.setattr(cluster, "_SECONDS_TO_ANSWER", 0.05)
+    found = cluster.Cluster("tcp://node1:8786")
+    assert found.wait_for_workers(lambda: False) == 1
+    with pytest.raises(DeviceError, match=f"--cluster tcp://node1:8786: a worker cannot run this study: {message}"):
+        found.devices("auto")

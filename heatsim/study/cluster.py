@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from heatsim.study.workers import Event
 _TICK = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_TO_CONNECT = 10
+_SECONDS_BEFORE_ADVICE = 5.0
 _SECONDS_TO_ANSWER = 60.0  # of workers; the first answer imports heatsim
 _SECONDS_TO_STOP = 30.0
 
@@ -92,10 +94,15 @@ class Cluster:
         Raises:
             RunError: the scheduler is gone.
         """
+        told_at = time.monotonic() + _SECONDS_BEFORE_ADVICE
         while not stopped():
             self._workers = self._present()
             if self._workers:
                 return len(self._workers)
+            if time.monotonic() > told_at:
+                told_at = inf
+                start = f"`dask worker {self._address} --nthreads 1`"
+                print(f"heatsim: waiting for workers; start them with {start}", file=sys.stderr, flush=True)
             time.sleep(_TICK)
         return 0
 

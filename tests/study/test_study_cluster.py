@@ -159,7 +159,7 @@ def test_a_scheduler_that_dies_is_one_message(
     processes[-1].kill()
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (1, "")
-    assert err == (
+    assert err.splitlines(keepends=True)[-1] == (  # before it perhaps: waiting for workers
         f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same `heatsim study` "
         "command again\n"
     )
@@ -200,3 +200,16 @@ def test_workers_that_cannot_be_used(
     assert found.wait_for_workers(lambda: False) == 1
     with pytest.raises(DeviceError, match=f"--cluster tcp://node1:8786: a worker cannot run this study: {message}"):
         found.devices("auto")
+
+
+def test_a_study_without_workers_says_how_to_start_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client, looks = _FakeClient(lambda: None), iter([{}, {}, {}, {"tcp://node2:40001": {}}])
+    client.scheduler_info = lambda n_workers: {"workers": next(looks)}  # type: ignore[method-assign]
+    monkeypatch.setattr("distributed.Client", lambda *arguments, **options: client)
+    monkeypatch.setattr(cluster, "_call_at", lambda address: None)
+    monkeypatch.setattr(cluster, "_SECONDS_BEFORE_ADVICE", 0.0)
+    assert cluster.Cluster("tcp://node1:8786").wait_for_workers(lambda: False) == 1
+    advice = "start them with `dask worker tcp://node1:8786 --nthreads 1`"
+    assert capsys.readouterr().err == f"heatsim: waiting for workers; {advice}\n"

@@ -8,9 +8,7 @@ in that folder has a token of the current start of the study. When the file is m
 save checkpoints and stop.
 """
 
-import logging
 import queue
-import socket
 import sys
 import threading
 import time
@@ -26,6 +24,7 @@ from typing import Any
 from heatsim.errors import DeviceError, RunError
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
+from heatsim.study.cluster_connection import SECONDS_TO_CONNECT, connected
 from heatsim.study.cluster_worker import BoundWorker, bound_worker, full_version, run_task, topic
 from heatsim.study.columns import DONE, FAILED
 from heatsim.study.groups import RunsLeft
@@ -33,7 +32,6 @@ from heatsim.study.workers import Event
 
 _TICK = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_TO_CONNECT = 10
 _SECONDS_BEFORE_ADVICE = 5.0
 _SECONDS_TO_ANSWER = 60.0  # of workers; the first answer imports heatsim
 _SECONDS_TO_STOP = 30.0
@@ -59,25 +57,7 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
-        # One message of heatsim replaces what Dask logs when a scheduler disappears.
-        for name in ("distributed", "distributed.client"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            _call_at(address)
-            connect: Any = distributed.Client
-            self._client = connect(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, TimeoutError) as error:
-            raise DeviceError(
-                f"--cluster {address}: no Dask scheduler answers there ({error}); start one with `dask scheduler`"
-            ) from None
-        except ValueError:
-            raise DeviceError(
-                f"--cluster {address}: is not the address of a Dask scheduler; write for example tcp://10.0.0.1:8786"
-            ) from None
+        self._client = connected(address)
         self._address = address
         self._token = uuid.uuid4().hex
         self._news: queue.Queue[Event | tuple[int, Any]] = queue.Queue()
@@ -162,7 +142,7 @@ class Cluster:
                 time.sleep(_TICK)
         with suppress(Exception):
             self._client.cancel(futures)
-            self._client.close(timeout=_SECONDS_TO_CONNECT)
+            self._client.close(timeout=SECONDS_TO_CONNECT)
         return ended
 
     def _present(self) -> set[str]:
@@ -269,18 +249,3 @@ class Cluster:
                 yield Event(run, None, DONE)
             elif failure is not None:
                 yield Event(run, None, FAILED, failure[0])
-
-
-def _call_at(address: str) -> None:
-    """Check that something listens at an address; a client of Dask that cannot connect leaves threads behind.
-
-    Raises:
-        ValueError: it is not the address of a scheduler.
-        OSError: nothing listens there.
-    """
-    from distributed.comm.addressing import get_address_host_port
-
-    host, port = get_address_host_port(address)
-    if not host or not 0 < port < 2**16:
-        raise ValueError(address)
-    socket.create_connection((host, port), _SECONDS_TO_CONNECT).close()

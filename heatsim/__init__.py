@@ -4,9 +4,10 @@
 - ``open("outputs/cube")`` gives the results of a run or a study as arrays and data frames.
 """
 
-from importlib import import_module
+# Nothing is imported yet: Ctrl-C during these imports would show a traceback (see __main__.py). Type checkers take
+# TYPE_CHECKING as true.
+TYPE_CHECKING = False
 
-TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the import
 if TYPE_CHECKING:
     from typing import Any
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
 
-# Imported when first used: `heatsim --help` does not wait for NumPy, h5py and pydantic, and Ctrl-C gives no traceback,
-# because `main` of __main__.py runs as soon as possible.
+# Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
 _MODULES = {
     "HeatsimError": "heatsim.errors",
     "Run": "heatsim.opened",
@@ -31,6 +31,8 @@ _MODULES = {
 
 def __getattr__(name: str) -> "Any":
     if name in _MODULES:
+        from importlib import import_module
+
         return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":
         from heatsim.version import version

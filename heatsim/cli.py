@@ -1,7 +1,10 @@
 """The command line: arguments in, exit code out."""
 
 import os
+import signal
+import socket
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 
@@ -18,7 +21,10 @@ from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError, at_command_line
 from heatsim.parallel import environment
+from heatsim.parallel.ending import print_message
 from heatsim.version import version
+
+_SECONDS_FOR_RANK_0 = 1.0  # to end the job if no rank can start
 
 app = App(
     name="heatsim",
@@ -58,8 +64,10 @@ def _main_of_rank(words: Sequence[str]) -> int:
         try:
             team = job.join()
         except HeatsimError as error:
-            print(f"heatsim: {error}", file=sys.stderr)
+            _tell_why_no_start(error)
             return error.exit_code
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see __main__.py
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code, text = _main(words)
         except Exception:
@@ -70,6 +78,15 @@ def _main_of_rank(words: Sequence[str]) -> int:
             sys.stderr.flush()
         team.leave(code)
         return code
+
+
+def _tell_why_no_start(error: HeatsimError) -> None:
+    """Report that this rank could not join the others. Rank 0 reports what all ranks find."""
+    if environment.is_first():
+        print_message(str(error))
+    elif "mpi4py.MPI" not in sys.modules:
+        time.sleep(_SECONDS_FOR_RANK_0)
+        print_message(f"rank {environment.rank()} on {socket.gethostname()}: {error}")
 
 
 def _main(words: Sequence[str]) -> tuple[int, str]:

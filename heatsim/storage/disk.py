@@ -110,6 +110,11 @@ def resume_command(folder: Path) -> str:
     return f"heatsim resume {shlex.quote(str(folder))}"
 
 
+def render_command(folder: Path) -> str:
+    """The command that draws the pictures of the run in `folder`, quoted for a shell."""
+    return f"heatsim render {shlex.quote(str(folder))}"
+
+
 def reserve(file: File, length: int) -> None:
     """Make a file at least `length` bytes long and have the file system reserve the space.
 

@@ -277,7 +277,8 @@ class Schedule:
     def __init__(self, steps: Sequence[NDArray[np.int64]]) -> None:
         unique = np.unique(np.concatenate(steps))
         self._steps: list[int] = unique.tolist()
-        self._due = np.array([np.isin(unique, of_one) for of_one in steps])
+        due = np.array([np.isin(unique, of_one) for of_one in steps]).T
+        self._due: list[Sequence[bool]] = due.tolist()
         self._none = (False,) * len(steps)
 
     def next_after(self, step: int) -> int:
@@ -290,5 +291,4 @@ class Schedule:
         i = bisect_left(self._steps, step)
         if i == len(self._steps) or self._steps[i] != step:
             return self._none
-        due: list[bool] = self._due[:, i].tolist()
-        return due
+        return self._due[i]

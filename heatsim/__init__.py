@@ -4,11 +4,11 @@
 - ``open("outputs/cube")`` gives the results of a run or a study as arrays and data frames.
 """
 
-# Nothing is imported yet: Ctrl-C during these imports would show a traceback (see __main__.py). Type checkers take
-# TYPE_CHECKING as true.
-TYPE_CHECKING = False
-
+# Ctrl-C during an import here would show a traceback (see __main__.py).
+TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the import
 if TYPE_CHECKING:
+    from typing import Any
+
     from heatsim.errors import HeatsimError
     from heatsim.opened import Run, StudyResults, open
     from heatsim.run.simulation import Simulation
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
 
-# Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
+# Imported when first used: `heatsim --help` does not wait for NumPy, h5py and pydantic, and Ctrl-C gives no traceback,
+# because `main` of __main__.py runs as soon as possible.
 _MODULES = {
     "HeatsimError": "heatsim.errors",
     "Run": "heatsim.opened",
@@ -27,7 +28,7 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> "Any":
     if name in _MODULES:
         from importlib import import_module
 

@@ -103,9 +103,9 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
         return error.exit_code, f"heatsim: {error}"
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        return 2, f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.'
+        return 2, f'heatsim: "{unused}" is an unexpected argument.\n{_help_of(words)}'
     except CycloptsError as error:
-        return 2, f"heatsim: {error}\nTry `heatsim --help`."
+        return 2, f"heatsim: {error}\n{_help_of(words)}"
     except (KeyboardInterrupt, SystemExit) as error:
         # cyclopts turns Ctrl-C into SystemExit(130).
         if isinstance(error, SystemExit) and error.code != 130:
@@ -115,6 +115,11 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
 
 def _commands() -> list[str]:
     return [name for name in app if not name.startswith("-")]
+
+
+def _help_of(words: Sequence[str]) -> str:
+    """Where a user finds the arguments of the command in a command line."""
+    return f"Try `heatsim {words[0]} --help`." if words[0] in _commands() else "Try `heatsim --help`."
 
 
 def _check_is_file(word: str) -> None:

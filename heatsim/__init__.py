@@ -4,7 +4,6 @@
 - ``open("outputs/cube")`` gives the results of a run or a study as arrays and data frames.
 """
 
-# Ctrl-C during an import here would show a traceback (see __main__.py).
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without the import
 if TYPE_CHECKING:
     from typing import Any

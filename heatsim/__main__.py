@@ -27,9 +27,6 @@ def _main_of_rank() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from heatsim import cli
-    except KeyboardInterrupt:
-        print("heatsim: interrupted", file=sys.stderr)
-        return 130
     except Exception:
         import traceback
 

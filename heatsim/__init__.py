@@ -4,12 +4,14 @@
 - ``open("outputs/cube")`` gives the results of a run or a study as arrays and data frames.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from heatsim.errors import HeatsimError
+# Nothing is imported yet: Ctrl-C during these imports would show a traceback (see __main__.py). Type checkers take
+# TYPE_CHECKING as true.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from heatsim.errors import HeatsimError
     from heatsim.opened import Run, StudyResults, open
     from heatsim.run.simulation import Simulation
     from heatsim.study import Study
@@ -18,6 +20,7 @@ __all__ = ["HeatsimError", "Run", "Simulation", "Study", "StudyResults", "open"]
 
 # Imported when first used, so that `heatsim --help` does not wait for NumPy, h5py and pydantic.
 _MODULES = {
+    "HeatsimError": "heatsim.errors",
     "Run": "heatsim.opened",
     "Simulation": "heatsim.run.simulation",
     "Study": "heatsim.study",
@@ -26,8 +29,10 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _MODULES:
+        from importlib import import_module
+
         return getattr(import_module(_MODULES[name]), name)
     if name == "__version__":
         from heatsim.version import version

@@ -6,29 +6,38 @@ import sys
 def main() -> int:
     """Run the command line and return its exit code."""
     try:
+        from heatsim.parallel import environment
+
+        if environment.size() > 1:
+            return _main_of_rank()
         from heatsim import cli
+
+        return cli.main()
+    except KeyboardInterrupt:  # while modules are imported
+        print("heatsim: interrupted", file=sys.stderr)
+        return 130
+
+
+def _main_of_rank() -> int:
+    """Run the command line on one of several ranks. If it cannot be imported, the whole job ends."""
+    import signal
+
+    # Until this rank has joined the others, Ctrl-C ends it without a traceback, and the launcher ends the others.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        from heatsim import cli
+    except KeyboardInterrupt:
+        print("heatsim: interrupted", file=sys.stderr)
+        return 130
     except Exception:
-        _end_job()
-        raise
-    return cli.main()
-
-
-def _end_job() -> None:
-    """If the job has several ranks, report the current error and end all ranks: the others wait in MPI for this one."""
-    from heatsim.parallel import environment
-
-    if environment.size() > 1:
-        import os
-        import time
         import traceback
 
-        from mpi4py import MPI
+        from heatsim.parallel.starting import end_start
 
         traceback.print_exc()
-        sys.stderr.flush()
-        time.sleep(0.5)  # when a job ends, launchers drop output that they have not passed on yet
-        MPI.COMM_WORLD.Abort(1)
-        os._exit(1)
+        end_start(1)
+    return cli.main()
 
 
 if __name__ == "__main__":

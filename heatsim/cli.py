@@ -1,7 +1,10 @@
 """The command line: arguments in, exit code out."""
 
 import os
+import signal
+import socket
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 
@@ -18,7 +21,10 @@ from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
 from heatsim.errors import HeatsimError, InputError, at_command_line
 from heatsim.parallel import environment
+from heatsim.parallel.ending import print_message
 from heatsim.version import version
+
+_SECONDS_FOR_RANK_0 = 1.0  # to end the job if no rank can start
 
 app = App(
     name="heatsim",
@@ -58,8 +64,10 @@ def _main_of_rank(words: Sequence[str]) -> int:
         try:
             team = job.join()
         except HeatsimError as error:
-            print(f"heatsim: {error}", file=sys.stderr)
+            _tell_why_no_start(error)
             return error.exit_code
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see __main__.py
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code, text = _main(words)
         except Exception:
@@ -70,6 +78,15 @@ def _main_of_rank(words: Sequence[str]) -> int:
             sys.stderr.flush()
         team.leave(code)
         return code
+
+
+def _tell_why_no_start(error: HeatsimError) -> None:
+    """Report that this rank could not join the others. Rank 0 reports what all ranks find."""
+    if environment.is_first():
+        print_message(str(error))
+    elif "mpi4py.MPI" not in sys.modules:
+        time.sleep(_SECONDS_FOR_RANK_0)
+        print_message(f"rank {environment.rank()} on {socket.gethostname()}: {error}")
 
 
 def _main(words: Sequence[str]) -> tuple[int, str]:
@@ -86,9 +103,9 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
         return error.exit_code, f"heatsim: {error}"
     except UnusedCliTokensError as error:
         unused = " ".join(error.unused_tokens or ())
-        return 2, f'heatsim: "{unused}" is an unexpected argument.\nTry `heatsim --help`.'
+        return 2, f'heatsim: "{unused}" is an unexpected argument.\n{_help_of(words)}'
     except CycloptsError as error:
-        return 2, f"heatsim: {error}\nTry `heatsim --help`."
+        return 2, f"heatsim: {error}\n{_help_of(words)}"
     except (KeyboardInterrupt, SystemExit) as error:
         # cyclopts turns Ctrl-C into SystemExit(130).
         if isinstance(error, SystemExit) and error.code != 130:
@@ -98,6 +115,11 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
 
 def _commands() -> list[str]:
     return [name for name in app if not name.startswith("-")]
+
+
+def _help_of(words: Sequence[str]) -> str:
+    """Where a user finds the arguments of the command in a command line."""
+    return f"Try `heatsim {words[0]} --help`." if words[0] in _commands() else "Try `heatsim --help`."
 
 
 def _check_is_file(word: str) -> None:

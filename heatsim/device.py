@@ -1,5 +1,6 @@
 """The device of a field: a CPU with NumPy, or a GPU with CuPy. Only this module chooses between them."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -88,6 +89,37 @@ class Device:
         event.record()
         wait: Callable[[], None] = event.synchronize
         return wait
+
+    def timed(self, work: Callable[[], object]) -> Callable[[], float]:
+        """Do some work. Returns a function that waits until it is done and returns the seconds that it took.
+
+        If the work queues launches on a GPU, these are the seconds from the end of what was queued before. Later work
+        is not waited for.
+        """
+        if self.backend == "cpu":
+            started = time.perf_counter()
+            work()
+            seconds = time.perf_counter() - started
+            return lambda: seconds
+        cuda = self.xp.cuda
+        begin, end = cuda.Event(), cuda.Event()
+        begin.record()
+        work()
+        end.record()
+
+        def wait() -> float:
+            end.synchronize()
+            milliseconds: float = cuda.get_elapsed_time(begin, end)
+            return 1e-3 * milliseconds
+
+        return wait
+
+    def copy(self, target: Any, source: Any) -> None:
+        """Copy a contiguous device array to another one of its size. On a GPU this is queued behind the work so far."""
+        if self.backend == "cpu":
+            target[...] = source
+        elif source.nbytes:
+            target.data.copy_from_device_async(source.data, source.nbytes)
 
     def elsewhere(self, work: Callable[[], object]) -> Callable[[], object]:
         """Wrap work for another thread: there it uses the GPU that is current in this thread."""

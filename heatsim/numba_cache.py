@@ -18,6 +18,7 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
@@ -28,26 +29,62 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _told: set[str] = set()
 
 
-def kept(form: str = "", **options: Any) -> Callable[[Function], Function]:
-    """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage.
-
-    Args:
-        form: the name of this form, if another function builds several forms of this one. numba would distinguish them
-            by the identity of the functions that they call, and that changes from process to process.
-        options: of ``numba.njit``.
-    """
+def kept(**options: Any) -> Callable[[Function], Function]:
+    """A decorator like ``numba.njit(cache=True, **options)``, with a cache that survives damage."""
 
     def compiled(function: Function) -> Function:
         dispatcher: Any = njit(**options)(function)
-        compiler = dispatcher._compiler
-        compiler.compile = _without_collecting(compiler.compile)
-        try:
-            dispatcher._cache = _Cache(function, form)
-        except (OSError, RuntimeError) as error:  # numba found no folder to write to
-            _tell(f"cannot cache compiled code ({_reason(error)}); every process compiles it again")
+        _keep(dispatcher, function)
         return cast(Function, dispatcher)
 
     return compiled
+
+
+class Callback(CFunc):
+    """A function that other compiled functions call by its address, with the same cache.
+
+    :meth:`compile` loads or compiles it; afterwards it has an ``address``.
+
+    Args:
+        function: see below.
+        signature: the types of its arguments and of its result.
+        name: its name among all callbacks of its module. numba names files and machine code after the function; one
+            that is built in several forms would have the same name in all of them, and the first one loaded would win.
+        sources: a digest of the other sources that it is compiled from; see :mod:`heatsim.kernels.source_key`.
+        options: of ``numba.cfunc``.
+    """
+
+    _cache: Any
+    _sig: Any
+    _targetdescr: Any
+
+    def __init__(
+        self, function: Callable[..., Any], signature: Any, name: str, sources: str = "", **options: Any
+    ) -> None:
+        function.__qualname__ = name
+        super().__init__(function, (signature.args, signature.return_type), {}, options)
+        _keep(self, function, sources or name)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the cache has its code, as far as the index of the cache knows."""
+        cache = self._cache
+        return isinstance(cache, _Cache) and cache.knows(self._sig, self._targetdescr.target_context)
+
+
+def stored(function: Any, types: tuple[Any, ...]) -> bool:
+    """Whether the code of a kept function for these types of its arguments is loaded or, as far as known, on disk."""
+    cache = function._cache
+    return types in function.overloads or (isinstance(cache, _Cache) and cache.knows(types, function.targetctx))
+
+
+def _keep(code: Any, function: Callable[..., Any], sources: str = "") -> None:
+    """Give a function of numba's this cache."""
+    code._compiler.compile = _without_collecting(code._compiler.compile)
+    try:
+        code._cache = _Cache(function, sources)
+    except (OSError, RuntimeError) as error:  # numba found no folder to write to
+        _tell(f"cannot cache compiled code ({_reason(error)}); every process compiles it again")
 
 
 def _without_collecting(compile_code: Function) -> Function:
@@ -90,6 +127,10 @@ class _Code(CompileResultCacheImpl):
 class _Files(IndexDataCacheFile):
     """The index of a function's code, and a file for each entry with its key."""
 
+    def knows(self, key: Any) -> bool:
+        """Whether the index has a key."""
+        return key in self._load_index()
+
     def save(self, key: Any, data: Any) -> None:
         """Store the code of a key."""
         super().save(key, (self._source_stamp, key, data))
@@ -103,21 +144,34 @@ class _Files(IndexDataCacheFile):
 
 
 class _Cache(FunctionCache):
-    """The cache of one function."""
+    """The cache of one function.
+
+    Args:
+        function: see above.
+        sources: what its code depends on besides its own file, if numba is not to look at the functions that it calls:
+            numba distinguishes these by their identity, which changes from process to process.
+    """
 
     _impl_class = _Code
 
-    def __init__(self, function: Callable[..., Any], form: str) -> None:
+    def __init__(self, function: Callable[..., Any], sources: str) -> None:
         super().__init__(function)
-        self._form = form
+        self._sources = sources
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
         """The key of the code for a signature."""
-        if not self._form:
+        if not self._sources:
             return cast(tuple[Any, ...], super()._index_key(signature, codegen))
-        return signature, codegen.magic_tuple(), sha256(self._py_func.__code__.co_code).hexdigest(), self._form
+        return signature, codegen.magic_tuple(), sha256(self._py_func.__code__.co_code).hexdigest(), self._sources
+
+    def knows(self, signature: Any, target: Any) -> bool:
+        """Whether the index has code for a signature."""
+        try:
+            return cast(_Files, self._cache_file).knows(self._index_key(signature, target.codegen()))
+        except Exception:  # a damaged index; loading reports it
+            return False
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The code for a signature; None if there is no valid one."""

@@ -1,5 +1,6 @@
 """What all tests share: a GPU or the reason why there is none, and scenarios run in a folder of their own."""
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,6 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
     settings.load_profile("heatsim")
     build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
+    # The processes that tests start share the bytecode of the package, like its compiled kernels, as a user's do.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # What tests keep, results of kernels and half a million objects of pytest, is not garbage: look at it rarely.
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

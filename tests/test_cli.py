@@ -1,6 +1,8 @@
 """The command line as a user sees it: processes, exit codes, output and files."""
 
+import io
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -9,8 +11,10 @@ from pathlib import Path
 import pytest
 import runs
 
+import heatsim
 from heatsim import Simulation, device, render
 from heatsim.cli import main
+from heatsim.commands.terminal import usable_streams
 from heatsim.errors import DeviceError, InputError
 from heatsim.kernels.catalog import KERNELS
 from heatsim.storage import folder
@@ -186,9 +190,9 @@ def test_help_and_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "fragments"),
     [
-        (["run"], ["SCENARIO", "--help"]),
+        (["run"], ["SCENARIO", "`heatsim run --help`"]),
         (["resume"], ["FOLDER", "--help"]),
-        (["--colour", "SCENARIO"], ["--colour", "--help"]),
+        (["--colour", "SCENARIO"], ["--colour", "`heatsim --help`"]),
         (["run", "SCENARIO", "--overwite"], ["--overwite", "--overwrite"]),
         (["run", "SCENARIO", "another"], ['"another"', "--help"]),
         (["run", "SCENARIO", "--output"], ["--output"]),
@@ -241,12 +245,12 @@ def test_cuda_without_a_gpu_says_why(tmp_path: Path) -> None:
     assert not (tmp_path / "outputs").exists()
 
 
-def test_a_terminal_without_unicode_gets_question_marks(tmp_path: Path) -> None:
+def test_a_terminal_without_unicode_gets_similar_characters(tmp_path: Path) -> None:
     # Latin-1 has × but no ≤.
     code, out, err = runs.command("plan", runs.write(tmp_path), encoding="latin-1")
     assert (code, err) == (0, "")
     assert "7 × 5 × 6 cells" in out
-    assert "dt ? 0.8" in out
+    assert "dt <= 0.8" in out
 
 
 @pytest.mark.parametrize("streams", ["<&- >&- 2>&-", "2>/dev/full | head -c 0"])
@@ -311,3 +315,31 @@ def test_the_columns_of_the_library_do_not_touch(capsys: pytest.CaptureFixture[s
     assert len(rows) > 40
     for row in rows:
         assert all(row[start - 2 : start] == "  " and row[start] != " " for start in starts), row
+
+
+def test_characters_that_a_terminal_does_not_have_become_similar_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    with usable_streams():
+        print("3\N{NO-BREAK SPACE}× 5 m², 20 °C ± 1 K — Würfel, ρ −7 温 …")
+        sys.stdout.flush()
+    assert written.getvalue() == b"3 x 5 m2, 20 deg C +- 1 K - Wurfel, rho -7 ? ...\n"
+
+
+def python(*arguments: str, path: Path) -> subprocess.CompletedProcess[str]:
+    """Run Python with ``path`` before this heatsim in its search path."""
+    paths = os.pathsep.join((str(path), str(Path(heatsim.__file__).parents[1])))
+    environment = {**os.environ, "PYTHONPATH": paths}
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env=environment)
+
+
+def test_ctrl_c_while_modules_are_imported_gives_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "cyclopts.py").write_text("raise KeyboardInterrupt")
+    done = python("-m", "heatsim", "kernels", path=tmp_path)
+    assert (done.stdout, done.stderr) == ("", "heatsim: interrupted\n")
+    assert done.returncode == 130
+
+
+def test_little_is_imported_before_the_command_line_catches_ctrl_c(tmp_path: Path) -> None:
+    code = "import sys; before = {*sys.modules}; import heatsim.__main__; print(len({*sys.modules} - before))"
+    assert int(python("-c", code, path=tmp_path).stdout) < 10

@@ -8,7 +8,9 @@ from run_folders import write_run, write_table
 
 from heatsim.grid import FACES, Grid
 from heatsim.render import energy_picture
+from heatsim.render.curves import line_style
 from heatsim.render.energy_balance import SURFACES_TO_VOID, read_balance
+from heatsim.render.flow_curves import flow_curves
 from heatsim.report.number_tables import balance_table, flow_table
 from heatsim.storage import folder as run_folder
 from heatsim.storage.summary_file import write_summary
@@ -153,6 +155,22 @@ def test_the_picture_has_a_row_for_each_part(tmp_path: Path, monkeypatch: pytest
         "15.0",
     ):
         assert row in texts
+
+
+def test_flows_have_the_colours_of_the_balance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr(energy_picture, "draw_numbers", lambda *arguments: drawn.append(arguments))
+    balance = read_balance(heated(tmp_path / "run"), PATCHES)
+    assert balance is not None
+    flows = {name: np.ones(2) for name in ("stored", "die", *energy_picture.parts_to_draw(balance))}
+    curves = flow_curves(balance.times, flows)
+    assert curves is not None
+    energy_picture.draw_flow_curves(tmp_path / "flows.png", "flows", curves, balance)
+    ((*_, styles),) = drawn
+    assert styles["stored"] == energy_picture.STORED_STYLE
+    for number, name in enumerate(energy_picture.parts_to_draw(balance)):
+        assert styles[name] == line_style(number)
+    assert len({str(style) for style in styles.values()}) == len(flows)
 
 
 def test_many_parts_are_drawn_as_the_largest_and_their_rest(tmp_path: Path) -> None:

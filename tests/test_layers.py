@@ -55,8 +55,15 @@ HEAVY = (
 MAY_BE_HEAVY = {
     (f"kernels/{name}.py", "numba")
     for name in (
-        *("multigrid/cpu_sweeps", "reductions/cpu_fused", "reductions/cpu_step_error", "primers/cpu"),
+        *(
+            "multigrid/cpu_coarsening",
+            "multigrid/cpu_sweeps",
+            "reductions/cpu_fused",
+            "reductions/cpu_step_error",
+            "primers/cpu",
+        ),
         *("cpu/plan", "cpu/march", "cpu/blocked", "cpu/rows", "cpu/composite_cells", "cpu/composite"),
+        *("cpu/called_parts", "cpu/compiling", "cpu/composite_parts"),
         *("cpu/linked_functions", "cpu/subnormals"),
         *("temporal_composite/boxes", "temporal_composite/box_cells", "temporal_composite/box_contents"),
     )

@@ -208,9 +208,12 @@ def test_what_cannot_be_drawn_is_refused_with_the_reason(tmp_path: Path) -> None
     (tmp_path / "summary.json").write_text("{}")
     with pytest.raises(FolderError, match=r"to draw; run the scenario with output\.fields or output\.energy = true"):
         render(tmp_path)
-    (tmp_path / "scenario.toml").write_text("title = ")
-    with pytest.raises(FolderError, match=r"scenario\.toml: cannot be read as a scenario"):
-        render(tmp_path)
+    with pytest.raises(FolderError, match=r"no fields to draw; run the scenario with output\.fields = true"):
+        render(tmp_path, PictureChoice(("slices",)))
+    for content, reason in (("title = ", "Invalid value"), ("time = 1", "not those that a run writes")):
+        (tmp_path / "scenario.toml").write_text(content)
+        with pytest.raises(FolderError, match=rf"scenario\.toml: cannot be read as a scenario: .*{reason}"):
+            render(tmp_path)
     folder = write_run(tmp_path / "run", BLOCK)
     (folder / "fields.vtkhdf").write_bytes(b"damaged")
     with pytest.raises(StorageError, match=r"fields\.vtkhdf"):

@@ -11,6 +11,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import fitting, launch, structs
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.launch_shapes import Shape
@@ -137,7 +138,7 @@ class Stepping:
         self, shape: Shape, case: BenchmarkCase, ledger: Sequence[Any]
     ) -> list[tuple[int, Callable[[int, int], None]]]:
         field, device = self.field, self.field.device
-        table = device.xp.asarray(self._table.view(np.uint8))
+        table = SweepTable(device.xp.asarray(self._table.view(np.uint8)), self._table.itemsize)
         coefficients = np.array((case.c,), dtype=structs.coefficients_dtype(field.precision))
         pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), dtype=structs.LEDGER)
         graphs = CudaGraphs(device, case.grid.cell_count)
@@ -145,9 +146,7 @@ class Stepping:
 
         def sweep_with(sweeps: Sweeps) -> Callable[[int, int], None]:
             def sweep(done: int, count: int) -> None:
-                first, size = done * self._table.itemsize, count * sweeps.sweep_bytes
-                part = table[first : first + size]
-                field.deviation, field.spare = graphs.advance(sweeps, field.deviation, field.spare, part)
+                field.deviation, field.spare = graphs.advance(sweeps, field.deviation, field.spare, table, done, count)
 
             return sweep
 

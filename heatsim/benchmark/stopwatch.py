@@ -1,6 +1,5 @@
 """Times of repeated work, measured by the clock of the device."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -49,17 +48,7 @@ class TimedWork:
 
 def elapsed(device: Device, work: TimedWork, count: int) -> float:
     """Seconds for ``count`` repetitions: between two events in the queue of a GPU, by wall clock on a CPU."""
-    if device.backend == "cpu":
-        started = time.perf_counter()
-        work.do(count)
-        return time.perf_counter() - started
-    first, last = device.xp.cuda.Event(), device.xp.cuda.Event()
-    first.record()
-    work.do(count)
-    last.record()
-    last.synchronize()
-    milliseconds: float = device.xp.cuda.get_elapsed_time(first, last)
-    return milliseconds * 1e-3
+    return device.timed(lambda: work.do(count))()
 
 
 def enough(device: Device, work: TimedWork) -> int:

@@ -9,7 +9,8 @@ from heatsim.parallel import environment
 from heatsim.parallel.launch import all_ranks, check_ranks, launch
 from heatsim.run.ranks import check_count, resume_advice
 from heatsim.scenario import Scenario
-from heatsim.storage.folder import SCENARIO
+from heatsim.storage.disk import render_command
+from heatsim.storage.folder import SCENARIO, SUMMARY
 
 
 def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
@@ -36,17 +37,29 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
     raise InputError(f"--ranks = {count}, but the launcher started {environment.size()} processes; leave --ranks out")
 
 
-def start_ranks(count: int, arguments: Sequence[str], folder: Path) -> int:
+def start_ranks(count: int, arguments: Sequence[str], folder: Path, resumes: bool = False) -> int:
     """Run a command on several ranks. Returns the exit code.
 
     Args:
         count: the number of ranks.
         arguments: the command line's arguments without --ranks.
         folder: the folder of the run, for the advice after a rank was killed.
+        resumes: whether the run in the folder is continued.
     """
+    before = {name: _changed_at(folder / name) for name in (SCENARIO, SUMMARY)}
+
+    def written(name: str) -> bool:
+        return _changed_at(folder / name) not in (None, before[name])
 
     def advice() -> str:
-        # Without a folder there is nothing to resume.
-        return resume_advice(folder, count) if (folder / SCENARIO).is_file() else ""
+        if written(SUMMARY):
+            return f"the run is complete; draw its pictures with `{render_command(folder)}`"
+        # Until a new run has written its scenario, the folder has nothing of it to resume.
+        return resume_advice(folder, count) if resumes or written(SCENARIO) else ""
 
     return launch(count, arguments, advice)
+
+
+def _changed_at(path: Path) -> int | None:
+    """When a file was last changed, in ns; None if it is not there."""
+    return path.stat().st_mtime_ns if path.is_file() else None

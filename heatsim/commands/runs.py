@@ -86,7 +86,7 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
         if count > 1:
             flags = {"--quiet": quiet, "--verbose": verbose}
             return start_ranks(
-                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder
+                count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder, resumes=True
             )
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
@@ -111,7 +111,8 @@ def plan(
     kernel: Kernel = None,
     precision: Precision = None,
     ranks: Annotated[
-        int | None, Parameter(help="Also show memory, halo exchange and efficiency for N ranks.", show_default=False)
+        str | None,
+        Parameter(help="Also show memory, halo exchange and efficiency for N ranks, or `all`.", show_default=False),
     ] = None,
 ) -> int:
     """Show a run's model, method, memory, disk space, time and numerics, without running it.
@@ -142,7 +143,7 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     return 0
 
 
-def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: int | None) -> int:
+def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: str | None) -> int:
     from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
     from heatsim.parallel.team import ALONE
@@ -160,21 +161,18 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if environment.is_first():
         for hint in read.hints:
             warn(hint)
-    if ranks is not None and ranks < 1:
-        raise InputError(f"--ranks = {ranks}: expected a number of ranks, 1 or more")
+    count = ranks_to_start(ranks, read)
     if environment.size() > 1:
-        ranks_to_start(None if ranks is None else str(ranks), read)
         return _plan_in_job(read, target, picture, job.join())
-    several = ranks is not None and ranks > 1
-    check_room(read, elsewhere=several)
+    check_room(read, elsewhere=count > 1)
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     times = measure_methods(planned.problem)
     show_lines(describe(planned, times))
-    if ranks is not None and several:
+    if count > 1:
         costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
-        of_ranks = plan_of_ranks(planned.problem, ranks, costs)
+        of_ranks = plan_of_ranks(planned.problem, count, costs)
         each = times[method].unit if method in times else None
         if each is not None and read.steady:
             each /= usual_cycles(planned.problem) * APPLICATIONS

@@ -1,5 +1,6 @@
 """Output streams of the commands; they may be closed, full, or unable to show a character."""
 
+import codecs
 import io
 import os
 import re
@@ -9,12 +10,27 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
+from unicodedata import normalize
 
 from heatsim.errors import from_system_error
 
 _NARROWEST = 40  # characters: lines are not broken shorter than this
 _AFTER_LABEL = 13  # column at which the text of a plan's line begins
 _NBSP = "\N{NO-BREAK SPACE}"
+# Characters of messages whose decompositions are not ASCII.
+_SIMILAR = {
+    "×": "x",
+    "·": "*",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "…": "...",
+    "°": "deg ",
+    "±": "+-",
+    "µ": "u",
+    "ρ": "rho",
+    "≤": "<=",
+}
 # Spaces between a number and its unit, within a unit, and around ×: lines are not broken there.
 _WITHIN_AMOUNTS = re.compile(r"(?<=\d) (?=[^\W\d])|(?<=[m²g]) (?=K\b)| (?=×)|(?<=×) ")
 
@@ -26,12 +42,13 @@ def usable_streams(silent: bool = False) -> Iterator[None]:
     If ``silent``, what is printed goes nowhere.
 
     Text that cannot be written to stderr is dropped. An error on stdout names stdout. Characters that a terminal does
-    not have, such as ×, become question marks.
+    not have become similar ones of ASCII, such as x for ×, or question marks.
     """
     _open_what_is_closed()
+    codecs.register_error("heatsim.similar", _similar)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="heatsim.similar")
     with ExitStack() as stack:
         if silent:
             nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
@@ -42,6 +59,14 @@ def usable_streams(silent: bool = False) -> Iterator[None]:
         stack.enter_context(redirect_stdout(stdout))
         stack.enter_context(redirect_stderr(stderr))
         yield
+
+
+def _similar(error: UnicodeError) -> tuple[str, int]:
+    """What to write instead of characters that an encoding does not have, and where the text goes on."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    similar = (_SIMILAR.get(each) or normalize("NFKD", each) for each in error.object[error.start : error.end])
+    return "".join(text.encode("ascii", "ignore").decode() or "?" for text in similar), error.end
 
 
 @contextmanager

@@ -80,13 +80,7 @@ def is_worth_trying(cells: int, steps: float) -> bool:
 
 def seconds(device: Device, work: Callable[[], None]) -> float:
     """Seconds that work takes on a GPU, by the GPU's clock."""
-    first, last = device.xp.cuda.Event(), device.xp.cuda.Event()
-    first.record()
-    work()
-    last.record()
-    last.synchronize()
-    milliseconds: float = device.xp.cuda.get_elapsed_time(first, last)
-    return milliseconds * 1e-3
+    return device.timed(work)()
 
 
 def _try(task: Task, shapes: Sequence[Shape], work_of: WorkOf, timer: Timer) -> dict[Shape, float]:

@@ -1,32 +1,22 @@
 """The files in which autotuning keeps its results.
 
-There is one small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme), in
-HEATSIM_CACHE_DIR or in the cache folder of the platform. A file that cannot be read or written is ignored.
+There is one small JSON file for each (device, driver, CuPy, text of the kernels, grid, precision, scheme), in the cache
+folder. A file that cannot be read or written is ignored.
 """
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from heatsim.kernels import disk_cache
 from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.compilation import FOLDER
 
 # The code that launches the kernels and chooses among them.
 _LAUNCHING = ("tiling.py", "launch_shapes.py", "autotune.py", "autotune_cache.py")
-
-
-def cache_folder() -> Path:
-    """The folder for files that heatsim can recreate: HEATSIM_CACHE_DIR, else the cache folder of the platform."""
-    named = os.environ.get("HEATSIM_CACHE_DIR")
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("heatsim", appauthor=False))
 
 
 def path_of(circumstances: dict[str, Any]) -> Path:
@@ -36,13 +26,13 @@ def path_of(circumstances: dict[str, Any]) -> Path:
         circumstances: device, grid, precision and so on, as JSON values.
     """
     text = json.dumps([circumstances, _kernels_digest()], sort_keys=True)
-    return cache_folder() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    return disk_cache.cache_folder() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
 
 
 def read(path: Path) -> Any:
     """The description of the fastest shape in a cache file; None if there is none."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["shape"]
+        return json.loads(disk_cache.load(path))["shape"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -50,7 +40,7 @@ def read(path: Path) -> Any:
 def write(
     path: Path, fastest: dict[str, Any], circumstances: dict[str, Any], microseconds: Sequence[dict[str, Any]]
 ) -> None:
-    """Write a cache file, under another name first, so that it is never seen in part.
+    """Write a cache file.
 
     Args:
         path: the file.
@@ -59,14 +49,8 @@ def write(
         microseconds: the measured time per step of each shape.
     """
     content = {"shape": fastest, "for": circumstances, "microseconds_a_step": microseconds}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-        with open(handle, "w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1)
-        os.replace(name, path)
-    except OSError:
-        return
+    with suppress(OSError):
+        disk_cache.store(path, json.dumps(content, indent=1).encode())
 
 
 def _kernels_digest() -> str:

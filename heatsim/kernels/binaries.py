@@ -10,8 +10,6 @@ the folder cannot be written, kernels are compiled in each process.
 
 import hashlib
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
@@ -19,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from heatsim.kernels.autotune_cache import cache_folder
+from heatsim.kernels import disk_cache
 from heatsim.storage.disk import remove_if_there
 
 
@@ -50,14 +48,14 @@ def _folder(cupy: Any, code: str, options: Sequence[str]) -> Path:
     """The folder of a binary; its name is the digest of the key."""
     runtime = cupy.cuda.runtime.runtimeGetVersion()
     depends = [code, list(options), cupy.cuda.Device().compute_capability, cupy.__version__, runtime]
-    return cache_folder() / "kernels" / hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
+    return disk_cache.cache_folder() / "kernels" / hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:32]
 
 
 def _intact(folder: Path) -> Path | None:
     """The binary in a folder; None if there is none with the right checksum. Removes damaged ones."""
     with suppress(OSError):
         for path in folder.glob("*.cubin"):
-            if f"{zlib.crc32(path.read_bytes()):08x}" == path.stem:
+            if f"{zlib.crc32(disk_cache.load(path)):08x}" == path.stem:
                 return path
             remove_if_there(path)
     return None
@@ -66,14 +64,6 @@ def _intact(folder: Path) -> Path | None:
 def _compile(cupy: Any, folder: Path, code: str, options: Sequence[str]) -> Path:
     """Compile a kernel as cupy.RawModule does, and write its binary. Returns the file."""
     binary, _ = cupy.cuda.compiler.compile_using_nvrtc(code, (*options, "-ftz=true"))
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor, part = tempfile.mkstemp(dir=folder)
     path = folder / f"{zlib.crc32(binary):08x}.cubin"
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(binary)
-        os.replace(part, path)
-    except OSError:  # otherwise each process would leave a file on a full disk
-        remove_if_there(Path(part))
-        raise
+    disk_cache.store(path, binary)
     return path

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
+from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.launch import CudaKernel, Launch
 
 # Sweeps per graph, each a multiple of the next, so that few launches do any number of sweeps. The longest keeps a GPU
@@ -76,9 +77,12 @@ class Sweeps:
         return T, T_new
 
     def recorded_from(self, T: Any, T_new: Any, count: int) -> Hashable:
-        """Everything that a graph of ``count`` sweeps depends on; the launches follow from the kernel and its grid."""
+        """Everything that a graph of ``count`` sweeps depends on; the launches follow from the kernel and its grid.
+
+        The kernel lives as long as the graphs.
+        """
         buffers = int(T.data.ptr), int(T_new.data.ptr)
-        return self.kernel.build, buffers, count, self.coefficients.tobytes(), self.ledger.tobytes()
+        return id(self.kernel), buffers, count, self.coefficients.tobytes(), self.ledger.tobytes()
 
 
 def record(device: Device, work: Callable[[], object]) -> Any:
@@ -105,32 +109,33 @@ class CudaGraphs:
         self._wanted: Counter[Hashable] = Counter()
         self._window: Any = None
 
-    def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: Any) -> tuple[Any, Any]:
-        """Queue the sweeps of all steps in the table.
+    def advance(self, sweeps: Sweeps, T: Any, T_new: Any, table: SweepTable, step: int, count: int) -> tuple[Any, Any]:
+        """Queue some sweeps.
 
         Args:
             sweeps: their common data.
             T: the field, a device array.
             T_new: the buffer that the first sweep writes.
-            table: struct Sweep of every step of whole sweeps, a device array of bytes.
+            table: struct Sweep of each step.
+            step: the first step in the table.
+            count: the number of sweeps.
 
         Returns:
             The buffer that holds the field afterwards, and the other one.
         """
-        size = sweeps.sweep_bytes
-        first, last = 0, int(table.size) // size
-        while self.recording and not sweeps.together and last - first >= RUNS[-1]:
-            count, graph = self._next(sweeps, T, T_new, min(last - first, RUNS[0]))
-            steps = table[first * size : (first + count) * size]
+        reach = sweeps.kernel.build.spec.steps
+        while self.recording and not sweeps.together and count >= RUNS[-1]:
+            run, graph = self._next(sweeps, T, T_new, min(count, RUNS[0]))
             if graph is None:
-                T, T_new = sweeps.queue(count, T, T_new, int(steps.data.ptr))
+                T, T_new = sweeps.queue(run, T, T_new, table.address(step))
             else:
-                self._window.data.copy_from_device_async(steps.data, count * size)
+                steps = table.part(step, run * reach)
+                self._window.data.copy_from_device_async(steps.data, steps.nbytes)
                 graph.launch()
-                if count % 2:
+                if run % 2:
                     T, T_new = T_new, T
-            first += count
-        return sweeps.queue(last - first, T, T_new, int(table.data.ptr) + first * size)
+            step, count = step + run * reach, count - run
+        return sweeps.queue(count, T, T_new, table.address(step))
 
     def _next(self, sweeps: Sweeps, T: Any, T_new: Any, left: int) -> tuple[int, Any]:
         """How many of ``left`` sweeps to queue next, and their graph; None to launch them one by one.

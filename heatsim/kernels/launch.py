@@ -45,12 +45,15 @@ class Launch:
         return grid
 
     def on_device(self, xp: Any) -> NDArray[Any]:
-        """Struct Grid for a device with CuPy's interface. The segments are uploaded once and kept with the launch."""
-        if self.segments is None:
-            return self.grid
+        """Struct Grid for a device with CuPy's interface, the same array in each call: a launch copies its values.
+
+        The segments are uploaded once and kept with the launch.
+        """
         if not self._uploaded:
-            self._uploaded.append(xp.asarray(self.segments.view(np.int32)))
-        return self.with_segments_at(self._uploaded[0].data.ptr)
+            segments = None if self.segments is None else xp.asarray(self.segments.view(np.int32))
+            self._uploaded.extend((self.with_segments_at(0 if segments is None else segments.data.ptr), segments))
+        grid: NDArray[Any] = self._uploaded[0]
+        return grid
 
 
 def launches(
@@ -170,12 +173,12 @@ class CudaKernel:
             first_stage: place of its first step in the table of stages, for kernels that have one.
             steps: the number of steps of a resident kernel; if it is more than 1, T is overwritten too.
         """
+        room = shared_bytes(self.build, coefficients)
+        others = _opaque(coefficients), np.uint64(sweep), _opaque(ledger)
         for launch in launches:
-            grid = launch.on_device(self.xp).copy()
+            grid = launch.on_device(self.xp)
             grid["first_stage"], grid["steps"] = first_stage, steps
-            arguments = (T, T_new, _opaque(grid), _opaque(coefficients), np.uint64(sweep), _opaque(ledger))
-            shape = launch.blocks, self.build.spec.block, arguments
-            room = shared_bytes(self.build, coefficients)
+            shape = launch.blocks, self.build.spec.block, (T, T_new, _opaque(grid), *others)
             if self.build.spec.resident:
                 self.function.kernel(*shape, shared_mem=room, enable_cooperative_groups=True)
             else:
@@ -213,7 +216,7 @@ class CudaKernel:
             first: the number of the first member to step.
             count: the number of members to step.
         """
-        grid = launch.on_device(self.xp).copy()
+        grid = launch.on_device(self.xp)
         grid["first_member"] = first
         x, y, _ = launch.blocks
         blocks = (x, y, int(grid["layers"]) * count)
@@ -225,7 +228,12 @@ class CudaKernel:
 
 def _opaque(struct: NDArray[Any]) -> NDArray[Any]:
     """A struct as bytes without names: CuPy takes 25 us to describe the fields of each struct that it passes on."""
-    return struct.view((np.void, struct.itemsize))
+    return struct.view(_opaque_type(struct.itemsize))
+
+
+@cache
+def _opaque_type(size: int) -> np.dtype[Any]:
+    return np.dtype((np.void, size))
 
 
 def shared_bytes(build: Build, coefficients: NDArray[Any]) -> int:

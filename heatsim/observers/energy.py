@@ -16,8 +16,12 @@ void is included in that through all void surfaces; tables of layout 2 and older
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from math import fsum, nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import Value, Values
@@ -26,12 +30,19 @@ from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Row
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.field import Extremes
+from heatsim.solver.surface_sums import Heats, OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 
 RESIDUAL = "residual"
 # The first layout with a column for the surface of each region that has a condition towards void.
 BY_SURFACE = 3
+# Bytes of samples that wait to become rows, at most.
+_SAMPLED_BYTES = 2**24
+
+# Heats in J.
+Terms = tuple[float, ...]
 
 
 def heats(problem: HeatProblem) -> tuple[str, ...]:
@@ -50,22 +61,62 @@ def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
+class _Sample(NamedTuple):
+    """What a row needs of the field and the ledger.
+
+    Attributes:
+        step: number of steps done.
+        time: in s.
+        sums: ``sums`` of the field's survey.
+        extremes: the lowest and highest T − T_ref in K.
+        through: ``row()`` of the ledger.
+        sources: heat from sources in the body in J, if the method chooses its own steps; else it is found later.
+        roundings: of a method that chooses its own steps.
+        contacts: heat flows through contacts in W.
+    """
+
+    step: int
+    time: float
+    sums: NDArray[np.float64]
+    extremes: Extremes
+    through: OwnSums
+    sources: float | None
+    roundings: float
+    contacts: Sequence[float] = ()
+
+
+def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
+    ledger, survey = state.ledger, state.field.survey()
+    sources = ledger.source_heat(state.step) if state.problem.timeline.adaptive else None
+    return _Sample(
+        *(state.step, state.time, survey.sums, state.statistics.deviations()),
+        *(ledger.row(), sources, state.roundings, contacts),
+    )
+
+
+def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[float]) -> list[tuple[Heats, Terms]]:
+    """The heats through surfaces and the terms of the balance, in the order of :func:`heats`, for each sample.
+
+    Args:
+        state: the run.
+        samples: in the order of their times.
+        stored: heat in J that the body has gained since the start, at each time.
+    """
+    void, found = bool(state.problem.materials.weighted_surfaces.void), []
+    through = state.ledger.heats_of([sample.through for sample in samples])
+    for sample, gained, of_time in zip(samples, stored, through, strict=True):
+        given = state.ledger.source_heat(sample.step) if sample.sources is None else sample.sources
+        sources = given + of_time.beams + of_time.cells
+        residual = fsum((gained, -sources, *(-heat for heat in of_time.faces), -of_time.void))
+        of_void = (of_time.void, *of_time.surfaces) if void else ()
+        found.append((of_time, (gained, sources, *of_time.faces, *of_time.patches, *of_void, residual)))
+    return found
+
+
 def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
-    stored, through = state.stored_heat(), state.ledger.heats()
-    sources = state.ledger.source_heat(state.step) + through.beams + through.cells
-    void = (through.void, *through.surfaces) if state.problem.materials.weighted_surfaces.void else ()
-    residual = fsum((stored, -sources, *(-heat for heat in through.faces), -through.void))
-    row = (stored, sources, *through.faces, *through.patches, *void, residual)
-    return {TIME: state.time, **dict(zip(heats(state.problem), row, strict=True))}
-
-
-def flows(before: Mapping[str, float] | None, now: Mapping[str, float]) -> dict[str, float]:
-    """The heat flows in W between two results of :func:`balance`, by name; NaN if there is none before."""
-    names = [name for name in now if name not in (TIME, RESIDUAL)]
-    if before is None:
-        return dict.fromkeys(names, nan)
-    return {name: (now[name] - before[name]) / (now[TIME] - before[TIME]) for name in names}
+    ((_, terms),) = _balances(state, [_sample(state)], [state.stored_heat()])
+    return {TIME: state.time, **dict(zip(heats(state.problem), terms, strict=True))}
 
 
 def bound(state: RunState) -> float:
@@ -105,6 +156,7 @@ class Energy(TableObserver):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; restore the bound of the residual and the row before."""
+        self._state, self._region_names = state, region_names(state.problem)
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         self._before, initial = None, None
         if saved is not None:
@@ -112,23 +164,49 @@ class Energy(TableObserver):
             self._before = json.loads(str(saved.get("energy_before", "null")))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
+        self._rows_at_once = min(self._rows_at_once, max(1, _SAMPLED_BYTES // max(1, state.field.survey().sums.nbytes)))
         super().start(state, saved)
 
-    def row(self, state: RunState) -> list[float]:
-        """The energy balance and the heat flows; adds them to the bound of the residual."""
-        row, around = balance(state), state.statistics.deviations()
-        heats, heat = state.ledger.heats(), state.statistics.heat(absolute=True)
-        turned_over = abs(row["stored"]) + heats.magnitude
-        lowest, highest = around.lowest, around.highest
-        self._bound.add(Row(state.step, heat, lowest, highest, turned_over, state.roundings, heats.cells_magnitude))
-        if self._layout < BY_SURFACE:
-            row = {name: value for name, value in row.items() if name not in surface_names(state.problem)}
-        if not self.with_units:
-            return [value for name, value in row.items() if name != TIME]
-        row |= zip(region_names(state.problem), self._regions.row(), strict=True)
-        before, self._before = self._before, row
-        values = [value for name, value in row.items() if name != TIME]
-        return [*values, *flows(before, row).values(), *self._contacts.row()]
+    def sample(self, state: RunState) -> _Sample:
+        """The sums of the field and the ledger."""
+        return _sample(state, self._contacts.row())
+
+    def rows(self, samples: Sequence[_Sample]) -> list[list[float]]:
+        """The energy balances and heat flows of many rows, found together; adds them to the bound of the residual."""
+        statistics = self._state.statistics
+        totals = statistics.totals([sample.sums for sample in samples])
+        stored = [heat - self._state.initial_heat for heat in statistics.heats(totals)]
+        absolute = statistics.heats(totals, absolute=True)
+        balances = _balances(self._state, samples, stored)
+        for sample, (of_time, terms), heat in zip(samples, balances, absolute, strict=True):
+            turned_over = abs(terms[0]) + of_time.magnitude
+            around = sample.extremes.lowest, sample.extremes.highest
+            self._bound.add(Row(sample.step, heat, *around, turned_over, sample.roundings, of_time.cells_magnitude))
+        names = list(heats(self._state.problem))
+        known = [self._layout >= BY_SURFACE or name not in surface_names(self._state.problem) for name in names]
+        in_joules = np.array([terms for _, terms in balances])[:, known]
+        times = np.array([sample.time for sample in samples])
+        columns = [times[:, np.newaxis], in_joules]
+        if self.with_units:
+            columns += [of_regions := np.array(self._regions.rows(totals))]
+            named = [TIME, *(name for name, there in zip(names, known, strict=True) if there), *self._region_names]
+            columns += [self._flows(named, np.concatenate([*columns[:2], of_regions], axis=1))]
+            columns += [np.array([sample.contacts for sample in samples])]
+        rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
+        return rows
+
+    def _flows(self, names: Sequence[str], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The heat flows in W of the names but the time and the residual; NaN in a row that has none before.
+
+        Args:
+            names: of the numbers of each row: the time in s, then heats in J.
+            rows: these numbers, shape (rows, names).
+        """
+        first = [nan] * len(names) if self._before is None else [self._before[name] for name in names]
+        self._before = dict(zip(names, rows[-1].tolist(), strict=True))
+        changes = np.diff(np.concatenate([[first], rows]), axis=0)
+        flowing = [number for number, name in enumerate(names) if name not in (TIME, RESIDUAL)]
+        return np.asarray(changes[:, flowing] / changes[:, :1])
 
     def save(self) -> dict[str, Value]:
         """The number of rows in the table, the last row, and the state of the residual's bound."""

@@ -4,6 +4,9 @@ A region's heat in J is what it has stored since t = 0. The heat flow through a 
 or region to the second, is that at the time of the row: no sum over the steps knows it.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
@@ -42,9 +45,17 @@ class RegionHeats:
         self._names = regions_with_heat(state.problem)
         self.initial = self._contents() if initial is None else initial
 
-    def row(self) -> list[float]:
-        """The heat in J of each region, in the order of :func:`region_names`."""
-        return [content - initial for content, initial in zip(self._contents(), self.initial, strict=True)]
+    def rows(self, totals: NDArray[np.float64]) -> list[list[float]]:
+        """The heat in J of each region at some times, in the order of :func:`region_names`.
+
+        Args:
+            totals: from :meth:`heatsim.solver.field_statistics.FieldStatistics.totals`.
+        """
+        contents = [self._state.statistics.heats(totals, name) for name in self._names]
+        return [
+            [content - initial for content, initial in zip(of_time, self.initial, strict=True)]
+            for of_time in (zip(*contents, strict=True) if contents else [()] * len(totals))
+        ]
 
     def _contents(self) -> list[float]:
         return [self._state.statistics.heat(name) for name in self._names]

@@ -6,7 +6,7 @@ heatsim/physics/interpolation.py explains the temperatures at points.
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,11 @@ class Probes(TableObserver):
             # Checkpoints of an older heatsim do not have them.
             self._follows = _RECORDS in saved
             state.of_probes = {name: Record.from_list(values) for name, values in records.items()}
+        self._without_points = [
+            (probe, self._statistics[probe.name], probe.has_place and self._follows)
+            for probe in probes
+            if not probe.points
+        ]
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
         super().start(state, saved)
@@ -90,9 +95,27 @@ class Probes(TableObserver):
         """
         values = np.array([sample.temperatures for sample in samples])
         kelvins = self._points.of(values, [sample.step for sample in samples])
-        shown = self._state.problem.scenario.output.temperature_unit.of(kelvins)
-        of_rows = zip(samples, kelvins.tolist(), shown.tolist(), strict=True)
-        return [[sample.time, *self._row(sample, *of_points)] for sample, *of_points in of_rows]
+        if not np.isfinite(kelvins).all():
+            self._refuse(samples, kelvins.tolist())
+        times = [sample.time for sample in samples]
+        columns, first = [np.array(times)[:, np.newaxis]], 0
+        unit = self._state.problem.scenario.output.temperature_unit
+        for probe in self._state.problem.scenario.probes:
+            if not probe.points:
+                numbers = np.array([sample.statistics[probe.name] for sample in samples])
+                column = unit.of(numbers) if probe.unit is None else numbers
+                columns.append(column[:, np.newaxis])
+                continue
+            here = kelvins[:, first : first + len(probe.points)]
+            first += len(probe.points)
+            beyond = self._times_beyond.get(probe.name)
+            if beyond is None:
+                columns.append(unit.of(here))
+            else:
+                seconds = [beyond.at(*of_row) for of_row in zip(here[:, 0].tolist(), times, strict=True)]
+                columns.append(np.array(seconds)[:, np.newaxis])
+        rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
+        return rows
 
     def sample(self, state: RunState) -> "_Sample":
         """Read the points, and the statistics of regions and surfaces.
@@ -101,31 +124,22 @@ class Probes(TableObserver):
             NotFiniteError: the temperature of a surface is not finite at this time.
         """
         statistics: dict[str, float] = {}
-        for probe in state.problem.scenario.probes:
-            if not probe.points:
-                statistic = self._statistics[probe.name]
-                value = statistics[probe.name] = statistic.now()
-                if probe.surface is not None:
-                    _check(probe, [value], state.time)
-                if probe.has_place and self._follows:
-                    self._record(probe, value, statistic)
+        for probe, statistic, has_place in self._without_points:
+            value = statistics[probe.name] = statistic.now()
+            if probe.surface is not None:
+                _check(probe, [value], state.time)
+            if has_place:
+                self._record(probe, value, statistic)
         return _Sample(state.step, state.time, self._cells.temperatures(), statistics)
 
-    def _row(self, sample: "_Sample", kelvins: Sequence[float], shown: Sequence[float]) -> list[float]:
-        """The numbers of the probes, from the temperatures at all points in K and in the unit of the table."""
-        unit = self._state.problem.scenario.output.temperature_unit
-        row, first = list[float](), 0
-        for probe in self._state.problem.scenario.probes:
-            if probe.points:
-                here = slice(first, first + len(probe.points))
-                first = here.stop
-                _check(probe, kelvins[here], sample.time)
-                beyond = self._times_beyond.get(probe.name)
-                row.extend(shown[here] if beyond is None else [beyond.at(kelvins[here.start], sample.time)])
-            else:
-                value = sample.statistics[probe.name]
-                row.append(unit.of(value) if probe.unit is None else value)
-        return row
+    def _refuse(self, samples: "Sequence[_Sample]", kelvins: Sequence[Sequence[float]]) -> NoReturn:
+        """Raise the error for the first point, in the first row, without a finite temperature."""
+        points = [probe for probe in self._state.problem.scenario.probes if probe.points]
+        for sample, of_row in zip(samples, kelvins, strict=True):
+            rest = iter(of_row)
+            for probe in points:
+                _check(probe, [next(rest) for _ in probe.points], sample.time)
+        raise AssertionError("all temperatures are finite")
 
     def save(self) -> dict[str, Value]:
         """The number of rows, and what statistics need from the rows before."""

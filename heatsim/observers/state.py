@@ -118,7 +118,7 @@ class RunState:
     _copy: tuple[int, FieldCopy] | None = None
     _room: Any = None
     _time: tuple[int, float] = (-1, 0.0)
-    _total: tuple[int, float] | None = None
+    _finite_at: int | None = None
     _sums: RowSums = dataclasses.field(default_factory=RowSums)
 
     @property
@@ -172,29 +172,27 @@ class RunState:
         if self._sums.queued or not self.field.known:
             self._sums.find([self.observables])
 
-    def total(self) -> float:
-        """Sum of the deviations in K, calculated once a step.
+    def check(self) -> None:
+        """Check that the sum of the field is finite, once a step.
 
         Raises:
             NotFiniteError: there is NaN or infinity in the field.
         """
-        if self._total is None or self._total[0] != self.step:
-            self._total = (self.step, self.finite_total(self.field))
-        return self._total[1]
+        if self._finite_at != self.step:
+            self.check_finite(self.field)
+            self._finite_at = self.step
 
-    def finite_total(self, field: Field) -> float:
-        """Sum of the deviations of a field in K.
+    def check_finite(self, field: Field) -> None:
+        """Check that the sum of a field is finite.
 
         Raises:
             NotFiniteError: there is NaN or infinity in it.
         """
-        total = field.total()
-        if not np.isfinite(total):
+        if not (field.survey().finite or np.isfinite(field.total())):
             raise NotFiniteError(
                 f"NaN or infinity in the field, seen {self.progress} (t = {self.time!r} s); nothing of it was saved. "
                 "The files up to the step before are good, the last checkpoint too"
             )
-        return total
 
     def write(self, work: Callable[[FieldCopy], object]) -> None:
         """Have something done with the field as it is at this step; the run goes on in the meantime.

@@ -22,4 +22,4 @@ class Watchdog(Observer):
         Raises:
             NotFiniteError: a cell is NaN or infinite; the message names the step.
         """
-        state.total()
+        state.check()

@@ -3,7 +3,8 @@
 All batches of time steps take about the same time. A rank that takes far longer makes no progress
 (:mod:`heatsim.parallel.stalls`). Processor time is compared, not wall time: on a loaded machine a rank is slow, but it
 needs no more processor time. A rank is idle while none of its threads runs or waits for a processor, and no bytes are
-read or written.
+read or written. A rank that waits for a disk is idle too; it is told apart, because a disk or a network file system may
+answer after minutes.
 
 On systems without /proc nothing is measured, so no rank counts as stalled.
 """
@@ -12,16 +13,18 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
+from typing import Any, TypeVar, cast
+
+Call = TypeVar("Call", bound=Callable[..., Any])
 
 _QUIET = 0.1  # fraction of the time between two samples; an idle process uses less processor time
-_RUNNING = "R"
+_RUNNING, _ON_DISK = "R", "D"
 _PROCESS = Path("/proc/self")
-# Write speed of the slowest disk, in bytes per second.
-_SLOWEST_DISK = 10e6
 
 
 @dataclass(frozen=True)
@@ -32,8 +35,8 @@ class Activity:
         waiting: whether it waits for another rank: the thread that steps does, or it rests while another thread does.
         busy: processor time in s of the thread that does time steps; 0 during work of unknown duration.
         idle: time in s since anything happened in the process; 0 during work of unknown duration.
-        longest_busy, longest_idle: the largest of these times so far.
-        writing: time in s that the slowest disk needs for all data that may not be on a disk yet.
+        longest_busy, longest_idle: the largest of these times so far, without waits for a disk.
+        disk: the file that an idle process waits for; "a disk" if it is not known, "" if it does not wait for one.
         where: the line of the program that the thread executes.
     """
 
@@ -42,7 +45,7 @@ class Activity:
     idle: float = 0.0
     longest_busy: float = 0.0
     longest_idle: float = 0.0
-    writing: float = 0.0
+    disk: str = ""
     where: str = ""
 
 
@@ -59,6 +62,23 @@ class _Unforeseen:
 
 
 _unforeseen = _Unforeseen()
+# The path or the descriptor of the file for which a thread waits, by thread.
+_files: dict[int, Path | int] = {}
+
+
+def waits_for_disk(call: Call) -> Call:
+    """A decorator for a method that waits for the file system. Its first argument is a path or a descriptor."""
+
+    @wraps(call)
+    def marked(self: object, file: Path | int, *arguments: Any) -> Any:
+        thread = threading.get_ident()
+        _files[thread] = file
+        try:
+            return call(self, file, *arguments)
+        finally:
+            _files.pop(thread, None)
+
+    return cast(Call, marked)
 
 
 @contextmanager
@@ -90,7 +110,6 @@ class Meter:
         self._seen: tuple[int, int | None] = (0, None)
         self._before = _Used(0.0, 0.0, ())
         self._base = 0.0
-        self._unwritten = 0.0  # bytes of this process that the slowest disk would not have stored yet
         self._now = Activity()
 
     @contextmanager
@@ -129,7 +148,7 @@ class Meter:
             self._now = Activity(
                 waiting=waiting,
                 longest_busy=max(before.longest_busy, before.busy),
-                longest_idle=max(before.longest_idle, before.idle),
+                longest_idle=max(before.longest_idle, 0.0 if before.disk else before.idle),
             )
         else:
             idle = before.idle + self._interval if quiet else 0.0
@@ -137,13 +156,11 @@ class Meter:
                 busy=used.stepping - self._base,
                 idle=idle,
                 longest_busy=before.longest_busy,
-                longest_idle=max(before.longest_idle, 0.0 if idle else before.idle),
-                writing=max(_bytes_to_write(), self._unwritten) / _SLOWEST_DISK if idle else 0.0,
+                longest_idle=max(before.longest_idle, 0.0 if idle or before.disk else before.idle),
+                disk=_awaited_file() if idle else "",
                 where=_where(thread),
             )
         if used is not None:
-            stored = 0.0 if self._now.idle else _SLOWEST_DISK * self._interval
-            self._unwritten = max(0.0, self._unwritten + used.written - self._before.written - stored)
             self._before = used
         return self._now
 
@@ -166,14 +183,12 @@ class _Used:
         all: processor time in s of all threads except the calling one.
         moved: counters that change when bytes are read or written, or when memory is fetched from a disk.
         running: whether the thread that does time steps runs or waits for a processor.
-        written: number of bytes that all threads have passed to the system to write.
     """
 
     stepping: float
     all: float
     moved: tuple[object, ...]
     running: bool = True
-    written: int = 0
 
     @classmethod
     def now(cls, thread: threading.Thread | None) -> "_Used | None":
@@ -188,7 +203,7 @@ class _Used:
             process = _moved(_PROCESS)
             moved = (_moved(task)[:2], process[4:6], _state(_PROCESS)[1])
             others = time.process_time() - time.thread_time()
-            return cls(stepping, others, moved, state == _RUNNING, int(process[1]))
+            return cls(stepping, others, moved, state == _RUNNING)
         return None
 
     def quiet_since(self, before: "_Used", interval: float) -> bool:
@@ -207,15 +222,15 @@ def _state(folder: Path) -> tuple[str, str]:
     return numbers[0], numbers[9]
 
 
-def _bytes_to_write() -> float:
-    """The number of bytes not yet written to the disks of this machine; 0 if the system has no number.
-
-    Parallel file systems of clusters may keep such bytes in memory that is not counted here.
-    """
-    with suppress(OSError, ValueError, IndexError):
-        lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
-        return 1024.0 * sum(int(line[1]) for line in lines if line[0] in ("Dirty:", "Writeback:"))
-    return 0.0
+def _awaited_file() -> str:
+    """The file that a thread of this process waits for, as :attr:`Activity.disk`."""
+    for file in list(_files.values()):
+        with suppress(OSError):
+            return os.readlink(_PROCESS / "fd" / str(file)) if isinstance(file, int) else str(file)
+    # Other code waits for disks too, for instance imports.
+    with suppress(OSError, IndexError):
+        return "a disk" * any(_state(task)[0] == _ON_DISK for task in (_PROCESS / "task").iterdir())
+    return ""
 
 
 def _where(thread: threading.Thread | None) -> str:

@@ -49,13 +49,18 @@ def end_if_late(rank: int, processes: Sequence[Process], waited: float, patience
     if waited < patience + first:
         return
     if rank == first:
-        known = [(number, process.known_reason()) for number, process in enumerate(processes)]
-        lost = [f"rank {number} on {processes[number].host}: {why}" for number, why in known if why]
-        print_message(
-            f"{lost[0] if lost else 'a rank was lost'}; the run is complete, but the job could not end by itself "
-            f"within {patience:g} s"
-        )
+        print_message(why_no_end(processes, patience))
     leave_failed(rank, 1, first)
+
+
+def why_no_end(processes: Sequence[Process], patience: float) -> str:
+    """The message about a job with complete results that did not end by itself within ``patience`` s."""
+    known = [(number, process.known_reason()) for number, process in enumerate(processes)]
+    lost = [f"rank {number} on {processes[number].host}: {why}" for number, why in known if why]
+    return (
+        f"{lost[0] if lost else 'a rank was lost'}; the run is complete, but the job could not end by itself "
+        f"within {patience:g} s"
+    )
 
 
 def print_message(text: str) -> None:

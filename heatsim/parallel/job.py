@@ -7,9 +7,9 @@ from functools import cache
 from types import TracebackType
 
 from heatsim import device
-from heatsim.errors import DeviceError
-from heatsim.parallel.environment import rank, size
-from heatsim.parallel.starting import start_in_time
+from heatsim.errors import DeviceError, HeatsimError
+from heatsim.parallel.environment import size
+from heatsim.parallel.starting import end_start, start_in_time
 from heatsim.parallel.team import ALONE, Team
 
 MISSING = (
@@ -29,8 +29,12 @@ def join() -> Team:
     """
     if size() == 1:
         return ALONE
-    with start_in_time(rank(), size()):
-        team = _team()
+    try:
+        with start_in_time():
+            team = _team()
+    except BaseException as error:
+        atexit.register(end_start, error.exit_code if isinstance(error, HeatsimError) else 1)
+        raise
     _use_cores(team.cores)
     device.choose_gpu(team.local_rank)
     _end_with_interpreter(team)

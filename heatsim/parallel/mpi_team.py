@@ -162,7 +162,8 @@ class MpiTeam(Team):
         sys.stderr.flush()
         if code == 0:
             self._meet_at_end()
-            self._mpi.Finalize()
+            with nullcontext() if self._watch is None else self._watch.ending_in_time():
+                self._mpi.Finalize()
         else:
             # After a failure some messages may never be received; Finalize would wait for them.
             leave_failed(self.rank, code)

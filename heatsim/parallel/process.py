@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The states of a process in /proc that explain why it gives no sign of life.
+_ON_DISK = "D"
 _STATES = {
     "T": "its process is stopped, for instance by SIGSTOP or Ctrl-Z",
     "t": "its process is stopped by a debugger",
-    "D": "its process waits for a disk or a network file system that does not answer",
+    _ON_DISK: "its process waits for a disk or a network file system that does not answer",
     "Z": "its process was killed",
     "X": "its process was killed",
     "": "its process was killed",
@@ -55,6 +56,11 @@ class Process:
         if not self.namespace or (self.host, self.namespace) != (here.host, here.namespace):
             return ""
         return _STATES.get(self._state(), "")
+
+    @property
+    def waits_for_disk(self) -> bool:
+        """Whether it waits for a disk, as far as this machine knows. Then none of its threads may be able to run."""
+        return self.known_reason() == _STATES[_ON_DISK]
 
     def _state(self) -> str:
         """The letter of its state in /proc; "" if there is no such process."""

@@ -157,8 +157,8 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Arr
     most = 1 + max(0, planes - HALO) // least
     if ranks > most:
         raise TooManyRanksError(
-            f"a grid with {planes} planes along z can be divided among at most {most} rank{'s' * (most > 1)}, "
-            f"each with at least {max(HALO, group)} planes; got {ranks} ranks"
+            f"a grid with {planes} plane{'s' * (planes > 1)} along z can be divided among at most {most} "
+            f"rank{'s' * (most > 1)}, each with at least {max(HALO, group)} planes; got {ranks} ranks"
         )
     cuts = cheapest_cuts(np.ones(planes) if costs is None else costs, ranks, least, group, HALO, periodic)
     return [

@@ -11,6 +11,7 @@ which hang if the connection fails: then all processes are alive, but none makes
 
 If all ranks raise an error themselves, such as one in the scenario, no notice is needed: all end, rank 0 prints.
 Silence is counted in ticks of this thread, not in seconds. So a job survives if all of it is suspended and continued.
+A rank that waits for a disk has more time; rank 0 prints a warning.
 """
 
 import os
@@ -18,17 +19,20 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from math import inf
 from typing import Any, NoReturn
 
 from heatsim.errors import DeviceError, HeatsimError, RanksError, from_system_error
+from heatsim.parallel import stalls
 from heatsim.parallel.activity import Meter
-from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message
+from heatsim.parallel.deadline import in_time
+from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message, why_no_end
 from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
-from heatsim.parallel.stalls import find_stalled
 from heatsim.parallel.team import ExchangeProgress
 
 TICK = 0.25  # s
@@ -68,6 +72,7 @@ class Watch:
         self._silent = dict.fromkeys(range(1, self._size) if self._rank == 0 else [0], 0)
         self._failed_first: tuple[int, float] | None = None
         self._noticed = 0.0
+        self._warned = ""
         self._requests: dict[int, Any] = {}
         self._left = threading.Event()
         self.advice = ""
@@ -129,6 +134,10 @@ class Watch:
         """End the job if a rank does not leave MPI. ``waited``: the time in s that this rank has waited."""
         end_if_late(self._rank, self._processes, waited, self._patience)
 
+    def ending_in_time(self) -> AbstractContextManager[None]:
+        """Run a block in which all ranks leave MPI. If it takes too long, the job ends. Rank 0 reports it first."""
+        return in_time(self._patience + min(self._rank, 2), partial(why_no_end, self._processes, self._patience))
+
     def _run(self) -> None:
         while not self._left.is_set():
             time.sleep(TICK)
@@ -173,8 +182,13 @@ class Watch:
         """Count the ticks since the last message of each rank that has not ended."""
         for rank in self._silent:
             self._silent[rank] += 1
-            if self._silent[rank] * TICK >= self._patience and not self._notice.leave:
-                self._lose(rank)
+            silent = self._silent[rank] * TICK
+            if silent >= self._patience and not self._notice.leave:
+                # A rank cannot answer if a thread waits for a disk and holds Python's lock.
+                if silent < stalls.SECONDS_FOR_DISK and self._processes[rank].waits_for_disk:
+                    self._warn_of_disk(rank, "a disk")
+                else:
+                    self._lose(rank)
 
     def _decide(self) -> None:
         """Set the notice that rank 0 sends."""
@@ -188,7 +202,10 @@ class Watch:
             )
             self._notice = Notice(1, text + self._advice, RanksError.__name__, at_once=True)
             return
-        stalled = find_stalled([sign.activity for sign in signs], TIMES_SILENCE * self._patience)
+        activities, deadline = [sign.activity for sign in signs], TIMES_SILENCE * self._patience
+        if (waiting := stalls.find_waiting_for_disk(activities, deadline)) is not None:
+            self._warn_of_disk(*waiting)
+        stalled = stalls.find_stalled(activities, deadline)
         if stalled is not None and not failing:
             rank, does = stalled
             text = f"rank {rank} on {self._processes[rank].host} makes no progress: it {does}{self._advice}{_TO_DEBUG}"
@@ -211,6 +228,16 @@ class Watch:
                 self._notice, self._noticed = Notice(signs[rank].code, self._named(rank), signs[rank].kind), now
         elif now - self._noticed > SECONDS_TO_END:
             self._notice = replace(notice, at_once=True)
+
+    def _warn_of_disk(self, rank: int, file: str) -> None:
+        """Warn once that a rank waits for a file."""
+        warning = (
+            f"warning: rank {rank} on {self._processes[rank].host} waits for {file}, which does not answer; the run "
+            f"continues when it answers, and ends after {stalls.SECONDS_FOR_DISK / 60.0:g} minutes"
+        )
+        if self._rank == 0 and self._warned != warning:
+            self._warned = warning
+            print_message(warning)
 
     def _named(self, rank: int) -> str:
         """The message of a rank, with the rank."""

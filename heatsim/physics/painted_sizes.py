@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heatsim.grid import AXES, Grid
-from heatsim.physics.shapes import Solid, cells_between
+from heatsim.physics.shapes import OTHER_UNIT, Solid, cells_between, is_of_other_unit
+from heatsim.physics.stl import bounds_of
 from heatsim.scenario import Scenario, Stl
 
 MOST_OFF = 0.1  # of the drawn size; the user is warned about larger differences
@@ -63,6 +64,22 @@ def painted_sizes(scenario: Scenario, files: bool = True) -> Iterator[PaintedSiz
             cells=tuple(cells),
             through=tuple(one >= (1.0 - _ROUNDING) * whole for one, whole in zip(drawn, grid.size, strict=True)),
         )
+
+
+def unit_hints(scenario: Scenario) -> list[str]:
+    """Warnings about STL files that are much larger than the domain: most of them have another unit than m."""
+    hints = []
+    for index, region in enumerate(scenario.regions):
+        if not isinstance(region.shape, Stl):
+            continue
+        low, high = bounds_of(region.shape)
+        if is_of_other_unit(low, high, scenario.grid):
+            lengths = " × ".join(f"{end - start:.4g}" for start, end in zip(low, high, strict=True))
+            size = " × ".join(f"{length:.4g}" for length in scenario.grid.size)
+            hints.append(
+                f'regions.{index}.stl: "{region.name}" is {lengths} m large, and the domain {size} m: {OTHER_UNIT}'
+            )
+    return hints
 
 
 def _overlap(solid: Solid, grid: Grid, axis: int) -> float:

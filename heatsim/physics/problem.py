@@ -27,10 +27,10 @@ from heatsim.physics.coefficients import (
 from heatsim.physics.face_terms import face_terms
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import Painted
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
+from heatsim.physics.same_body import body_of
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
@@ -83,7 +83,9 @@ class HeatProblem:
     held: HeldPlanes = EVERYTHING
 
     @classmethod
-    def from_scenario(cls, scenario: Scenario, held: HeldPlanes = EVERYTHING) -> "HeatProblem":
+    def from_scenario(
+        cls, scenario: Scenario, held: HeldPlanes = EVERYTHING, like: "HeatProblem | None" = None
+    ) -> "HeatProblem":
         """Derive everything. A scenario with the method "auto" becomes one with the method that is chosen here.
 
         Collective.
@@ -91,26 +93,26 @@ class HeatProblem:
         Args:
             scenario: the scenario.
             held: the planes to paint on this rank.
+            like: another problem of the whole grid; its arrays are shared if it has the same body.
 
         Raises:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
-        boundary = painted.boundary
+        painted, stability = body_of(scenario, held, like)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
             scenario=scenario,
             grid=scenario.grid,
             materials=painted.materials,
-            boundary=boundary,
+            boundary=painted.boundary,
             sources=Sources(scenario, painted.materials),
             parts=painted.parts,
             held=held,
             reference=painted.reference,
             rates=painted.materials.diffusion_rates,
-            stability=Stability(painted.materials, boundary),
+            stability=stability,
             timeline=Timeline.instant(),
             precision=precision,
             rounding=rounding,

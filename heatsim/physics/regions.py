@@ -12,7 +12,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.painting import Bytes, blocks, key_of_place, paint_planes
-from heatsim.physics.shapes import Block, Mask, Solid
+from heatsim.physics.shapes import OTHER_UNIT, Block, Mask, Solid, is_of_other_unit
 from heatsim.scenario import Scenario, Source
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import show
@@ -133,9 +133,13 @@ def _no_cell(shaped: Shaped, grid: Grid) -> str:
         for low, high, start, end in zip(solid.low, solid.high, grid.origin, ends, strict=True)
     )
     where = f"{show(shaped.name)} reaches from {_point(solid.low)} to {_point(solid.high)} m"
+    of_other_unit = shaped.stl is not None and is_of_other_unit(solid.low, solid.high, grid)
     if apart:
         domain = f"{_point(grid.origin)} to {_point(ends)} m"
-        return f"{where} and lies outside the domain, which reaches from {domain}"
+        advice = f": {OTHER_UNIT}" if of_other_unit else ""
+        return f"{where} and lies outside the domain, which reaches from {domain}{advice}"
+    if of_other_unit:
+        return f"{where} and contains no centre of a cell: {OTHER_UNIT}"
     return (
         f"{where} and contains no centre of a cell; make it larger than the cells of {_point(grid.spacing)} m, "
         "or use more cells"

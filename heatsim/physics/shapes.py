@@ -23,6 +23,10 @@ Block = tuple[slice, slice, slice]
 _TOLERANCE = 1e-9
 _CELLS_PER_SLAB = 2**22
 
+# What to do about an STL file that is not in m. Its surface is then more than _MUCH_LARGER times as large as the box.
+OTHER_UNIT = "if the file is in mm, write scale = 0.001"
+_MUCH_LARGER = 10.0
+
 
 @dataclass(frozen=True)
 class Solid:
@@ -150,3 +154,8 @@ def cells_between(grid: Grid, axis: int, low: float, high: float) -> slice:
     first = (max(min(low, origin + length), origin - length) - origin) / length * n - 0.5 - _TOLERANCE
     last = (max(min(high, origin + 2 * length), origin) - origin) / length * n - 0.5 + _TOLERANCE
     return slice(max(ceil(first), 0), min(floor(last) + 1, n))
+
+
+def is_of_other_unit(low: Vector, high: Vector, grid: Grid) -> bool:
+    """Whether a box from ``low`` to ``high`` is so large along all axes that its unit is probably not m."""
+    return all(end - start > _MUCH_LARGER * size for start, end, size in zip(low, high, grid.size, strict=True))

@@ -128,10 +128,22 @@ def open_edges(triangles: NDArray[np.int64]) -> int:
     return int((counts % 2).sum())
 
 
-def _read(path: Path) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Points and triangles of an STL file; equal corners are merged."""
+def bounds_of(stl: Stl) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """The smallest and the largest coordinates (x, y, z) in m of a part, faster than with its surface.
+
+    Raises:
+        ValueError: the file has no triangles.
+        InputError: VTK is not installed.
+    """
+    points, triangles = _read(stl.file.path, merge=False)
+    return Surface(points * stl.scale + np.array(stl.translate), triangles).bounds
+
+
+def _read(path: Path, merge: bool = True) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Points and triangles of an STL file; with ``merge`` equal corners are one point."""
     vtk = _import_vtk()
     reader = vtk.vtkSTLReader()
+    reader.SetMerging(merge)
     reader.SetFileName(str(path))
     messages: list[str] = []
     for event in ("ErrorEvent", "WarningEvent"):

@@ -96,7 +96,13 @@ class Timeline:
 
     def interval(self, step: int) -> int:
         """Index of the interval that the step after ``step`` steps belongs to."""
-        return min(bisect_right(self.steps, step) - 1, len(self.dts) - 1)
+        return min(bisect_right(self._due_steps, step) - 1, len(self.dts) - 1)
+
+    @cached_property
+    def _due_steps(self) -> list[int]:
+        """``steps`` as integers of Python, in which single numbers are found faster."""
+        found: list[int] = self.steps.tolist()
+        return found
 
     def dt(self, step: int) -> float:
         """Length in s of the step after ``step`` steps."""
@@ -108,12 +114,12 @@ class Timeline:
 
     def interval_end(self, step: int) -> int:
         """Number of steps done at the first due time after ``step`` steps; until then all steps are of one length."""
-        return int(self.steps[self.interval(step) + 1])
+        return self._due_steps[self.interval(step) + 1]
 
     def time(self, step: int) -> float:
         """Time in s after ``step`` steps."""
-        due = bisect_left(self.steps, step)
-        if self.steps[due] == step:
+        due = bisect_left(self._due_steps, step)
+        if self._due_steps[due] == step:
             return float(self.times[due])
         i = due - 1
         return float(self.times[i] + (step - self.steps[i]) * self.dts[i])

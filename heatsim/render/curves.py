@@ -1,6 +1,7 @@
 """Curves of probes: temperatures over time, and the profiles of probes along lines."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -80,12 +81,20 @@ def draw_numbers(
     curves: Mapping[str, NDArray[np.float64]],
     label: str,
     limits: tuple[float, float] | None = None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Draw numbers other than temperatures over times in s, one curve for each name, with a label of their axis.
+    """Draw numbers other than temperatures over times in s, one curve for each name.
 
-    ``limits`` are the ends of this axis; None for those that fit the curves.
+    Args:
+        path: the picture.
+        title: its title.
+        times: in s, shape (rows,).
+        curves: the numbers by name, shape (rows,) each.
+        label: of the axis of numbers.
+        limits: ends of this axis; None for those that fit the curves.
+        styles: the looks of the curves by name; None for the usual ones.
     """
-    _draw_curves(path, title, times, curves, label, limits)
+    _draw_curves(path, title, times, curves, label, limits, styles)
 
 
 def _draw_curves(
@@ -95,19 +104,20 @@ def _draw_curves(
     curves: Mapping[str, NDArray[np.float64]],
     label: str,
     limits: tuple[float, float] | None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Draw curves over times in s, with their legend beside them, or below if there are many."""
+    looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
     unit = choose_unit(TIMES, float(times[-1]))
     texts = [fill(shorten(name, 60, placeholder=" …"), 20) for name in curves]
     beside = sum(_LEGEND_GAP + _LEGEND_LINE * (text.count("\n") + 1) for text in texts) <= _TALL
-    caption = _legend_below(curves, title)
+    caption = _legend_below({name: looks[name] for name in curves}, title)
     below = 0 if beside else caption.height()
     with new_figure(path, title, WIDTH, 900 + below) as figure:
         axes = add_axes(figure, 150, 105 + below, 1050 if beside else 1400, _TALL)
         marker = "o" if len(times) == 1 else None
         lines = [
-            axes.plot(times / unit.size, values, marker=marker, **line_style(number))[0]
-            for number, values in enumerate(curves.values())
+            axes.plot(times / unit.size, values, marker=marker, **looks[name])[0] for name, values in curves.items()
         ]
         if limits is not None:
             axes.set_ylim(*limits)
@@ -119,11 +129,13 @@ def _draw_curves(
             caption.draw(figure)
 
 
-def _legend_below(names: Iterable[str], title: str) -> Caption:
+def _legend_below(looks: Mapping[str, Mapping[str, Any]], title: str) -> Caption:
     """A legend of curves in rows. If there are too many curves, it has only the first ones, and a remark."""
-    looks = [(name, line_style(number)) for number, name in enumerate(names)]
     remark = f"The legend has {_MOST_IN_LEGEND} of {len(looks)} curves." if len(looks) > _MOST_IN_LEGEND else ""
-    entries = [Entry(name, look["color"], LINE, dashes=look["linestyle"]) for name, look in looks[:_MOST_IN_LEGEND]]
+    entries = [
+        Entry(name, look["color"], LINE, dashes=look.get("linestyle", "-"))
+        for name, look in islice(looks.items(), _MOST_IN_LEGEND)
+    ]
     return Caption(title, [remark], entries)
 
 

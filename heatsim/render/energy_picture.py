@@ -1,6 +1,7 @@
 """Pictures of where heat goes: the energy balance over time, and the heat flows of a steady state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import count
 from pathlib import Path
 from textwrap import fill, shorten
 from typing import Any
@@ -75,6 +76,18 @@ def parts_to_draw(balance: EnergyBalance) -> dict[str, _Floats]:
     return {name: heat for name, heat in parts.items() if name in kept} | {f"{len(others)} others": joined}
 
 
+def styles_of_terms(balance: EnergyBalance) -> dict[str, dict[str, Any]]:
+    """The look of each term of the energy balance that is drawn."""
+    return {"stored": STORED_STYLE, **{name: line_style(number) for number, name in enumerate(parts_to_draw(balance))}}
+
+
+def styles_of_flows(names: Iterable[str], balance: EnergyBalance) -> dict[str, dict[str, Any]]:
+    """The look of heat flows: a term looks as in the balance; other flows get unused colours and line styles."""
+    names, known = list(names), styles_of_terms(balance)
+    free = count(len(known) - 1 if known.keys() & set(names) else 0)
+    return {name: known.get(name) or line_style(next(free)) for name in names}
+
+
 def _add_band(axes: Any, half: float) -> None:
     axes.axhspan(-half, half, color="#dddddd", linewidth=0.0, zorder=0.5)
     if half > 0.0:
@@ -126,10 +139,11 @@ def _add_line(figure: Any, left: float, right: float, y: float, look: dict[str, 
     figure.add_artist(line)
 
 
-def draw_flow_curves(path: Path, title: str, curves: FlowCurves) -> None:
-    """Draw heat flows over time."""
+def draw_flow_curves(path: Path, title: str, curves: FlowCurves, balance: EnergyBalance) -> None:
+    """Draw heat flows over time, with the colours of the energy balance."""
     label = f"Heat flow into the body ({curves.unit.symbol})"
-    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits)
+    styles = styles_of_flows(curves.flows, balance)
+    draw_numbers(path, title, curves.times, curves.flows, label, curves.limits, styles)
 
 
 def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:

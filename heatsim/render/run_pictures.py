@@ -60,10 +60,15 @@ def find_pictures(folder: Path, stack: ExitStack, choice: PictureChoice) -> Pict
             views, flat = field_pictures(reader, run, choice, stack)
     found = Pictures(views, flat, _curves(folder, run) if choice.usual else [])
     if not found.all:
-        advice = f"continue with `{resume_command(folder)}`"
-        if (folder / run_folder.SUMMARY).exists():
-            advice = "run the scenario with output.fields or output.energy = true, or with [[probes]]"
-        raise FolderError(f"{folder}: there are no fields, probes or energy rows to draw; {advice}")
+        missing, remedy = "fields", "output.fields = true"
+        if choice.usual:
+            missing, remedy = (
+                "fields, probes or energy rows",
+                "output.fields or output.energy = true, or with [[probes]]",
+            )
+        finished = (folder / run_folder.SUMMARY).exists()
+        advice = f"run the scenario with {remedy}" if finished else f"continue with `{resume_command(folder)}`"
+        raise FolderError(f"{folder}: there are no {missing} to draw; {advice}")
     return found
 
 
@@ -96,7 +101,8 @@ def _flow_picture(folder: Path, run: RunSettings, balance: EnergyBalance) -> lis
     if found is None:
         return []
     over = title_of(run.title, f"heat flows, {found.remark}" if found.remark else "heat flows")
-    return [Picture("heat_flows", partial(energy_picture.draw_flow_curves, title=over, curves=found))]
+    draw = partial(energy_picture.draw_flow_curves, title=over, curves=found, balance=balance)
+    return [Picture("heat_flows", draw)]
 
 
 def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:

@@ -1,8 +1,7 @@
 """report.html of a run: what was computed, how sure it is, curves, pictures, tables and the scenario."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
-from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
+from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.flow_curves import flow_curves
 from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report import charts, document, facts, number_tables
@@ -197,26 +196,19 @@ def _balance_chart(balance: EnergyBalance) -> Chart:
     band = balance.noise / unit.size if balance.only_noise else 0.0
     scaled = {name: heat / unit.size for name, heat in terms.items()}
     label = f"Heat into the body ({unit.symbol})"
-    return _over_time(title, label, balance.times, scaled, band, _styles_of_terms(parts))
-
-
-def _styles_of_terms(parts: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The look of each term of the energy balance, as in its picture."""
-    return {"stored": STORED_STYLE, **{name: line_style(number) for number, name in enumerate(parts)}}
+    return _over_time(title, label, balance.times, scaled, band, styles_of_terms(balance))
 
 
 def _flow_charts(energy: RunTable, balance: EnergyBalance, patches: Mapping[str, str]) -> Iterator[Chart]:
-    """Heat flows. A term looks as in the balance; other flows get unused colours and line styles."""
-    known = _styles_of_terms(parts_to_draw(balance))
+    """Heat flows, with the colours of the energy balance."""
     for title, label, found in (
         ("Heat flows", "Heat flow into the body", flow_parts(energy, patches)),
         ("Heat flows into regions, and through contacts", "Heat flow", energy.of_parts(WATT)),
     ):
         curves = flow_curves(energy.times, found)
         if curves is not None:
-            free = count(len(known) - 1 if known.keys() & curves.flows.keys() else 0)
-            styles = {name: known.get(name) or line_style(next(free)) for name in curves.flows}
             axis = f"{label} ({curves.unit.symbol})"
+            styles = styles_of_flows(curves.flows, balance)
             chart = _over_time(title, axis, curves.times, curves.flows, 0.0, styles)
             remark = f": {curves.remark}" if curves.remark else ""
             yield replace(chart, title=chart.title + remark, limits=curves.limits)

@@ -21,6 +21,7 @@ from heatsim.run.resume import identity, input_files
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
 from heatsim.scenario import write_resolved
+from heatsim.solver.leading import Leading
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
@@ -81,7 +82,8 @@ class Execution:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
-            stepper = self.stepper()
+            leading = self._leading()
+            stepper = self.stepper(leading)
             batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:
                 self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
@@ -92,7 +94,7 @@ class Execution:
             if progress and team.size > 1:
                 print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
             team.advise(resume_advice(self.folder, team.size))
-            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
+            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers, leading=leading)
             while not loop.finished:
                 stops, batch.steps = team.broadcast((is_stop_requested(wanted, team), batch.steps))
                 if stops:
@@ -104,16 +106,24 @@ class Execution:
                 if team.first:
                     write_summary(self.folder, summary)
 
-    def stepper(self) -> Stepper | AdaptiveStepper:
-        """The stepper that advances the field from its present step."""
+    def stepper(self, leading: Leading | None = None) -> Stepper | AdaptiveStepper:
+        """The stepper that advances the field from its present step, or ``leading`` if it is not None."""
         if self.state.method is not None:
             return self.state.method
+        stepped = leading or self.state
         return make_stepper(
-            *(self.state.part, self.state.field, self.state.ledger, self.plan.kernel),
+            *(self.state.part, stepped.field, stepped.ledger, self.plan.kernel),
             step=self.state.step,
             tuned=self.plan.tuned,
             arrays=self.state.arrays,
         )
+
+    def _leading(self) -> Leading | None:
+        """A field whose steps are queued before rows are read, if that pays. Other methods than euler have none."""
+        state = self.state
+        if state.method is not None or state.problem.scenario.steady or state.finished:
+            return None
+        return Leading.of(state.field, state.ledger, state.part)
 
     def take_folder(self, stack: ExitStack) -> None:
         """Claim the run's folder until ``stack`` is closed; write a new run's scenario there. Works in any thread.
@@ -148,6 +158,7 @@ class Execution:
         progress: bool = False,
         watchers: Sequence[Observer] = (),
         choice: Choice | None = None,
+        leading: Leading | None = None,
     ) -> TimeLoop:
         """Open all files of the run, after :meth:`take_folder`. :mod:`heatsim.run.ensemble` calls it for several runs.
 
@@ -158,6 +169,7 @@ class Execution:
             progress: as for :meth:`run`.
             watchers: as for :meth:`run`.
             choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
+            leading: what ``stepper`` advances, if that is not the field of the state.
 
         Raises:
             NotFiniteError, StorageError: the run failed at once.
@@ -186,7 +198,7 @@ class Execution:
                     raise self.interrupted_early()
                 self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
-        return TimeLoop(self.state, observers, self.timing, self.saved)
+        return TimeLoop(self.state, observers, self.timing, self.saved, leading)
 
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""

@@ -11,7 +11,7 @@ from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.initial import InitialField
 from heatsim.physics.method_choice import notes_on_choice
-from heatsim.physics.painted_sizes import thickness_hints
+from heatsim.physics.painted_sizes import thickness_hints, unit_hints
 from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.without_effect import notes_without_effect
@@ -23,10 +23,11 @@ from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics, own_cells, set_thermometers
+from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.kernel_arguments import composite_arrays
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
+from heatsim.solver.thermometers import own_cells, set_thermometers
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 
@@ -49,7 +50,7 @@ def initial_state(plan: Plan, target: Path) -> RunState:
     else:
         own = initial.slabs(plan.slab.first, plan.slab.last)
         state.field.load_temperatures(own, plan.problem.materials.contents)
-    state.total()  # checks that it is finite
+    state.check()
     state.initial_heat = state.statistics.heat()
     if plan.problem.timeline.adaptive:
         state.method = _method(plan, state, initial)
@@ -117,8 +118,10 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         scenario: as the user gave it: its method may be "auto".
         saved: the checkpoint, if the run resumes.
     """
-    notes = warnings_on_resume(plan, saved) if saved is not None else [*scenario.hints, *thickness_hints(scenario)]
-    if saved is None:
+    if saved is not None:
+        notes = warnings_on_resume(plan, saved)
+    else:
+        notes = [*scenario.hints, *thickness_hints(scenario), *unit_hints(scenario)]
         notes.extend(notes_without_effect(plan.problem))
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))

@@ -8,7 +8,7 @@ import numpy as np
 
 from heatsim.grid import AXES, FACES
 from heatsim.physics.division import Division
-from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes
+from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.survey import Survey, survey
 from heatsim.physics.time_steps import INSTANT
@@ -30,7 +30,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_contacts(problem),
         *_layers(problem),
         *_conditions(problem),
-        *(f"hint         {note}" for note in notes_without_effect(problem)),
+        *(f"hint         {note}" for note in (*unit_hints(scenario), *notes_without_effect(problem))),
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]

@@ -91,7 +91,13 @@ class Simulation:
 
     @classmethod
     def from_model(
-        cls, scenario: Scenario, output: str | Path, *, overwrite: bool = False, team: Team = ALONE
+        cls,
+        scenario: Scenario,
+        output: str | Path,
+        *,
+        overwrite: bool = False,
+        team: Team = ALONE,
+        like: HeatProblem | None = None,
     ) -> "Simulation":
         """A simulation of a scenario that has been read already. Errors are those of :meth:`from_scenario`.
 
@@ -100,8 +106,9 @@ class Simulation:
             output: the output folder.
             overwrite: as for :meth:`from_scenario`.
             team: as for :meth:`from_scenario`.
+            like: the problem of another simulation; its arrays are shared if both have the same body.
         """
-        return cls._assemble(scenario, Path(output), team=team, overwrite=overwrite)
+        return cls._assemble(scenario, Path(output), team=team, overwrite=overwrite, like=like)
 
     @classmethod
     def resume(cls, path: str | Path, *, team: Team = ALONE) -> "Simulation":
@@ -141,10 +148,11 @@ class Simulation:
         team: Team = ALONE,
         overwrite: bool = False,
         resuming: bool = False,
+        like: HeatProblem | None = None,
     ) -> "Simulation":
         started = time.perf_counter()
         check_room(scenario, team=team)
-        problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team))
+        problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
         plan = PlanInWords.of(problem, team)
         plan.check_capacity(target)
         state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)

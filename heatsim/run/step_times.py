@@ -76,28 +76,28 @@ def measure_work(plan: Plan) -> WorkTime:
     if plan.problem.timeline.adaptive:
         timed = _coarser(plan, _MOST_CELLS)
         return _measure_steps(timed).scaled(plan.problem.grid.cell_count / timed.problem.grid.cell_count)
-    stepper = _stepper(plan)
+    state, stepper = _start(plan)
     for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
         pass
     # First use of memory is slow. In a short run this counts.
     new = plan.problem.grid.cell_count <= _SHORT
-    return WorkTime(_measure_euler(_stepper(plan) if new else stepper))
+    return WorkTime(_measure_euler(*(_start(plan) if new else (state, stepper))))
 
 
-def _stepper(plan: Plan) -> Stepper:
-    """The stepper of a run with the method "euler", at its start."""
+def _start(plan: Plan) -> tuple[RunState, Stepper]:
+    """The start of a run with the method "euler", and its stepper."""
     state = initial_state(plan, Path())
     stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
     stepper.prepare()
-    return stepper
+    return state, stepper
 
 
-def _measure_euler(stepper: Stepper) -> float:
+def _measure_euler(state: RunState, stepper: Stepper) -> float:
     """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
     last = stepper.problem.timeline.last_step
     batch, counts, seconds = Batch(stepper.steps_a_sweep), list[float](), list[float]()
     started = time.perf_counter()
-    for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(stepper)):
+    for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(state, stepper)):
         counts.append(steps)
         seconds.append(taken)
         enough = _SECONDS if batch.steps >= stepper.steps_a_sweep else _LONGEST
@@ -110,7 +110,7 @@ def _measure_euler(stepper: Stepper) -> float:
         if means and time.perf_counter() - started > _LONGEST:
             break
         batch.steps = short
-        work = _timed(_steps(stepper, batch, last * place // _PLACES), lambda: _look(stepper))
+        work = _timed(_steps(stepper, batch, last * place // _PLACES), lambda: _look(state, stepper))
         means.append(_mean(work, _SECONDS / _PLACES))
     return sum(means) / len(means)
 
@@ -231,10 +231,11 @@ def _timed(work: Iterator[float], look: Callable[[], object] = lambda: None) -> 
         started = time.perf_counter()
 
 
-def _look(stepper: Stepper) -> None:
-    """Read the field as a run does for a row, so that later steps start with realistic caches."""
+def _look(state: RunState, stepper: Stepper) -> None:
+    """Find the sums of a row as a run does, so that later steps start with realistic caches."""
     if stepper.step in stepper.problem.timeline.steps:
-        stepper.field.total()
+        state.find_row()
+        state.stored_heat()
 
 
 def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:

@@ -2,9 +2,10 @@
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +14,12 @@ from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.parallel.activity import unforeseen
+from heatsim.solver.leading import Leading
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
 
-# Seconds of device work that are queued before the clock and signals are checked.
+# Seconds of device work that are queued before the clock and signals are checked; twice as many with steps ahead.
 BATCH_SECONDS = 0.25
 _LONGER = 8
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
@@ -25,11 +27,11 @@ _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 @dataclass
 class Timing:
-    """Wall-clock seconds of the parts of a run.
+    """Wall-clock seconds of the parts of a run. A GPU may do steps while the host observes.
 
     Attributes:
         preparing: reading the initial field and compiling.
-        stepping: running the kernels.
+        stepping: the steps, on a GPU by its own clock.
         observing: sums, copies of the field, rows of tables.
         waiting: until fields and checkpoints were written.
     """
@@ -73,6 +75,20 @@ class Batch:
             self.steps = max(1, min(2 * steps, max(int(in_time), min(self._least, int(_LONGER * in_time)))))
 
 
+class Queued(NamedTuple):
+    """Steps that were queued.
+
+    Attributes:
+        steps: their number.
+        step: the number of steps done after them.
+        wait: waits until they are done, and returns the seconds that they took.
+    """
+
+    steps: int
+    step: int
+    wait: Callable[[], float]
+
+
 class TimeLoop:
     """Advances a run from one due step to the next and calls its observers there.
 
@@ -84,11 +100,22 @@ class TimeLoop:
         observers: the last one writes the checkpoints. Their files are opened here; a new run has them handle step 0.
         timing: the seconds are added to it.
         saved: the values of the checkpoint from which the run continues; None for a new run.
+        leading: what the stepper advances, if that is not the field of ``state``. Then steps are queued before the row
+            of the steps before is read.
     """
 
-    def __init__(self, state: RunState, observers: Sequence[Observer], timing: Timing, saved: Values | None) -> None:
+    def __init__(
+        self,
+        state: RunState,
+        observers: Sequence[Observer],
+        timing: Timing,
+        saved: Values | None,
+        leading: Leading | None = None,
+    ) -> None:
         self.state = state
         self.timing = timing
+        self._leading = leading
+        self._ahead: Queued | Exception | None = None
         self._observers = observers
         self._due = Schedule([observer.due(state) for observer in observers])
         with self._observing():
@@ -133,17 +160,34 @@ class TimeLoop:
             NotFiniteError, StorageError: the run failed.
         """
         with self.state.team.paced():
-            steps = min(batch.steps, self.steps_to_due)
-            started = time.perf_counter()
-            stepper.advance(steps)
-            wait = self.state.field.device.record_event()
-            if stepper.step == self._next:
+            ahead, self._ahead = self._ahead, None
+            if isinstance(ahead, Exception):
+                raise ahead
+            queued = ahead or self._queue(stepper, batch)
+            if self._leading is not None:
+                self._leading.show()
+            if queued.step == self._next:
                 self.state.queue_row()  # so the GPU starts with the row at once
-            wait()
-            seconds = time.perf_counter() - started
-            batch.took(steps, seconds)
-            self.stepped(stepper.step, seconds)
+            if self._leading is not None:
+                self._queue_ahead(stepper, batch)
+            seconds = queued.wait()
+            batch.took(queued.steps, seconds)
+            self.stepped(queued.step, seconds)
             self.look()
+
+    def _queue(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> Queued:
+        """Queue the next batch of steps, at most to the next due step."""
+        steps = min(batch.steps, self._due.next_after(stepper.step) - stepper.step)
+        wait = self.state.field.device.timed(lambda: stepper.advance(steps))
+        return Queued(steps, stepper.step, wait)
+
+    def _queue_ahead(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
+        """Queue the batch after the one that observers will read. An error is raised when its turn comes."""
+        if stepper.step < self.state.problem.timeline.last_step:
+            try:
+                self._ahead = self._queue(stepper, batch)
+            except Exception as error:
+                self._ahead = error
 
     def stepped(self, step: int, seconds: float) -> None:
         """Record that ``step`` steps are done; the last batch took ``seconds``."""
@@ -233,7 +277,8 @@ class Schedule:
     def __init__(self, steps: Sequence[NDArray[np.int64]]) -> None:
         unique = np.unique(np.concatenate(steps))
         self._steps: list[int] = unique.tolist()
-        self._due = np.array([np.isin(unique, of_one) for of_one in steps])
+        due = np.array([np.isin(unique, of_one) for of_one in steps]).T
+        self._due: list[Sequence[bool]] = due.tolist()
         self._none = (False,) * len(steps)
 
     def next_after(self, step: int) -> int:
@@ -246,5 +291,4 @@ class Schedule:
         i = bisect_left(self._steps, step)
         if i == len(self._steps) or self._steps[i] != step:
             return self._none
-        due: list[bool] = self._due[:, i].tolist()
-        return due
+        return self._due[i]

@@ -14,6 +14,7 @@ from heatsim.scenario.interfaces import (
     conditions_towards_void_need_void,
     contacts_differ,
     contacts_name_known_parts,
+    has_no_void,
     materials_of,
     regions_by_name,
     surfaces_name_known_regions,
@@ -152,11 +153,11 @@ def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
         if probe.surface != TOWARDS_VOID:
             if isinstance(scenario.boundaries.face(probe.surface), Periodic):
                 mistakes.append(Mistake(key, f"{got}; this face is periodic and has no surface"))
-        elif known(scenario.regions) and not scenario.uses_void:
+        elif has_no_void(scenario):
             mistakes.append(Mistake(key, f"{got}; the scenario has no void, so no surface borders on it"))
         elif known(scenario.surfaces) and all(
             isinstance(condition, Insulated)
-            for condition in (scenario.boundaries.void, *(each.condition for each in scenario.surfaces))
+            for condition in (scenario.boundaries.void, *(each and each.condition for each in scenario.surfaces))
         ):
             message = (
                 f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key and "

@@ -48,6 +48,8 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
         there = special = False
     if special:
         raise ValueError(f"got {show(name)}; this is a pipe or a device: name a regular file")
+    if not there and path.is_dir():
+        raise ValueError(f"got {show(name)}; this is a folder: name a file in it")
     if not there:
         raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")
     if path.suffix.lower() not in suffixes:

@@ -104,10 +104,7 @@ def surfaces_name_known_regions(scenario: Scenario) -> list[Mistake]:
 
 def conditions_towards_void_need_void(scenario: Scenario) -> list[Mistake]:
     """A scenario with a condition on surfaces towards void has void."""
-    if not known(scenario.domain, scenario.regions) or not known(*scenario.regions):
-        return []
-    painted = [materials_of(region) for region in scenario.regions]
-    if scenario.domain.material == VOID or any(materials is None or VOID in materials for materials in painted):
+    if not has_no_void(scenario):
         return []
     message = f'while no region has the material "{VOID}": nothing is void'
     return [
@@ -115,6 +112,14 @@ def conditions_towards_void_need_void(scenario: Scenario) -> list[Mistake]:
         for key, condition in _towards_void(scenario)
         if not isinstance(condition, Insulated)
     ]
+
+
+def has_no_void(of: Scenario) -> bool:
+    """Whether no cell can be void; False if the domain or a region could not be read."""
+    if not known(of.domain, of.regions) or not known(*of.regions):
+        return False
+    painted = [materials_of(region) for region in of.regions]
+    return of.domain.material != VOID and all(names is not None and VOID not in names for names in painted)
 
 
 def _towards_void(scenario: Scenario) -> Iterator[tuple[str, Face]]:

@@ -15,6 +15,7 @@ from heatsim.scenario.hints import hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario, complete
 from heatsim.scenario.overrides import Override, read_overrides
+from heatsim.scenario.syntax import describe_error
 from heatsim.scenario.validation import read_model
 
 _DICTIONARY = "scenario"  # stands for the name of a file in messages
@@ -104,9 +105,11 @@ def read_document(file: Path) -> dict[str, Any]:
     Raises:
         ScenarioError: it cannot be read.
     """
+    text = ""
     try:
         # Some editors write a byte order mark, which is not part of the text.
-        return tomllib.loads(_content(file).decode("utf-8-sig"))
+        text = _content(file).decode("utf-8-sig")
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
     except UnicodeDecodeError as error:
@@ -118,7 +121,7 @@ def read_document(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ScenarioError(file, [Mistake("", f"cannot be read: {error.strerror or error}")]) from None
     except ValueError as error:
-        raise ScenarioError(file, [Mistake("", f"not readable as TOML: {error}")]) from None
+        raise ScenarioError(file, [Mistake("", f"not readable as TOML: {describe_error(text, error)}")]) from None
 
 
 def _content(file: Path) -> bytes:

@@ -64,8 +64,14 @@ def layers_have_constant_materials(scenario: Scenario) -> list[Mistake]:
     if mistakes or not layers or not known(scenario.materials) or not known(*scenario.materials.values()):
         return mistakes
     used = _names_used(scenario)
-    palette = [(name, material) for name, material in scenario.palette if name in used or scenario.material is not None]
-    varying = next((name for name, material in palette if material is not None and material.varies), None)
+    varying = next(
+        (
+            name
+            for name, material in scenario.named_materials
+            if material.varies and (name in used or scenario.material is not None)
+        ),
+        None,
+    )
     if varying is None:
         return []
     constant = varying.removesuffix(VARYING)

@@ -179,15 +179,19 @@ class Scenario(BaseModel):
     def palette(self) -> tuple[tuple[str, Material | None], ...]:
         """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
 
-        A material without a name is called "material". If the domain is void, the materials have the order of the file.
+        If the domain is void, the materials have the order of the file.
+        """
+        palette = sorted(self.named_materials, key=lambda entry: entry[0] != self.domain.material)
+        return (*palette, (VOID, None)) if self.uses_void else tuple(palette)
+
+    @property
+    def named_materials(self) -> tuple[tuple[str, Material], ...]:
+        """Every material with its name, in the order of the file; a material without a name is called "material".
+
         For a steady state, properties that do not affect it are left out.
         """
         named = [("material", self.material)] if self.material is not None else list(self.materials.items())
-        named.sort(key=lambda entry: entry[0] != self.domain.material)
-        palette: list[tuple[str, Material | None]] = [
-            (name, material.in_steady_state() if self.steady else material) for name, material in named
-        ]
-        return (*palette, (VOID, None)) if self.uses_void else tuple(palette)
+        return tuple((name, material.in_steady_state() if self.steady else material) for name, material in named)
 
     @property
     def base_material(self) -> Material:

@@ -117,7 +117,7 @@ class CudaKernels:
         """
         step = some.start
         if exchange is not None and self._edges is not None and some.stop - step == HALO:
-            kernel, at = self.prepared.kernels[0][0], int(table.part(step, HALO).data.ptr)
+            kernel, at = self.prepared.kernels[0][0], table.address(step)
             for number, launches in enumerate(self._edges):
                 if number == 1:
                     exchange(T_new)
@@ -125,10 +125,10 @@ class CudaKernels:
             return T_new, T
         for kernel, launches in self.prepared.kernels:
             reach = kernel.build.spec.steps
-            steps = (some.stop - step) // reach * reach
+            count = (some.stop - step) // reach
             run = Sweeps(kernel, launches, coefficients, ledger)
-            T, T_new = self._graphs.advance(run, T, T_new, table.part(step, steps))
-            step += steps
+            T, T_new = self._graphs.advance(run, T, T_new, table, step, count)
+            step += count * reach
         return T, T_new
 
     @cached_property

@@ -18,7 +18,8 @@ class DeviceBytes:
     """Bytes of a run.
 
     Attributes:
-        field: one buffer of the field; a copy for writing takes another one if there is memory.
+        field: one buffer of the field. A copy for writing takes another one, and steps ahead of rows too, if there is
+            memory.
         ledger: sums of heat, including carried ones.
         body: cell types, parts of the body for statistics, conditions of faces with patches, and tables of the kernel.
         fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.

@@ -86,7 +86,7 @@ class Ledger:
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
         self._kept_surfaces: SurfaceSums | None = None
-        self._heats: Heats | None = None
+        self._row: OwnSums | None = None
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
@@ -101,11 +101,19 @@ class Ledger:
 
     def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
-        if self._heats is None:
+        return self.heats_of([self.row()])[0]
+
+    def row(self) -> OwnSums:
+        """The present sums, for :meth:`heats_of`. Collective."""
+        if self._row is None:
             own = self.own_sums(partials(self._device, self.sections(), self.division))
             self.store(self._team.gathered(own))
-        assert self._heats is not None
-        return self._heats
+        assert self._row is not None
+        return self._row
+
+    def heats_of(self, rows: Sequence[OwnSums]) -> list[Heats]:
+        """Heat into the body in J at several times, from the results of :meth:`row` at these times."""
+        return self._surfaces.heats(rows)
 
     @property
     def division(self) -> Labelling:
@@ -126,12 +134,12 @@ class Ledger:
         return int(self._values.data.ptr), carried
 
     def own_sums(self, found: Sequence[Partials]) -> OwnSums:
-        """The sums of this rank by their meaning, from STATISTICS of :meth:`sections`."""
+        """The sums of this rank by part, from STATISTICS of :meth:`sections`."""
         return self._surfaces.of_rank(found)
 
     def store(self, of_ranks: Sequence[OwnSums]) -> None:
-        """Store the current heats; ``of_ranks``: :meth:`own_sums` of each rank."""
-        self._heats = self._surfaces.heats(of_ranks)
+        """Store the present sums; ``of_ranks``: :meth:`own_sums` of each rank."""
+        self._row = of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks, axis=1)
 
     @property
     def _surfaces(self) -> SurfaceSums:
@@ -162,10 +170,19 @@ class Ledger:
         """A copy of the sums, with the heat of sources."""
         return HeatSums(self._layout, self._values.copy(), self._sources_heat)
 
+    def follow(self, other: "Ledger") -> None:
+        """Take over the sums of a ledger of the same problem; on a GPU this is queued behind the steps so far."""
+        self.changed()
+        self._device.copy(self._values, other._values)
+        if other._carried is not None and self._carried is None:
+            self._carried = other._carried.copy()
+        elif other._carried is not None:
+            self._device.copy(self._carried, other._carried)
+
     def changed(self) -> None:
         """Discard what was derived from the sums. Call this after every change of the sums."""
         if self.recorded:
-            self._heats = None
+            self._row = None
 
     def carry(self) -> None:
         """Carry the sums over; on a GPU this is queued behind the steps so far."""

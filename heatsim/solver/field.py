@@ -12,7 +12,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
 from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
-from heatsim.kernels.reductions.statistics import Partials, Statistics, combined
+from heatsim.kernels.reductions.statistics import Partials, Statistics, Survey, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
@@ -72,6 +72,7 @@ class Field:
         self._bounds = grid.groups.starts(self.slab.count) * (ny * nx)
         self.division: Labelling = WHOLE
         self.labels: Any = None
+        self._survey: Survey | None = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
         self._points: list[Points] = []
@@ -111,7 +112,7 @@ class Field:
 
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
-        self._statistics = self._joined = None
+        self._survey = self._statistics = self._joined = None
         for points in self._points:
             points.forget()
 
@@ -189,10 +190,16 @@ class Field:
             division: asks for more statistics than ``self.division``; this needs a separate pass.
         """
         if division is not None:
-            return self._combined(self.sections(), division)
+            return combined(self._partials(self.sections(), division))
         if self._statistics is None:
-            self._statistics = self._combined(self.sections(), self.division)
+            self._statistics = combined(self.survey().partials)
         return self._statistics
+
+    def survey(self) -> Survey:
+        """What a due time reads of the buffer, from one pass; stored until the field changes. Collective."""
+        if self._survey is None:
+            (self._survey,) = Survey.of_each(self._partials(self.sections(), self.division)[np.newaxis])
+        return self._survey
 
     def statistics(self) -> Statistics:
         """Sums, extremes and number of non-finite values of the whole buffer, from one pass; void is included."""
@@ -202,12 +209,13 @@ class Field:
 
     def largest_change(self, before: Any) -> float:
         """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
-        return self._combined(replace(self.sections(), labels=None, before=before), WHOLE)[0].largest_change
+        compared = replace(self.sections(), labels=None, before=before)
+        return combined(self._partials(compared, WHOLE))[0].largest_change
 
-    def _combined(self, sections: Sections, division: Labelling) -> list[Statistics]:
-        """The statistics of each part, from the sections of all ranks."""
+    def _partials(self, sections: Sections, division: Labelling) -> Partials:
+        """STATISTICS of the sections of all ranks."""
         (found,) = partials(self.device, [sections], division)
-        return combined(found if self.team.size == 1 else np.concatenate(self.team.gathered(found)))
+        return found if self.team.size == 1 else np.concatenate(self.team.gathered(found))
 
     def sections(self) -> Sections:
         """The current values of the own planes in groups of planes."""
@@ -255,7 +263,7 @@ class Field:
     @property
     def known(self) -> bool:
         """Whether the statistics of the current values are known."""
-        return self._statistics is not None
+        return self._survey is not None
 
     @property
     def all_points(self) -> Sequence[Points]:
@@ -269,15 +277,14 @@ class Field:
         label = None if labels is None else str(labels.dtype)
         return self.precision, division.parts, division.mask, label, id(division.thermometers)
 
-    def store(self, of_ranks: Sequence[Partials], at_points: Sequence[Sequence[PlacedValues]]) -> None:
+    def store(self, survey: Survey, at_points: Sequence[Sequence[PlacedValues]]) -> None:
         """Store the statistics and temperatures of the current values.
 
         Args:
-            of_ranks: for each rank STATISTICS of its sections.
+            survey: the statistics.
             at_points: places and temperatures in K of the own cells, for each rank and each of the points.
         """
-        self._statistics = combined(of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks))
-        self._joined = None
+        self._survey, self._statistics, self._joined = survey, None, None
         for points, values in zip(self._points, zip(*at_points, strict=True), strict=True):
             points.of_ranks = values
 

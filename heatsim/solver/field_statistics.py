@@ -6,15 +6,14 @@ numbers here follow from these.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import inf, nan
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.kernels.reductions.find import MOST_PARTS, ExtremeOf, Labelled, Search
-from heatsim.kernels.reductions.statistics import Statistics, exact_sum
+from heatsim.kernels.reductions.statistics import Statistics, Survey, exact_sum, exact_sums
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
@@ -22,17 +21,19 @@ from heatsim.physics.regions import region_number
 from heatsim.solver.cell_parts import CellParts
 from heatsim.solver.field import Extremes, Field
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True, eq=False)
 class _Found:
     """What is known of the current values of a field.
 
     Attributes:
-        by_part: the statistics of the buffer for each part.
+        survey: of the buffer.
         lowest, highest: T − T_ref in K of each part; inf and −inf for void and parts without a number.
     """
 
-    by_part: list[Statistics]
+    survey: Survey
     lowest: list[float]
     highest: list[float]
 
@@ -70,14 +71,14 @@ class FieldStatistics:
         self._field, self._cells = field, cells
         self._parts = CellParts.of_types(problem.materials, cells) if parts is None else parts
         field.divide(self._parts.labels, self._parts.division)
-        self._capacities = problem.materials.cell_heat_capacity[self._parts.cell_types].tolist()
+        self._capacities = problem.materials.cell_heat_capacity[self._parts.cell_types]
         void = problem.materials.void
         self._cell_types: list[int] = self._parts.cell_types.tolist()
         self._conducts = [cell_type != void for cell_type in self._cell_types]
         self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
-        self._places_of: list[Statistics] | None = None
+        self._places_of: Survey | None = None
         self._places: dict[Extreme, int] = {}
         self._asked: list[Extreme] = []
         self._expected: tuple[Extreme, ...] = ()
@@ -85,20 +86,29 @@ class FieldStatistics:
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
-        by_part = self._found().by_part
-        return exact_sum(
-            [
-                self._capacities[part] * (by_part[part].absolute_total if absolute else by_part[part].total)
-                for part in self._of_region(region)
-            ]
-        )
+        totals = self.totals([self._field.survey().sums])
+        return self.heats(totals, region, absolute=absolute)[0]
+
+    def totals(self, sums: Sequence[Floats]) -> Floats:
+        """Σ (T − T_ref) and Σ |T − T_ref| in K over the cells of each part at some times, shape (times, parts, 2).
+
+        Args:
+            sums: ``sums`` of the field's survey at each time.
+        """
+        return exact_sums(np.stack(sums).transpose(0, 2, 3, 1))
+
+    def heats(self, totals: Floats, region: str | None = None, *, absolute: bool = False) -> list[float]:
+        """:meth:`heat` at some times, from the result of :meth:`totals`."""
+        parts = self._of_region(region)
+        found: list[float] = exact_sums(totals[:, parts, int(absolute)] * self._capacities[parts]).tolist()
+        return found
 
     def deviations(self) -> Extremes:
         """The lowest and highest T − T_ref in K; includes void cells if no material varies."""
         if self._materials.varies:
             return self._extremes(self._of_region(None))
-        found = self._field.statistics()
-        return Extremes(found.lowest, found.highest)
+        survey = self._field.survey()
+        return Extremes(min(survey.lowest), max(survey.highest))
 
     def extremes(self, region: str | None = None) -> Extremes:
         """Lowest and highest temperature in K of the body or a region, without void."""
@@ -107,7 +117,7 @@ class FieldStatistics:
 
     def mean(self, region: str | None = None) -> float:
         """Mean temperature in K over the volume of the body or a region, without void."""
-        parts, by_part = self._of_region(region), self._found().by_part
+        parts, by_part = self._of_region(region), self._field.statistics_by_part()
         if self._materials.varies:
             by_part = self._with_degrees()
         total = exact_sum([by_part[part].degrees if self._materials.varies else by_part[part].total for part in parts])
@@ -128,6 +138,8 @@ class FieldStatistics:
     def temperatures_of_types(self) -> tuple[list[float], list[float]]:
         """The lowest and the highest temperature in K for each cell type; inf and −inf for void."""
         count, found, reference = len(self._materials.types), self._found(), self._field.reference
+        if self._cell_types == list(range(count)):
+            return [low + reference for low in found.lowest], [high + reference for high in found.highest]
         lowest, highest = [inf] * count, [-inf] * count
         for cell_type, low, high in zip(self._cell_types, found.lowest, found.highest, strict=True):
             lowest[cell_type] = min(lowest[cell_type], low + reference)
@@ -159,14 +171,15 @@ class FieldStatistics:
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""
-        by_part = self._field.statistics_by_part()
-        if self._known is None or self._known.by_part is not by_part:
-            parts = list(zip(by_part, self._conducts, strict=True))
-            lowest = [one.lowest if conducts else inf for one, conducts in parts]
-            highest = [one.highest if conducts else -inf for one, conducts in parts]
+        survey = self._field.survey()
+        if self._known is None or self._known.survey is not survey:
+            lowest, highest = survey.lowest, survey.highest
+            if not all(self._conducts):
+                lowest = [low if conducts else inf for low, conducts in zip(lowest, self._conducts, strict=True)]
+                highest = [high if conducts else -inf for high, conducts in zip(highest, self._conducts, strict=True)]
             if self._materials.varies:
                 lowest, highest = self._temperatures(lowest), self._temperatures(highest)
-            self._known = _Found(by_part, lowest, highest)
+            self._known = _Found(survey, lowest, highest)
         return self._known
 
     def _temperatures(self, contents: list[float]) -> list[float]:
@@ -189,13 +202,15 @@ class FieldStatistics:
     def _extremes(self, parts: Sequence[int]) -> Extremes:
         """The lowest and highest T − T_ref in K of some parts."""
         found = self._found()
-        lowest = min((found.lowest[part] for part in parts), default=inf)
-        return Extremes(lowest, max((found.highest[part] for part in parts), default=-inf))
+        if len(parts) == 1:
+            return Extremes(found.lowest[parts[0]], found.highest[parts[0]])
+        lowest = min([found.lowest[part] for part in parts], default=inf)
+        return Extremes(lowest, max([found.highest[part] for part in parts], default=-inf))
 
     def _with_degrees(self) -> list[Statistics]:
         """Statistics with sums of temperatures and liquid parts; from a second pass unless observers ask for them."""
         if self._parts.division.thermometers is not None:
-            return self._found().by_part
+            return self._field.statistics_by_part()
         field = self._field
         division = self._parts.with_thermometers(self._problem, field.device.xp, field.reference).division
         return field.statistics_by_part(division)
@@ -231,7 +246,7 @@ class FieldStatistics:
 
     def store(self, cells: Mapping[Extreme, int]) -> None:
         """Store the cells of extremes of the current values, as indices in the flattened field."""
-        self._begin_row(self._found().by_part)
+        self._begin_row(self._field.survey())
         self._places |= cells
 
     def _can_search(self, extreme: Extreme) -> bool:
@@ -240,14 +255,14 @@ class FieldStatistics:
         by_content = extreme.cell_type is not None or not self._materials.varies
         return by_content and self._field.slab.alone and self._parts.division.parts <= MOST_PARTS
 
-    def _begin_row(self, by_part: list[Statistics]) -> None:
-        if self._places_of is not by_part:
+    def _begin_row(self, survey: Survey) -> None:
+        if self._places_of is not survey:
             self._expected = tuple(self._asked) or self._expected
-            self._places_of, self._places, self._asked = by_part, {}, []
+            self._places_of, self._places, self._asked = survey, {}, []
 
     def _first(self, extreme: Extreme) -> int:
         """The index, in the flattened whole field, of the first cell with an extreme. Collective."""
-        self._begin_row(self._found().by_part)
+        self._begin_row(self._field.survey())
         if extreme not in self._places:
             (self._places[extreme],) = self._field.first_with(self._search(extreme))
         self._asked.append(extreme)
@@ -256,13 +271,14 @@ class FieldStatistics:
     def _search(self, extreme: Extreme) -> tuple[float, Labelled | None]:
         """The value of an extreme in the buffer, and the cells to search."""
         found, highest = self._found(), extreme.highest
+        ends = found.survey.lowest, found.survey.highest
         if extreme.cell_type is not None:
-            own = [found.by_part[part] for part in np.flatnonzero(self._parts.cell_types == extreme.cell_type)]
-            value = max(part.highest for part in own) if highest else min(part.lowest for part in own)
+            own = np.flatnonzero(self._parts.cell_types == extreme.cell_type)
+            value = (max if highest else min)(ends[highest][part] for part in own)
             return value, self._labelled(extreme)
         parts, labels = self._of_region(extreme.region), self._parts.labels
         part = max(parts, key=found.highest.__getitem__) if highest else min(parts, key=found.lowest.__getitem__)
-        value = found.by_part[part].highest if highest else found.by_part[part].lowest
+        value = ends[highest][part]
         return value, None if labels is None else Labelled(labels, self._parts.division.mask & 0xFF, part)
 
     def _labelled(self, extreme: Extreme) -> Labelled | None:
@@ -270,26 +286,3 @@ class FieldStatistics:
         if extreme.cell_type is None or self._materials.uniform:
             return None
         return Labelled(self._cells, int(CELL_TYPE), extreme.cell_type)
-
-
-def own_cells(arrays: CompositeArrays, field: Field) -> Any:
-    """The type of each own cell of a field, one byte, on its device; empty if there is one type."""
-    cells = arrays.body.cells
-    return cells[field.slab.own] if cells.size else cells
-
-
-def set_thermometers(problem: HeatProblem, field: Field, cells: Any) -> None:
-    """Give a field its thermometers if a material varies. Arguments as for :class:`FieldStatistics`."""
-    materials = problem.materials
-    if materials.varies:
-        field.thermometer, field.point_thermometer = (
-            Thermometer(xp, materials.enthalpies, partial(_types_at, None if materials.uniform else of_cells))
-            for xp, of_cells in ((field.device.xp, cells), (np, materials.cells))
-        )
-        if materials.held.slab is not None:
-            field.point_thermometer = Thermometer(np, materials.enthalpies, materials.types_of)
-
-
-def _types_at(cells: Any, place: Any) -> Any:
-    """The types of the cells at an index of the field; 0 if there is one type."""
-    return 0 if cells is None else cells[place] & CELL_TYPE

@@ -10,12 +10,12 @@ from heatsim.solver.cpu_stepper import CpuStepper
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import own_cells
 from heatsim.solver.implicit.field_stages import FieldStages
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.stepper import AdaptiveStepper, RunSubsteps
 from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
 from heatsim.solver.stepper import Stepper
+from heatsim.solver.thermometers import own_cells
 from heatsim.storage.checkpoint import Checkpoint
 
 

@@ -17,7 +17,7 @@ from heatsim.kernels.reductions.find import Search, Searches
 from heatsim.kernels.reductions.fused import Pass, partials
 from heatsim.kernels.reductions.gather import Gather
 from heatsim.kernels.reductions.launch_batch import LaunchBatch, Work, offsets
-from heatsim.kernels.reductions.statistics import Partials
+from heatsim.kernels.reductions.statistics import STATISTICS, Partials, Survey
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
@@ -43,10 +43,13 @@ class Observables(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """The numbers of a run from a rank's own planes; temperatures at points in the order of the field's points."""
+    """The numbers of a run from a rank's own planes; temperatures at points in the order of the field's points.
+
+    Without a ledger, its sums are None.
+    """
 
     of_field: Partials
-    of_ledger: OwnSums
+    of_ledger: OwnSums | None
     at_points: list[PlacedValues]
 
 
@@ -88,10 +91,12 @@ class RowSums:
             own = [_on_cpu(run) for run in runs]
         else:
             return
-        for run, of_ranks in zip(runs, zip(*team.gathered(own), strict=True), strict=True):
-            run.field.store([each.of_field for each in of_ranks], [each.at_points for each in of_ranks])
+        gathered = list(zip(*team.gathered(own), strict=True))
+        surveys = _surveys([[each.of_field for each in of_ranks] for of_ranks in gathered])
+        for run, survey, of_ranks in zip(runs, surveys, gathered, strict=True):
+            run.field.store(survey, [each.at_points for each in of_ranks])
             if run.ledger.recorded:
-                run.ledger.store([each.of_ledger for each in of_ranks])
+                run.ledger.store([each.of_ledger for each in of_ranks if each.of_ledger is not None])
         if request is not None:
             request.take_cells()
 
@@ -175,7 +180,7 @@ class _Request:
         for run in self._runs:
             _take_points(run.field, values)
         return [
-            _Own(of_fields[number], of_ledgers.get(number, {}), _at_points(run.field))
+            _Own(of_fields[number], of_ledgers.get(number), _at_points(run.field))
             for number, run in enumerate(self._runs)
         ]
 
@@ -184,6 +189,16 @@ class _Request:
         cells = iter(self._cells)
         for run, expected in zip(self._runs, self._expected, strict=True):
             run.statistics.store({extreme: next(cells) for extreme in expected})
+
+
+def _surveys(fields: Sequence[Sequence[Partials]]) -> list[Survey]:
+    """The surveys of fields from STATISTICS of the sections of each rank; those of equal shapes are made together."""
+    whole = [of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks) for of_ranks in fields]
+    surveys: dict[int, Survey] = {}
+    for some in _alike([of_field.shape for of_field in whole]):
+        together = np.stack([whole[each].view(np.float64) for each in some])  # NumPy is slow to join structs
+        surveys |= zip(some, Survey.of_each(together.view(STATISTICS)), strict=True)
+    return [surveys[number] for number in range(len(whole))]
 
 
 def _take_points(field: Field, values: Iterator[NDArray[Any]]) -> None:
@@ -211,7 +226,7 @@ def _on_cpu(run: Observables) -> _Own:
     """The numbers of a run from this rank's own planes, on a CPU."""
     field, ledger = run.field, run.ledger
     (of_field,) = partials(field.device, [field.sections()], field.division)
-    heats: OwnSums = {}
+    heats: OwnSums | None = None
     if ledger.recorded:
         heats = ledger.own_sums(partials(field.device, ledger.sections(), ledger.division))
     return _Own(of_field, heats, _at_points(field))

@@ -156,10 +156,24 @@ class CpuStageKernels(StageKernels):
 
     def prepare(self, T: Any, out: Any) -> None:
         """Have numba compile; nothing is entered."""
+        self._compile()
         moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._rates.reference_dt, 0.0)))
         values = self.evaluate(moment, moment)
         self.advance(T, out, values, slice(0, 1), enters=False)
         self.add_increments(None, T, out, values, 0)
+
+    def _compile(self) -> None:
+        """Compile the kernels of a body of one material, which has two, and the error of a step on several cores."""
+        from heatsim.kernels.cpu import blocked, composite_parts
+        from heatsim.kernels.cpu.compiling import compile_all, sweeps
+        from heatsim.kernels.reductions import cpu_step_error
+
+        dtype = np.dtype(self._problem.precision)
+        codes = []
+        if self._spec.name == "numba" and self._problem.linear:
+            faces = any(self._rates.arrays.body.open_faces)
+            codes = [*composite_parts.plain_codes(faces, dtype), sweeps(blocked.advance, dtype)]
+        compile_all([*codes, cpu_step_error.code(dtype)])
 
     def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]:
         return self._arguments.advance_on_cpu(self._spec.name, T, T_new, values.numbers, some, enters)

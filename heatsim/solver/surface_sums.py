@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections
-from heatsim.kernels.reductions.statistics import Partials, exact_sum
+from heatsim.kernels.reductions.statistics import MAGNITUDE, NUMBERS, TOTAL, Partials, exact_sums
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import SumLayout
@@ -57,21 +57,9 @@ class Heats:
 # The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
 # and the number of the patch or of the condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
-# For each part the sums of its sections, and the sums of their magnitudes.
-OwnSums = dict[_Part, tuple[list[float], list[float]]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Surface:
-    """Contiguous sums of one surface.
-
-    Attributes:
-        sections: the indices of its sections among all sections.
-        parts: what the sums of each part have in common.
-    """
-
-    sections: slice
-    parts: Sequence[_Part]
+# For each array of sums that are to be added, TOTAL and MAGNITUDE of the sections of each part, one after the other:
+# shape (arrays, sections of all parts, 2).
+OwnSums = NDArray[np.float64]
 
 
 class SurfaceSums:
@@ -87,16 +75,18 @@ class SurfaceSums:
     def __init__(self, problem: HeatProblem, layout: SumLayout, xp: Any, team: Team) -> None:
         self._patch_count, self._surface_count = len(problem.scenario.patches), len(problem.scenario.surfaces)
         self._team = team
-        self._capacities = problem.materials.cell_heat_capacity.tolist()
+        self._capacities = problem.materials.cell_heat_capacity
         found = list(_surfaces(problem, layout))
         divided = [_divided(types, patches) for *_, types, patches in found]
         parts = self._agree(
             [
-                [(name, face, *pair) for pair in pairs]
-                for (name, face, *_), (pairs, _) in zip(found, divided, strict=True)
+                ([(name, face, *pair) for pair in pairs], len(starts) - 1)
+                for (name, face, _, starts, *_), (pairs, _) in zip(found, divided, strict=True)
             ]
         )
-        self._surfaces: list[_Surface] = []
+        entries = [np.zeros(0, dtype=np.int64)]
+        # All ranks must agree on this, because sums with labels are formed in another order than sums without.
+        most = max(map(len, parts.values()), default=1)
         bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
         for (name, face, place, starts, *_), (pairs, which) in zip(found, divided, strict=True):
             its_parts = parts[name, face]
@@ -105,83 +95,100 @@ class SurfaceSums:
             # A gap between the sums of two surfaces (zeros, or halo planes) counts as a section too.
             first = sum(map(len, bounds))
             bounds.append(place.start + starts)
-            self._surfaces.append(_Surface(slice(first, first + len(starts) - 1), its_parts))
-        self._bounds = np.concatenate(bounds)
-        # All ranks must agree on this, because sums with labels are formed in another order than sums without.
-        most = max(map(len, parts.values()), default=1)
+            its_sections = np.arange(first, first + len(starts) - 1)
+            entries += [its_sections * most + number for number in range(len(its_parts))]
+        self._bounds, self._entries = np.concatenate(bounds), np.concatenate(entries)
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
 
-    def _agree(self, of_rank: Sequence[Sequence[_Part]]) -> dict[tuple[str, int], list[_Part]]:
-        """The parts that each surface has on at least one rank."""
+    def _agree(self, of_rank: Sequence[tuple[Sequence[_Part], int]]) -> dict[tuple[str, int], list[_Part]]:
+        """The parts that each surface has on at least one rank, and where all ranks together have their sums.
+
+        Args:
+            of_rank: for each surface of this rank its parts and the number of its sections.
+        """
+        of_ranks = self._team.gathered(of_rank)
         found: dict[tuple[str, int], set[_Part]] = {}
-        for surfaces in self._team.gathered(of_rank):
-            for parts in surfaces:
+        for surfaces in of_ranks:
+            for parts, _ in surfaces:
                 found.setdefault(parts[0][:2], set()).update(parts)
-        return {surface: sorted(parts) for surface, parts in found.items()}
+        agreed = {surface: sorted(parts) for surface, parts in found.items()}
+        places: dict[_Part, list[int]] = {}
+        self._count = 0
+        for surfaces in of_ranks:
+            for parts, sections in surfaces:
+                for part in agreed[parts[0][:2]]:
+                    places.setdefault(part, []).extend(range(self._count, self._count + sections))
+                    self._count += sections
+        self._of_parts = _padded(list(places.values()), self._count)
+        self._part_capacities = self._capacities[[cell_type for _, _, cell_type, _ in places]]
+        self._of_heats = _padded(self._terms(list(places)), 2 * len(places))
+        return agreed
 
-    def sections(self, values: Any) -> Sections:
-        """The sections of all sums; ``values``: the array of the layout."""
-        return Sections(values, self._bounds, self._labels)
-
-    def heats(self, of_ranks: Sequence[OwnSums]) -> Heats:
-        """The heats in J, from the results of :meth:`of_rank` on all ranks."""
-        faces: list[list[float]] = [[] for _ in FACES]
-        owned: list[list[float]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
-        void, beams, all_magnitudes = list[float](), list[float](), list[float]()
-        cells, cell_magnitudes = list[float](), list[float]()
-        for (name, face, cell_type, owner), (totals, magnitudes) in _joined(of_ranks).items():
-            capacity = self._capacities[cell_type]
-            heat, magnitude = capacity * exact_sum(totals), capacity * exact_sum(magnitudes)
+    def _terms(self, parts: Sequence[_Part]) -> list[list[int]]:
+        """The terms of each number of :class:`Heats`: twice the number of a part; 1 more for a magnitude."""
+        faces: list[list[int]] = [[] for _ in FACES]
+        owned: list[list[int]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
+        void, beams, magnitudes, cells = list[int](), list[int](), list[int](), list[int]()
+        for number, (name, face, _, owner) in enumerate(parts):
+            heat = 2 * number
             if owner != _NO_OWNER:
                 owned[owner - _FIRST_PATCH].append(heat)
             if name in BEAM_SUMS or name == LIT_SUMS:
                 beams.append(heat)
             elif name == CELL_SUMS:
                 cells.append(heat)
-                cell_magnitudes.append(magnitude)
             elif name == EXPOSED_SUMS:
                 void.append(heat)
             elif name in FACE_SUMS:
                 faces[face].append(heat)
             if name == EXPOSED_SUMS or name in FACE_SUMS:
-                all_magnitudes.append(magnitude)
+                magnitudes.append(heat + 1)
         patches, surfaces = owned[: self._patch_count], owned[self._patch_count + 1 :]
-        return Heats(
-            tuple(map(exact_sum, faces)),
-            tuple(map(exact_sum, patches)),
-            exact_sum(void),
-            tuple(map(exact_sum, surfaces)),
-            *map(exact_sum, (beams, all_magnitudes, cells, cell_magnitudes)),
-        )
+        return [*faces, *patches, void, *surfaces, beams, magnitudes, cells, [heat + 1 for heat in cells]]
+
+    def sections(self, values: Any) -> Sections:
+        """The sections of all sums; ``values``: the array of the layout."""
+        return Sections(values, self._bounds, self._labels)
+
+    def heats(self, rows: Sequence[OwnSums]) -> list[Heats]:
+        """The heats in J at some times.
+
+        Args:
+            rows: for each time the results of :meth:`of_rank` on all ranks, joined along their second axis.
+        """
+        sums = np.zeros((len(rows), max(map(len, rows)), self._count + 1, 2))  # the last one stays 0
+        for all_sums, of_row in zip(sums, rows, strict=True):
+            all_sums[: len(of_row), :-1] = of_row
+        of_parts = sums[:, :, self._of_parts].transpose(0, 2, 4, 1, 3)
+        of_parts = of_parts.reshape(*of_parts.shape[:3], sums.shape[1] * self._of_parts.shape[1])
+        terms = np.zeros((len(rows), 2 * len(self._of_parts) + 1))
+        found = exact_sums(of_parts) * self._part_capacities[:, np.newaxis]
+        terms[:, :-1] = found.reshape(len(rows), -1)
+        return [self._heats_of(row) for row in exact_sums(terms[:, self._of_heats]).tolist()]
+
+    def _heats_of(self, row: Sequence[float]) -> Heats:
+        """The heats of one time, from the numbers in the order of :meth:`_terms`."""
+        void = len(FACES) + self._patch_count
+        after = void + 1 + self._surface_count
+        faces, patches, surfaces = row[: len(FACES)], row[len(FACES) : void], row[void + 1 : after]
+        return Heats(tuple(faces), tuple(patches), row[void], tuple(surfaces), *row[after:])
 
     def of_rank(self, found: Sequence[Partials]) -> OwnSums:
-        """For each part, the sums and the sums of magnitudes of this rank's sections.
+        """The sums and the sums of magnitudes of this rank's sections, part by part.
 
         Args:
             found: STATISTICS of the sections of one array of sums, or of several arrays to add.
         """
-        own: OwnSums = {}
-        (totals, magnitudes), *more = ([one[name].T.tolist() for name in ("total", "magnitude")] for one in found)
-        for surface in self._surfaces:
-            some = surface.sections
-            for number, part in enumerate(surface.parts):
-                numbers = own[part] = totals[number][some], magnitudes[number][some]
-                for lists in more:
-                    for mine, others in zip(numbers, lists, strict=True):
-                        mine.extend(others[number][some])
-        return own
+        columns = [np.ascontiguousarray(one).view(np.float64).reshape(-1, NUMBERS) for one in found]
+        return np.array([of_array[self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns])
 
 
-def _joined(of_ranks: Sequence[OwnSums]) -> OwnSums:
-    """The sums of all ranks for each part."""
-    if len(of_ranks) == 1:
-        return of_ranks[0]
-    found: OwnSums = {}
-    for own in of_ranks:
-        for part, numbers in own.items():
-            for mine, theirs in zip(found.setdefault(part, ([], [])), numbers, strict=True):
-                mine.extend(theirs)
+def _padded(places: Sequence[Sequence[int]], nothing: int) -> Indices:
+    """Lists of places as the rows of an array; shorter ones end with the place of a number that is 0, ``nothing``."""
+    found = np.full((len(places), max(map(len, places), default=0)), nothing)
+    for row, own in zip(found, places, strict=True):
+        row[: len(own)] = own
     return found
 
 

@@ -1,6 +1,7 @@
 """Writing to the disk: files are complete or absent, and errors become messages with advice."""
 
 import errno
+import json
 import os
 import re
 import shlex
@@ -21,7 +22,7 @@ PARTS = (".part", ".part2")
 # Advice when the files of a run are lost.
 AGAIN = "start again with `heatsim run … --overwrite`"
 
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Closing(ABC):
@@ -70,8 +71,15 @@ def writing(path: Path, again: str = "") -> Iterator[None]:
             # There is nothing left to resume.
             command = again or "heatsim run"
             raise StorageError(f"{message}; its folder was removed: start again with `{command}`") from error
-        remedy = "free some disk space" if _number(error) in FULL else "check the disk and its permissions"
-        raise StorageError(f"{message}; {remedy} and run `{again or resume_command(path.parent)}`") from error
+        raise StorageError(f"{message}; {remedy(error)} and run `{again or resume_command(path.parent)}`") from error
+
+
+def remedy(error: Exception) -> str:
+    """What to do about an error of the disk."""
+    number = _number(error)
+    if number == errno.EFBIG:
+        return "raise the limit on the size of files (`ulimit -f`) or use another disk"
+    return "free some disk space" if number in _FULL else "check the disk and its permissions"
 
 
 def reason(error: Exception) -> str:
@@ -79,7 +87,14 @@ def reason(error: Exception) -> str:
     number = _number(error)
     if number:
         return os.strerror(number)
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    match error:
+        case UnicodeDecodeError():
+            number = error.object[: error.start].count(b"\n") + 1
+            return f"line {number} is not UTF-8 text; the file is damaged"
+        case json.JSONDecodeError():
+            return f"line {error.lineno} is not JSON; the file is damaged"
+        case _:
+            return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _number(error: Exception) -> int | None:
@@ -93,6 +108,11 @@ def _number(error: Exception) -> int | None:
 def resume_command(folder: Path) -> str:
     """The command that resumes the run in `folder`, quoted for a shell."""
     return f"heatsim resume {shlex.quote(str(folder))}"
+
+
+def render_command(folder: Path) -> str:
+    """The command that draws the pictures of the run in `folder`, quoted for a shell."""
+    return f"heatsim render {shlex.quote(str(folder))}"
 
 
 def reserve(file: File, length: int) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import FULL, part_of, reason, sync_folder
+from heatsim.storage.disk import part_of, reason, remedy, sync_folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.pyvista import import_pyvista
 
@@ -59,9 +59,8 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
             _replace(target, paths)
         except OSError as error:
             _remove(map(part_of, paths))
-            remedy = "free some disk space" if error.errno in FULL else "check the disk and its permissions"
             raise StorageError(
-                f"{target}: could not be written: {reason(error)}; {remedy} and export again. The files of an "
+                f"{target}: could not be written: {reason(error)}; {remedy(error)} and export again. The files of an "
                 "earlier export are unchanged"
             ) from error
         except BaseException:

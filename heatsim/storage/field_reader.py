@@ -53,7 +53,7 @@ class FieldReader:
             StorageError: it is damaged or was not written by heatsim.
         """
         if not path.is_file():
-            raise FolderError(f"{path}: is not there; give the folder of a run that wrote it")
+            raise FolderError(f"{path}: is not there; the run writes it with output.fields = true")
         self.path = path
         with self._reading():
             self._file = h5py.File(path, "r", locking=False)

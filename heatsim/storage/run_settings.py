@@ -9,6 +9,7 @@ from typing import Any
 
 from heatsim.errors import FolderError
 from heatsim.grid import AXES
+from heatsim.storage.disk import reason
 from heatsim.storage.folder import SCENARIO
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
@@ -91,8 +92,11 @@ def read_settings(folder: Path) -> RunSettings:
             [_layer(number, table) for number, table in enumerate(document.get("layers", []), 1)],
             text,
         )
-    except (OSError, ValueError, AttributeError, KeyError, TypeError) as error:
-        raise FolderError(f"{path}: cannot be read as a scenario ({error})") from error
+    except (OSError, ValueError) as error:
+        raise FolderError(f"{path}: cannot be read as a scenario: {reason(error)}") from error
+    except (AttributeError, KeyError, TypeError) as error:
+        message = "its tables are not those that a run writes; put a good copy of the file there"
+        raise FolderError(f"{path}: cannot be read as a scenario: {message}") from error
 
 
 def _line(line: Mapping[str, Any]) -> tuple[float, int]:

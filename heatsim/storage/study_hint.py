@@ -14,7 +14,9 @@ def study_hint(folder: Path) -> str:
     if not (folder / STUDY).is_file():
         return ""
     runs = folder / "runs" / "0001"
-    return f"is the folder of a study; finish it with {study_command(folder)}; its runs are in {runs}, …"
+    return (
+        f"is the folder of a study; give one of its runs, such as {runs}, or finish the study: {study_command(folder)}"
+    )
 
 
 def study_command(folder: Path) -> str:

@@ -43,7 +43,7 @@ def read_summary(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     if not isinstance(summary, dict):
-        raise StorageError(f"{path}: holds a {type(summary).__name__} instead of an object")
+        raise StorageError(f"{path}: could not be read: it is not a JSON object; the file is damaged")
     return summary
 
 

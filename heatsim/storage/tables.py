@@ -205,20 +205,18 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
         text = content[: content.rfind(b"\n") + 1].decode()
     except FileNotFoundError:
         raise FolderError(f"{path}: is not there; give the folder of a run that wrote it") from None
-    except UnicodeDecodeError as error:
-        number = error.object[: error.start].count(b"\n") + 1
-        raise StorageError(f"{path}: could not be read: line {number} is not UTF-8 text; the file is damaged") from None
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = next(lines, None)
         if columns is None:
-            raise StorageError(f"{path}: has no complete header line")
+            raise StorageError(f"{path}: has no complete header line; the file is damaged")
         rows = []
         for line in lines:
             if len(line) != len(columns):
-                raise StorageError(f"{path}: line {lines.line_num} has {len(line)} values for {len(columns)} columns")
+                found = f"line {lines.line_num} has {len(line)} values for {len(columns)} columns"
+                raise StorageError(f"{path}: {found}; the file is damaged")
             rows.append([float(value) for value in line])
     except (ValueError, csv.Error):
         # The values may be anything, so do not print them to a terminal.

@@ -8,35 +8,33 @@ in that folder has a token of the current start of the study. When the file is m
 save checkpoints and stop.
 """
 
-import logging
 import queue
-import socket
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from heatsim.errors import DeviceError, RunError
-from heatsim.run.interrupt import Stop
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
+from heatsim.study.cluster_connection import SECONDS_TO_CONNECT, connected
+from heatsim.study.cluster_worker import BoundWorker, bound_worker, full_version, run_task, topic
 from heatsim.study.columns import DONE, FAILED
-from heatsim.study.gpu_binding import bind_device
 from heatsim.study.groups import RunsLeft
-from heatsim.study.run_group import run_group
 from heatsim.study.workers import Event
 
 _TICK = 0.1
 _SECONDS_BETWEEN_LOOKS = 1.0
-_SECONDS_TO_CONNECT = 10
+_SECONDS_BEFORE_ADVICE = 5.0
+_SECONDS_TO_ANSWER = 60.0  # of workers; the first answer imports heatsim
 _SECONDS_TO_STOP = 30.0
-# A kernel uses all threads of its process, and numba's kernels must not run twice at a time.
-_ONE_GROUP_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -59,25 +57,7 @@ class Cluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            import distributed
-        except ImportError:
-            raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
-        # One message of heatsim replaces what Dask logs when a scheduler disappears.
-        for name in ("distributed", "distributed.client"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        try:
-            _call_at(address)
-            connect: Any = distributed.Client
-            self._client = connect(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
-        except (OSError, TimeoutError) as error:
-            raise DeviceError(
-                f"--cluster {address}: no Dask scheduler answers there ({error}); start one with `dask scheduler`"
-            ) from None
-        except ValueError:
-            raise DeviceError(
-                f"--cluster {address}: is not the address of a Dask scheduler; write for example tcp://10.0.0.1:8786"
-            ) from None
+        self._client = connected(address)
         self._address = address
         self._token = uuid.uuid4().hex
         self._news: queue.Queue[Event | tuple[int, Any]] = queue.Queue()
@@ -94,10 +74,15 @@ class Cluster:
         Raises:
             RunError: the scheduler is gone.
         """
+        told_at = time.monotonic() + _SECONDS_BEFORE_ADVICE
         while not stopped():
             self._workers = self._present()
             if self._workers:
                 return len(self._workers)
+            if time.monotonic() > told_at:
+                told_at = inf
+                start = f"`dask worker {self._address} --nthreads 1`"
+                print(f"heatsim: waiting for workers; start them with {start}", file=sys.stderr, flush=True)
             time.sleep(_TICK)
         return 0
 
@@ -109,18 +94,17 @@ class Cluster:
         """
         self._requested = requested
         try:
-            found = self._client.run(_device, requested, workers=sorted(self._workers))
+            found = self._bind(sorted(self._workers))
         except Exception as error:
             raise DeviceError(f"--cluster {self._address}: a worker cannot run this study: {error}") from None
-        backends = sorted({backend for backend, _ in found.values()})
-        return backends[0], min(memory for _, memory in found.values())
+        return min(each.backend for each in found), min(each.memory for each in found)
 
     def submit(self, study: Path, runs: RunsLeft) -> None:
         """Write the lease, and submit the first group for each worker."""
         self._runs = runs
         self._lease = study.absolute() / study_folder.LEASE
         write_whole(self._lease, self._token.encode(), study_folder.AGAIN)
-        self._client.subscribe_topic(_topic(self._token), self._heard)
+        self._client.subscribe_topic(topic(self._token), self._heard)
         self._deal()
 
     def events(self) -> Iterator[Event | None]:
@@ -158,7 +142,7 @@ class Cluster:
                 time.sleep(_TICK)
         with suppress(Exception):
             self._client.cancel(futures)
-            self._client.close(timeout=_SECONDS_TO_CONNECT)
+            self._client.close(timeout=SECONDS_TO_CONNECT)
         return ended
 
     def _present(self) -> set[str]:
@@ -168,6 +152,35 @@ class Cluster:
         except OSError:
             raise self._gone() from None
 
+    def _bind(self, workers: list[str]) -> "list[BoundWorker]":
+        """Bind the devices of workers.
+
+        Raises:
+            DeviceError: a worker has another version of heatsim, or does not answer.
+            Exception: what a worker raised.
+        """
+        answer: Future[dict[str, BoundWorker]] = Future()
+
+        def ask() -> None:
+            try:
+                answer.set_result(self._client.run(bound_worker, self._requested, workers=workers))
+            except Exception as error:
+                answer.set_exception(error)
+
+        # In a thread, because Dask waits for a worker without a time limit.
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            found = answer.result(_SECONDS_TO_ANSWER)
+        except TimeoutError:
+            raise DeviceError(f"no answer for {_SECONDS_TO_ANSWER:g} s; restart the workers that hang") from None
+        for worker, bound in found.items():
+            if bound.version != full_version():
+                raise DeviceError(
+                    f"{worker} has heatsim {bound.version}, but this machine has {full_version()}; install the same "
+                    "version on all machines"
+                )
+        return list(found.values())
+
     def _look(self) -> None:
         """Notice workers that have joined or left, and deal them groups."""
         present = self._present()
@@ -175,7 +188,7 @@ class Cluster:
         self._refused &= present
         for worker in sorted(present - self._workers - self._refused):
             try:
-                self._client.run(_device, self._requested, workers=[worker])
+                self._bind([worker])
                 self._workers.add(worker)
             except Exception as error:
                 self._refused.add(worker)
@@ -236,50 +249,3 @@ class Cluster:
                 yield Event(run, None, DONE)
             elif failure is not None:
                 yield Event(run, None, FAILED, failure[0])
-
-
-def _call_at(address: str) -> None:
-    """Check that something listens at an address; a client of Dask that cannot connect leaves threads behind.
-
-    Raises:
-        ValueError: it is not the address of a scheduler.
-        OSError: nothing listens there.
-    """
-    from distributed.comm.addressing import get_address_host_port
-
-    host, port = get_address_host_port(address)
-    if not host or not 0 < port < 2**16:
-        raise ValueError(address)
-    socket.create_connection((host, port), _SECONDS_TO_CONNECT).close()
-
-
-def run_task(study: str, numbers: list[int], token: str, requested: str) -> None:
-    """Run a group in a Dask worker on the device that it is bound to, and log events."""
-    from distributed import get_worker
-
-    worker, lease, stop = get_worker(), Path(study) / study_folder.LEASE, Stop()
-
-    def look() -> None:
-        try:
-            stop.requested = lease.read_text() != token
-        except OSError:
-            stop.requested = True
-
-    def report(number: int, step: int) -> None:
-        look()
-        worker.log_event(_topic(token), {"number": number, "step": step})
-
-    with _ONE_GROUP_AT_A_TIME:
-        bind_device(requested)
-        look()
-        for outcome in run_group(Path(study), numbers, report, stop):
-            worker.log_event(_topic(token), asdict(outcome))
-
-
-def _topic(token: str) -> str:
-    return f"heatsim-{token}"
-
-
-def _device(requested: str) -> tuple[str, int]:
-    device = bind_device(requested)
-    return device.backend, device.free_memory()

@@ -214,6 +214,7 @@ def _derive(
     Mistakes at the keys ``known`` have been reported before.
     """
     problems: dict[int, HeatProblem] = {}
+    last: HeatProblem | None = None
     refused: dict[int, list[Mistake]] = {}
     for number in definition.numbers:
         mistakes: list[Mistake] = []
@@ -223,7 +224,7 @@ def _derive(
             mistakes += responses_suit_the_method(definition.table, scenario.steady)
             mistakes += thresholds_are_temperatures(definition.table, definition.probe_units)
             check_room(scenario, elsewhere)
-            problems[number] = HeatProblem.from_scenario(scenario)
+            last = problems[number] = HeatProblem.from_scenario(scenario, like=last)
         except ScenarioError as error:
             mistakes += [mistake for mistake in error.mistakes if mistake.key not in known]
         if mistakes:

@@ -188,7 +188,8 @@ class Results:
                 row[STATUS] = DONE
                 self._finished[number] = row
             except HeatsimError as error:
-                row[STATUS], row[MESSAGE] = FAILED, str(error)
+                remedy = f"put a good copy of the file there, or remove {path} to repeat the run"
+                row[STATUS], row[MESSAGE] = FAILED, f"{error}; {remedy}"
             return row
         failure = study_folder.read_failure(path)
         if failure or number in self._failures:
@@ -216,10 +217,7 @@ def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) 
         found[column] = temperature.get(name)
     expected = summary.get("checksums", {}).get(run_folder.PROBES)
     if expected is not None and tables.checksum(path / run_folder.PROBES) != expected:
-        raise StorageError(
-            f"{path / run_folder.PROBES}: was changed since the run ended: its checksum has changed; put a good "
-            f"copy of it there, or remove {path} to repeat the run"
-        )
+        raise StorageError(f"{path / run_folder.PROBES}: was changed since the run ended: its checksum has changed")
     times, curves = read_curves(path)
     for probe in probes:
         if probe in curves:

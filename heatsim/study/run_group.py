@@ -13,6 +13,7 @@ from pathlib import Path
 from heatsim.errors import HeatsimError, Interrupted, NotFiniteError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.physics.problem import HeatProblem
 from heatsim.run.ensemble import run_together
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
@@ -59,6 +60,7 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
     """
     definition = study_folder.read_study(study)
     alike: dict[EnsembleKey, dict[int, Simulation]] = {}
+    last: HeatProblem | None = None
     for number in numbers:
         if stop.requested:
             return
@@ -69,7 +71,8 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
                 study_folder.forget_failure(folder)
                 yield Outcome(number, DONE)
                 continue
-            simulation = _open(definition, folder, number)
+            simulation = _open(definition, folder, number, last)
+            last = simulation.plan.problem
         except _FAILURES as error:
             yield _failed(folder, number, error)
             continue
@@ -116,11 +119,11 @@ def _failed(folder: Path, number: int, error: Exception) -> Outcome:
     return Outcome(number, FAILED, message)
 
 
-def _open(definition: Definition, folder: Path, number: int) -> Simulation:
+def _open(definition: Definition, folder: Path, number: int, like: HeatProblem | None) -> Simulation:
     if (folder / run_folder.SCENARIO).exists():
         return Simulation.resume(folder)
     study_folder.forget_failure(folder)
-    return Simulation.from_model(definition.scenario(number), folder)
+    return Simulation.from_model(definition.scenario(number), folder, like=like)
 
 
 class _Reporter(Observer):

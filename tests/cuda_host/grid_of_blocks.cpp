@@ -327,7 +327,7 @@ const char* run_grid(dim3 grid, dim3 block, size_t shared_bytes, bool in_reverse
 }
 
 #define CHECK(name, what) \
-    extern "C" void __ubsan_handle_##name(void* data, void*, void*) { fail_at(data, what); }
+    extern "C" [[noreturn]] void __ubsan_handle_##name##_abort(void* data, void*, void*) { fail_at(data, what); }
 CHECK(out_of_bounds, "index out of bounds")
 CHECK(type_mismatch_v1, "misaligned address")
 CHECK(add_overflow, "signed overflow")

@@ -18,7 +18,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import autotune, autotune_cache, compiled, launch, structs
 from heatsim.kernels.autotune import choose
-from heatsim.kernels.autotune_cache import cache_folder
+from heatsim.kernels.disk_cache import cache_folder
 from heatsim.kernels.launch_shapes import Choice, Shape, Task, candidates
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -143,14 +143,6 @@ def test_a_folder_that_cannot_be_written_is_not_missed(monkeypatch: pytest.Monke
     (tmp_path / "cache").write_text("a file where the folder should be")
     clock = Clock(monkeypatch, lambda shape: 2.0**-17)
     assert [chosen(task(), clock).chosen for _ in range(2)] == ["tried", "tried"]
-
-
-def test_the_cache_lies_where_the_platform_wants_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert cache_folder() == tmp_path / "cache"
-    monkeypatch.delenv("HEATSIM_CACHE_DIR")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setattr("sys.platform", "linux")
-    assert cache_folder().parts[-1] == "heatsim"
 
 
 @pytest.mark.parametrize(

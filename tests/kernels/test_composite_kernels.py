@@ -203,6 +203,7 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
     )
 
 
+@cache
 def body(
     cells: tuple[int, int, int],
     periodic: tuple[bool, bool, bool],
@@ -217,7 +218,10 @@ def body(
     cell_heat: bool = False,
     in_space: bool = False,
 ) -> CompositeSteps:
-    """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes."""
+    """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes.
+
+    It takes longer to make than to step.
+    """
     rng = np.random.default_rng(seed)
     grid = Grid(cells, tuple(n * d for n, d in zip(cells, (1e-3, 2e-3, 1.5e-3), strict=True)))  # type: ignore[arg-type]
     masks = [rng.random(grid.shape) < 0.3, None]
@@ -369,6 +373,14 @@ def cases_of(spec: KernelSpec) -> tuple[CompositeSteps, ...]:
 
 
 @cache
+def result_of(
+    spec: KernelSpec, execute: Executor, case: CompositeSteps, precision: str, scheme: Scheme
+) -> CompositeResult:
+    """For results with which several others are compared."""
+    return execute(spec, case, precision, scheme)
+
+
+@cache
 def results(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> tuple[CompositeResult, ...]:
     if execute is on_host:
         compile_all()
@@ -424,7 +436,10 @@ def test_cpu_kernels_give_the_same_bits(variant: tuple[str, Scheme]) -> None:
 
 @pytest.mark.parametrize(("precision", "scheme"), EVERY_VARIANT)
 def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme: Scheme) -> None:
-    """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material."""
+    """Axes of 1 to 20 cells, so that vectors end in every way; every third body is of one material.
+
+    Compiling takes time: in float64 only bodies that vary with temperature have cells that several conditions share.
+    """
     for seed in range(36):
         rng = np.random.default_rng(seed)
         cells = tuple(rng.choice((1, 2, 3, *range(4, 21)), 3, p=(0.12, 0.12, *(0.76 / 18,) * 18)).tolist())
@@ -432,7 +447,8 @@ def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme:
         several, varying = seed % 3 > 0, seed % 2 > 0
         if scheme == "seven_term" and (several or varying):
             continue
-        case = body(cells, wraps, 100 + seed, several, steps=3, varying=varying, mixed=seed % 4 > 0)
+        mixed = seed % 4 > 0 and (varying or precision == "float32")
+        case = body(cells, wraps, 100 + seed, several, steps=3, varying=varying, mixed=mixed)
         oracle, *others = (on_cpu(spec, case, precision, scheme) for spec in CPU)
         for other in others:
             other.assert_same_bits(oracle)
@@ -449,8 +465,8 @@ def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, va
 def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSpec, execute: Executor) -> None:
     """Bits of CUDA kernels, and the oracle to rounding, as above."""
     for case in mixed_cases():
-        exact = on_cpu(ORACLE, case, "float64", "increments")
-        result = execute(spec, case, "float32", "increments")
+        exact = result_of(ORACLE, on_cpu, case, "float64", "increments")
+        result = result_of(spec, execute, case, "float32", "increments")
         size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(
             np.abs(sums).max(initial=0.0) for sums in exact.sums
         )
@@ -461,7 +477,7 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
         in_cells = np.bincount(owners, result.sums[13][parts], case.grid.cells[0] * case.grid.cells[1])
         np.testing.assert_allclose(in_cells[owners], result.sums[5].reshape(-1)[owners], atol=bound)
         if spec in CUDA:
-            result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
+            result.assert_same_bits(result_of(CUDA[0], on_host, case, "float32", "increments"))
 
 
 @pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases", "heated_cases", "cases_in_space"])
@@ -475,8 +491,8 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
     heat single cells; several conditions may share a surface towards void.
     """
     for case in globals()[cases_of_kind]():
-        exact = on_cpu(ORACLE, case, "float64", "increments")
-        result = execute(spec, case, "float32", "increments")
+        exact = result_of(ORACLE, on_cpu, case, "float64", "increments")
+        result = result_of(spec, execute, case, "float32", "increments")
         size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(
             np.abs(sums).max(initial=0.0) for sums in exact.sums
         )
@@ -484,9 +500,9 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
         for mine, others in zip((result.T, *result.sums), (exact.T, *exact.sums), strict=True):
             assert np.abs(mine - others).max(initial=0.0) <= bound
         if spec in CUDA:
-            result.assert_same_bits(on_host(CUDA[0], case, "float32", "increments"))
+            result.assert_same_bits(result_of(CUDA[0], on_host, case, "float32", "increments"))
         elif spec is not ORACLE:
-            result.assert_same_bits(on_cpu(ORACLE, case, "float32", "increments"))
+            result.assert_same_bits(result_of(ORACLE, on_cpu, case, "float32", "increments"))
 
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numba
 import pytest
 import runs
+from numba import types
 
 from heatsim import numba_cache
 
@@ -61,7 +62,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], i
 
 @pytest.fixture
 def forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[int]]:
-    """Use two forms of a kept function as a new process would; returns how often each was found in the cache."""
+    """Use two forms of a callback as a new process would; returns how often each was found in the cache."""
     path = tmp_path / "functions.py"
     path.write_text(SOURCE)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
@@ -75,9 +76,11 @@ def forms(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[
         specification.loader.exec_module(module)
         hits = []
         for factor in (2, 3):
-            counted: Any = numba_cache.kept(form=f"factor {factor}")(module.made(factor))
-            assert counted(7) == 7 * factor + 1
-            hits.append(sum(counted.stats.cache_hits.values()))
+            counted = numba_cache.Callback(module.made(factor), types.int64(types.int64), f"factor_{factor}")
+            counted.compile()
+            hits.append(counted.cache_hits)
+            assert counted.stored
+            assert counted.ctypes(7) == 7 * factor + 1
         return hits
 
     return process
@@ -92,7 +95,7 @@ def test_forms_of_a_function_are_found_and_told_apart(forms: Callable[[], list[i
 def test_a_file_with_the_code_of_another_form_is_not_used(
     tmp_path: Path, forms: Callable[[], list[int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two processes may choose the same file: one writes its code there, the other the index."""
+    """Two processes may write code for different arguments to the same file, and then one of them the index."""
     forms()
     first, second = sorted((tmp_path / "cache").rglob("*.nbc"))
     first.write_bytes(second.read_bytes())

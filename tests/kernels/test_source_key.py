@@ -10,17 +10,19 @@ from typing import Any
 
 import pytest
 
+from heatsim.kernels.cpu import composite_parts
 from heatsim.kernels.source_key import source_key
 
 KEPT: dict[str, Callable[[Any], Any]] = {
     "heatsim.kernels.cpu.blocked": lambda module: module.advance,
-    "heatsim.kernels.cpu.composite": lambda module: module.advance_for(module.OptionalParts(*[False] * 5)),
+    "heatsim.kernels.cpu.composite": lambda module: module.advance,
+    "heatsim.kernels.multigrid.cpu_coarsening": lambda module: module.coarsen,
     "heatsim.kernels.reductions.cpu_step_error": lambda module: module.look,
     "heatsim.kernels.temporal_composite.box_contents": lambda module: module.contents,
 }
 NOT_COMPILED = {
-    *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.kernels.temporal_composite"),
-    "heatsim.physics",
+    *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.kernels.multigrid", "heatsim.kernels.temporal_composite"),
+    *("heatsim.device", "heatsim.parallel", "heatsim.physics", "heatsim.kernels.cpu.compiling"),
     *("heatsim.numba_cache", "heatsim.kernels.source_key"),
 }
 
@@ -52,3 +54,9 @@ def test_all_that_a_kernel_takes_from_other_modules_is_in_its_key(name: str) -> 
     assert found
     default = inspect.signature(KEPT[name](module).py_func).parameters["other_sources"].default
     assert default == source_key(map(import_module, found))
+
+
+def test_all_that_parts_of_the_composite_kernel_take_from_other_modules_is_in_their_key() -> None:
+    """The kernel, which calls them by their addresses, does not belong to it."""
+    found = used(composite_parts) - {"heatsim.kernels.cpu.composite", "heatsim.kernels.cpu.subnormals"}
+    assert set(composite_parts.SOURCES) == set(map(import_module, found))

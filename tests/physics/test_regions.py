@@ -12,6 +12,7 @@ from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics import stl
 from heatsim.physics.initial import InitialField
+from heatsim.physics.painted_sizes import unit_hints
 from heatsim.physics.regions import Parts, paint, region_mask, source_mask
 from heatsim.physics.shapes import Solid
 from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
@@ -399,6 +400,17 @@ class TestStl:
         ((key, message),) = mistakes_of(f'{DIE}stl = "part.stl"', tmp_path)
         assert key == "regions.0.stl"
         assert "reaches from (100, 100, 100) to (200, 200, 200) m and lies outside the domain" in message
+        assert message.endswith(": if the file is in mm, write scale = 0.001")
+
+    @pytest.mark.parametrize(("scale", "count"), [(1.0, 1), (0.001, 0)])
+    def test_a_part_that_is_much_larger_than_the_domain_gets_a_hint(self, scale, count, tmp_path):
+        write_stl(tmp_path / "part.stl", low=(-100.0, -100.0, -100.0), high=(200.0, 200.0, 200.0))
+        found = scenario(f'{DIE}stl = {{ file = "part.stl", scale = {scale} }}', tmp_path)
+        hints = unit_hints(found)
+        assert len(hints) == count
+        for hint in hints:
+            assert 'regions.0.stl: "die" is 300 × 300 × 300 m large' in hint
+            assert hint.endswith(": if the file is in mm, write scale = 0.001")
 
 
 @settings(max_examples=60)

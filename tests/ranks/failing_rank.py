@@ -1,8 +1,9 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
 On that rank, at that step, the process is killed or stopped, or an error is raised ("raise", "memory"). "disk": it
-cannot write its part of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop.
-"end": it is stopped when it leaves the job at the end.
+cannot write its part of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop;
+"late disk": its disk does not answer for 6 s; "dead disk": it never answers, and ranks wait 5 s for it. The rank is
+stopped when it leaves the job at the end ("end"), or MPI ("finalize").
 """
 
 import errno
@@ -10,13 +11,14 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from heatsim.cli import main
-from heatsim.parallel import environment, job
+from heatsim.parallel import environment, job, stalls
 from heatsim.parallel.mpi_team import MpiTeam
-from heatsim.parallel.watch import VARIABLE
+from heatsim.parallel.watch import VARIABLE, Watch
 from heatsim.run import time_loop
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.field_file import FieldFile
@@ -37,6 +39,14 @@ def fail(how: str) -> None:
         os.open(pipe, os.O_RDONLY)
     while how == "loop":
         pass
+    if how.endswith(" disk"):
+        pwrite, answers = os.pwrite, time.monotonic() + (6.0 if how == "late disk" else 1000.0)
+
+        def wait(*arguments: Any) -> int:
+            time.sleep(max(0.0, answers - time.monotonic()))
+            return pwrite(*arguments)
+
+        os.pwrite = wait
     if how == "disk":
 
         def refuse(*arguments: Any) -> None:
@@ -48,17 +58,20 @@ def fail(how: str) -> None:
 def run() -> int:
     how, rank, step, *arguments = sys.argv[1:]
     time_loop.BATCH_SECONDS = 0.0
-    if how in ("block", "loop", "end"):
+    if how in ("block", "loop", "end", "finalize", "late disk", "dead disk"):
         os.environ[VARIABLE] = "2"
-    if how == "end":
-        leave = MpiTeam.leave
+    if how == "dead disk":
+        stalls.SECONDS_FOR_DISK = 5.0
+    if how in ("end", "finalize"):
+        owner, name = (MpiTeam, "leave") if how == "end" else (Watch, "ending_in_time")
+        leave = getattr(owner, name)
 
-        def leave_or_stop(self: MpiTeam, code: int) -> None:
-            if self.rank == int(rank):
+        def leave_or_stop(*arguments: Any) -> Any:
+            if environment.rank() == int(rank):
                 fail("stop")
-            leave(self, code)
+            return leave(*arguments)
 
-        MpiTeam.leave = leave_or_stop
+        setattr(owner, name, leave_or_stop)
     advance = Stepper.advance
 
     def watched(self: Stepper, steps: int) -> None:

@@ -187,7 +187,12 @@ def joined(team: Team, shares: Mapping[str, Share]) -> dict[str, Any]:
 
 
 def found(problem: HeatProblem, team: Team) -> dict[str, Any]:
-    state = stepped(problem, team)
+    return of_run(stepped(problem, team))
+
+
+def of_run(state: RunState) -> dict[str, Any]:
+    """The field, the ledger and what a checkpoint keeps of the method."""
+    team = state.team
     own = state.field.team.gathered(state.field.device.to_host(state.field.own).copy())
     saved = {} if state.method is None else {"work": state.method.work, "reached": state.method.reached}
     if state.method is not None:

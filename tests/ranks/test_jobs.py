@@ -12,7 +12,7 @@ import pytest
 import runs
 
 from heatsim import Simulation
-from heatsim.commands.ranks import ranks_to_start
+from heatsim.commands.ranks import ranks_to_start, start_ranks
 from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError, ScenarioError
 from heatsim.parallel import launch
 from heatsim.scenario import load
@@ -72,6 +72,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
     began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
+    late, dead, in_mpi = start("late disk", 1), start("dead disk", 2), start("finalize", 2)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
         ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
@@ -88,9 +89,22 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert "rank 1 on " in err
     assert " makes no progress: it has done nothing for 4 s (ranks/failing_rank.py:" in err
     assert f"heatsim resume {tmp_path / 'block'} --ranks 3`, or on fewer ranks" in err
+    code, _, err = jobs.ended(late)
+    assert code == 0
+    assert err.count("heatsim: warning: rank 1 on ") == 1
+    assert f" waits for {tmp_path / 'late disk'}/" in err
+    assert ", which does not answer; the run continues when it answers, and ends after 20 minutes" in err
+    code, _, err = jobs.ended(dead)
+    assert code == 1
+    assert f" makes no progress: it has waited 5 s for {tmp_path / 'dead disk'}/" in err
     code, _, err = jobs.ended(at_end)
     assert code == 1
     assert "rank 0 on " in err
+    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
+    code, _, err = jobs.ended(in_mpi)
+    assert code != 0
+    assert err.count("heatsim: ") == 1
+    assert "rank 2 on " in err
     assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
@@ -101,21 +115,45 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block", "end"):
+    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "late disk", "dead disk"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 
 
-def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("fault", "own_code", "message"),
+    [
+        ('sys.modules["cyclopts"] = None', True, "ModuleNotFoundError: import of cyclopts halted"),
+        ('sys.modules["mpi4py"] = None', False, ": several ranks need mpi4py, which cannot be"),
+        ("from heatsim.parallel import job; job._use_cores = job._team = None", True, "TypeError: 'NoneType' object"),
+    ],
+    ids=["package", "mpi4py", "bug"],
+)
+def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path, fault: str, own_code: bool, message: str) -> None:
     """The other rank waits in MPI until all have started."""
     program = (
-        'import os, sys\nif os.environ["PMI_RANK"] == "1":\n    sys.modules["cyclopts"] = None\n'
+        f'import os, sys\nif os.environ["PMI_RANK"] == "1":\n    {fault}\n'
         "from heatsim.__main__ import main\nsys.exit(main())"
     )
-    code, _, err = jobs.ended(jobs.start(2, "-c", program, "run", runs.write(tmp_path), "--output", tmp_path / "run"))
-    assert code == 1
-    assert err.count("ModuleNotFoundError: import of cyclopts halted") == 1
+    process = jobs.start(2, "-c", program, "run", runs.write(tmp_path), "--output", tmp_path / "run")
+    code, _, err = jobs.ended(process, 30.0)  # other ranks wait for a minute
+    assert (code == 1) == own_code
+    assert code != 0
+    assert err.count(message) == 1
     assert not (tmp_path / "run").exists()
+
+
+def test_ctrl_c_before_the_ranks_have_joined_shows_no_traceback(tmp_path: Path) -> None:
+    program = (
+        "import signal, sys\n"
+        "class Finder:\n    def find_spec(self, name, *more):\n"
+        '        if name == "heatsim.cli":\n            signal.raise_signal(signal.SIGINT)\n'
+        "sys.meta_path.insert(0, Finder())\nfrom heatsim.__main__ import main\nsys.exit(main())"
+    )
+    for ranks in (1, 2):
+        with runs.default_signals():
+            code, _, err = jobs.ended(jobs.start(ranks, "-c", program), 30.0)
+        assert (code, err) == (130, "heatsim: interrupted\n") if ranks == 1 else (code != 0 and err == "")
 
 
 @pytest.mark.parametrize("before", ["", "    import mpi4py.MPI\n"], ids=["before MPI", "before the watch"])
@@ -132,9 +170,9 @@ def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job(before: str) 
 def test_the_process_that_keeps_the_time_of_a_start_ends_at_ctrl_c() -> None:
     """A launcher passes SIGINT on to it too; it must not go on as a second copy of the rank."""
     program = (
-        "import signal\nfrom heatsim.parallel import starting\n"
-        "starting._keep_time = lambda *_: signal.raise_signal(signal.SIGINT)\n"
-        "with starting.start_in_time(0, 2):\n    pass\nprint('once')"
+        "import signal\nfrom heatsim.parallel import deadline, starting\n"
+        "deadline._keep_time = lambda *_: signal.raise_signal(signal.SIGINT)\n"
+        "with starting.start_in_time():\n    pass\nprint('once')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30.0)
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
@@ -186,6 +224,30 @@ def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
     with pytest.raises(Interrupted, match="interrupted before a checkpoint was saved; continue so"):
         launch.launch(3, ["run", "x.toml"], lambda: "continue so")
+
+
+@pytest.mark.parametrize(
+    ("written", "advice"),
+    [
+        ("", ""),
+        (folder.SCENARIO, "; continue from the last checkpoint with `heatsim resume {} --ranks 2`, or on fewer ranks"),
+        (folder.SUMMARY, "; the run is complete; draw its pictures with `heatsim render {}`"),
+    ],
+)
+def test_the_advice_after_a_kill_depends_on_what_the_job_has_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, advice: str
+) -> None:
+    """The folder has a finished run, which the new run replaces."""
+    run, fake = tmp_path / "run", tmp_path / "mpiexec"
+    run.mkdir()
+    for name in (folder.SCENARIO, folder.SUMMARY):
+        (run / name).touch()
+    fake.write_text(f"#!/bin/sh\nsleep 0.02\n{written and f'echo new > {run / written}'}\nexit 9\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
+    with pytest.raises(RunError) as killed:
+        start_ranks(2, [], run)
+    assert str(killed.value).partition("memory ran out")[2] == advice.format(run)
 
 
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,12 @@
 """Each rank paints its planes and some beside them, and finds the same body as a run on one rank."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from slab_runs import LIT, equal, found, painted, problem_of, same, scenario_of
+from slab_runs import LIT, equal, found, of_run, painted, problem_of, same, scenario_of, stepped
 from test_slabs import observed
 from thread_team import on_ranks
 
@@ -170,12 +171,12 @@ def same_planes(whole: HeatProblem, problem: HeatProblem) -> None:
     assert surfaces.links.tobytes() == (others.links[there] if len(others.links) else others.links).tobytes()
 
 
-@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND, "patches": []}], ids=["open", "ring"])
-def test_ranks_find_the_body_of_one_rank_and_step_it(ends: dict[str, Any]) -> None:
-    whole = problem_of(ROD, solver=SOLVER, **ends)
+def painted_alike(whole: HeatProblem, more: Callable[[HeatProblem], dict[str, Any]] = lambda problem: {}) -> None:
+    """Four ranks know, step and observe the body as one rank does; ``more`` is what else they know of it."""
 
     def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
-        return of_body(problem) | found(problem, team) | observed(problem, team)
+        state = stepped(problem, team)
+        return of_body(problem) | more(problem) | of_run(state) | observed(state)
 
     def on_rank(team: Team) -> dict[str, Any]:
         problem = painted(whole, team)
@@ -183,6 +184,11 @@ def test_ranks_find_the_body_of_one_rank_and_step_it(ends: dict[str, Any]) -> No
         return results(problem, team)
 
     equal(results(whole, ALONE), on_ranks(4, on_rank))
+
+
+@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND, "patches": []}], ids=["open", "ring"])
+def test_ranks_find_the_body_of_one_rank_and_step_it(ends: dict[str, Any]) -> None:
+    painted_alike(problem_of(ROD, solver=SOLVER, **ends))
 
 
 FILM = '{ type = "convection", coefficient = "20 + 300*z", ambient = "(295 + 1e3*y)*(1 + 0.1*t)", emissivity = 0.5 }'
@@ -194,18 +200,11 @@ def test_values_that_vary_towards_void(condition: str) -> None:
     """Extremes of the values lie on different ranks. The 33 × 33 and 2 conditions are numbered as on one rank."""
     start = ROD.index("void = {")
     text = ROD[:start] + f"void = {condition}\n" + ROD[ROD.index("y_min = {") :]
-    problem = problem_of(text, solver=SOLVER)
 
-    def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
-        conditions = {"owners": problem.boundary.owners, "keys": problem.boundary.keys}
-        return of_body(problem) | conditions | found(problem, team) | observed(problem, team)
+    def conditions(problem: HeatProblem) -> dict[str, Any]:
+        return {"owners": problem.boundary.owners, "keys": problem.boundary.keys}
 
-    def on_rank(team: Team) -> dict[str, Any]:
-        here = painted(problem, team)
-        same_planes(problem, here)
-        return results(here, team)
-
-    equal(results(problem, ALONE), on_ranks(4, on_rank))
+    painted_alike(problem_of(text, solver=SOLVER), conditions)
 
 
 # A board on edge: copper on both sides of cuts and along the board, on its surface and beside a hole; a chip with a
@@ -281,19 +280,12 @@ method = "euler"
 @pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND}], ids=["open", "ring"])
 def test_layers(ends: dict[str, Any]) -> None:
     """All ranks find the layering of the whole body from planes near layers, and number cell types equally."""
-    whole = problem_of(LAYERED, solver=SOLVER, **ends)
 
-    def results(problem: HeatProblem, team: Team) -> dict[str, Any]:
-        layering = problem.materials.layering
-        laid = {name: getattr(layering, name) for name in ("cells", "capacity", "half", "node", "faces", "links")}
-        return of_body(problem) | laid | {"areas": layering.areas} | found(problem, team) | observed(problem, team)
+    def laid(problem: HeatProblem) -> dict[str, Any]:
+        names = ("cells", "capacity", "half", "node", "faces", "links")
+        return {f"layering: {name}": getattr(problem.materials.layering, name) for name in (*names, "areas")}
 
-    def on_rank(team: Team) -> dict[str, Any]:
-        problem = painted(whole, team)
-        same_planes(whole, problem)
-        return results(problem, team)
-
-    equal(results(whole, ALONE), on_ranks(4, on_rank))
+    painted_alike(problem_of(LAYERED, solver=SOLVER, **ends), laid)
 
 
 def test_layers_in_a_body_of_one_material() -> None:
@@ -367,8 +359,8 @@ def test_mistakes_are_those_of_one_rank() -> None:
     for text in (nowhere, idle, in_void, negative, changing):
         with pytest.raises(ScenarioError) as alone:
             problem_of(text, solver=SOLVER)
-        messages = on_ranks(4, lambda team, text=text: refused(text, team))  # type: ignore[misc]
-        assert messages == [str(alone.value)] * 4
+        messages = on_ranks(3, lambda team, text=text: refused(text, team))  # type: ignore[misc]
+        assert messages == [str(alone.value)] * 3
 
 
 def test_a_probe_of_a_surface_without_a_cell_is_refused() -> None:

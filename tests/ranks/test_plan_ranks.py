@@ -116,6 +116,8 @@ def test_the_plan_of_several_ranks(tmp_path: Path, capsys: pytest.CaptureFixture
     out = capsys.readouterr().out
     assert "halo         560 B over each cut in each direction, for each vector and level of a cycle" in out
     assert "% over one machine" in out
-    for ranks, message in (("0", "--ranks = 0: expected a number of ranks, 1 or more"), ("9", "at most")):
+    for ranks, message in (("0", '--ranks = "0": expected a number of ranks, 1 or more'), ("9", "at most")):
         assert main(["plan", *arguments, "--ranks", ranks]) == 2
-        assert message in capsys.readouterr().err
+        out, err = capsys.readouterr()
+        assert message in err
+        assert out == ""  # refused before anything is painted or timed

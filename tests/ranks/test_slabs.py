@@ -19,7 +19,7 @@ from heatsim.observers.state import RunState
 from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
-from heatsim.parallel.team import ALONE, Team
+from heatsim.parallel.team import ALONE
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
@@ -80,10 +80,10 @@ def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
     same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)
 
 
-def observed(problem: HeatProblem, team: Team) -> dict[str, Any]:
+def observed(state: RunState) -> dict[str, Any]:
     """What observers read of a run."""
-    state = stepped(problem, team)
-    field, numbers, scenario = state.field, dict[str, Any](), problem.scenario
+    problem, field, numbers = state.problem, state.field, dict[str, Any]()
+    scenario = problem.scenario
     for probe in scenario.probes:
         if probe.statistic is not None:
             statistic = (RegionStatistic if probe.surface is None else SurfaceStatistic)(probe, state)
@@ -151,7 +151,8 @@ region_heat = true
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND + PROBES], ids=["everything", "around"])
 def test_what_observers_read(ranks: int, text: str) -> None:
     problem = problem_of(text, solver={"device": "cpu"})
-    equal(observed(problem, ALONE), on_ranks(ranks, lambda team: observed(painted(problem, team), team)))
+    alone = observed(stepped(problem, ALONE))
+    equal(alone, on_ranks(ranks, lambda team: observed(stepped(painted(problem, team), team))))
 
 
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND, LINEAR], ids=["everything", "around", "linear"])

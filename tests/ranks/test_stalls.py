@@ -15,13 +15,16 @@ from thread_team import on_ranks
 
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
-from heatsim.parallel import activity
+from heatsim.parallel import activity, mpi_team, stalls
 from heatsim.parallel.activity import Activity, Meter, unforeseen
 from heatsim.parallel.stalls import find_stalled
 from heatsim.parallel.team import Team
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import TimeLoop, Timing
+from heatsim.storage.disk import sync_folder
+from heatsim.storage.system import File
+from heatsim.storage.writer import Writer
 
 WAITS = Activity(waiting=True, longest_busy=0.5, longest_idle=0.1)
 STEP = 0.02  # s between samples
@@ -110,26 +113,32 @@ def test_a_rank_that_steps_does_not_wait_while_another_thread_of_it_does() -> No
 
 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
-def test_a_disk_has_time_for_what_the_process_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some file systems keep data in memory that the system does not count as unwritten."""
-    monkeypatch.setattr(activity, "_bytes_to_write", lambda: 0.0)
+def test_a_meter_names_the_file_that_a_thread_waits_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the thread that steps writes it, or waits for a thread that does; a wait for anything else is none."""
+    meter, answers, writer = Meter(STEP), threading.Event(), Writer()
+    path = tmp_path / "field"
+    file = File.create(path)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: answers.wait())
 
-    def store() -> None:
-        (tmp_path / "field").write_bytes(bytes(40_000_000))
-        time.sleep(0.4)  # the disk does not answer yet
+    def write() -> None:
+        writer.submit(file.sync)
+        writer.wait()
 
-    before = int(Path("/proc/self/io").read_text().split()[3]) / 10e6
-    idle = [each.writing for each in during(store, 0.3, Meter(STEP)) if each.idle]
-    assert idle
-    assert before + 3.0 < min(idle) <= max(idle) < before + 5.0  # 4 s for 40 MB at 10 MB/s, less what is stored by now
-    time.sleep(0.2)
-    # A million seconds between looks are enough for all of it.
-    late = Meter(1e6)
-    during(lambda: loop(0.1), 0.06, late)
-    time.sleep(0.1)
-    rested = during(lambda: time.sleep(0.2), 0.1, late)
-    assert any(each.idle for each in rested)
-    assert all(each.writing == 0.0 for each in rested)
+    for work, awaited in ((file.sync, path), (write, path), (lambda: sync_folder(tmp_path), tmp_path)):
+        answers.clear()
+        waited = during(work, 0.4, meter)
+        assert waited[-1].idle > 0.1
+        assert waited[-1].disk == str(awaited)
+        answers.set()
+        time.sleep(0.1)
+        assert meter.look().longest_idle == 0.0  # the next call of another kind has no more time
+    answers.clear()
+    writer.submit(answers.wait)
+    stuck = during(writer.wait, 0.4, meter)
+    assert stuck[-1].idle > 0.1
+    assert stuck[-1].disk == ""
+    answers.set()
+    writer.wait()
 
 
 @pytest.mark.parametrize(("paced", "threads"), [(False, {1, 2}), (True, {0})])
@@ -168,9 +177,20 @@ def test_a_stalled_rank_exceeds_what_other_ranks_needed() -> None:
     text = found(Activity(busy=21.0, where="solver/x.py:3, in f"))
     assert text == ("has used 21 s of processor time (solver/x.py:3, in f), while others wait for it")
     assert "has done nothing for 21 s" in str(found(Activity(idle=21.0)))
-    # Other ranks needed 3 s for this work, or this rank before; or no rank waits; or a slow disk has much to write.
+    # Other ranks needed 3 s for this work, or this rank before; or no rank waits; or a disk does not answer.
     assert found(Activity(busy=29.0), Activity(waiting=True, longest_busy=3.0)) is None
     assert found(Activity(busy=29.0, longest_busy=3.0)) is None
     assert found(Activity(idle=29.0, longest_idle=3.0)) is None
     assert found(Activity(busy=100.0), Activity()) is None
-    assert found(Activity(idle=29.0, writing=30.0)) is None
+    assert found(Activity(idle=1199.0, disk="/shared/run/fields.vtkhdf")) is None
+    assert found(Activity(idle=1201.0, disk="/shared/run/fields.vtkhdf")) == (
+        "has waited 1201 s for /shared/run/fields.vtkhdf, which does not answer"
+    )
+
+
+def test_ranks_wait_longer_for_others_than_these_for_a_disk() -> None:
+    """Otherwise the message would not name the file."""
+    assert stalls.SECONDS_FOR_DISK < mpi_team.PATIENCE
+    waiting = [WAITS, Activity(idle=21.0, disk="a disk")]
+    assert stalls.find_waiting_for_disk(waiting, 20.0) == (1, "a disk")
+    assert stalls.find_waiting_for_disk(waiting, 22.0) is None

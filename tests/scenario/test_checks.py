@@ -67,6 +67,64 @@ def test_a_value_that_could_not_be_read_causes_no_further_mistakes(tmp_path):
     assert [key for key, _ in mistakes_of(path)] == ["regions.2.material"]
 
 
+# All kinds of tables that COMPOSITE does not have.
+LAYERED = """
+[domain]
+size = [0.1, 0.08, 0.0016]
+cells = [10, 8, 8]
+material = "laminate"
+[materials.laminate]
+conductivity = 0.8
+density = 1850.0
+specific_heat = 1100.0
+[materials.copper]
+conductivity = 390.0
+density = 8960.0
+specific_heat = 385.0
+[[layers]]
+material = "copper"
+thickness = "35 um"
+plane = { axis = "z", at = 0.0016 }
+[[regions]]
+name = "hole"
+material = "void"
+box = { min = [0.05, 0.04, 0.0], max = [0.06, 0.05, 0.0016] }
+[[regions]]
+name = "pin"
+material = "copper"
+labels = { file = "labels.npy", materials = { "0" = "copper" } }
+[[surfaces]]
+of = "pin"
+type = "insulated"
+[boundaries]
+default = { type = "convection", coefficient = 8.0, ambient = 300.0 }
+[initial]
+temperature = 300.0
+[time]
+end = 10.0
+[[probes]]
+name = "hottest surface"
+surface = "void"
+statistic = "max"
+"""
+
+
+@pytest.mark.parametrize("text", [COMPOSITE, LAYERED], ids=["composite", "layered"])
+def test_a_table_that_cannot_be_read_does_not_stop_the_rules(text):
+    document = tomllib.loads(text)
+    lists = [
+        (key, index) for key, tables in document.items() if isinstance(tables, list) for index in range(len(tables))
+    ]
+    for parts in [(key,) for key in document] + lists:
+        changed = tomllib.loads(text)
+        Override(tuple(map(str, parts)), 0).apply(changed)
+        assert_is_read_or_refused(changed, "scenario.toml")
+        if len(parts) == 1:
+            assert_is_read_or_refused(
+                {key: table for key, table in document.items() if key != parts[0]}, "scenario.toml"
+            )
+
+
 def test_a_mistake_in_the_default_condition_is_reported_once(tmp_path):
     path = write(tmp_path, extra='[boundaries]\ndefault = { type = "flux", value = "1/t" }')
     assert [key for key, _ in mistakes_of(path)] == ["boundaries.default.value"]

@@ -247,7 +247,7 @@ def test_a_full_disk_gives_advice_and_keeps_the_checkpoints(tmp_path, mode):
         [sys.executable, "-c", FILL_THE_DISK, str(tmp_path), mode], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
-    assert "free some disk space" in done.stdout
+    assert "raise the limit on the size of files" in done.stdout
     assert f"heatsim resume {tmp_path}" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["checkpoint.h5", "checkpoint.previous.h5"]
     found, warnings = read_last_good(tmp_path)

@@ -225,9 +225,13 @@ def test_summaries_that_cannot_be_read_get_a_message(tmp_path):
     folder = make(tmp_path, "scenario.toml")
     with pytest.raises(FolderError, match=r"has not finished.*heatsim resume"):
         read_summary(folder)
-    for content in (b"{", b"[1]", b"\xff"):
+    for content, reason in (
+        (b"{", "line 1 is not JSON"),
+        (b"[1]", "not a JSON object"),
+        (b"\n\xff", "line 2 is not UTF-8"),
+    ):
         (folder / "summary.json").write_bytes(content)
-        with pytest.raises(StorageError, match=r"summary\.json"):
+        with pytest.raises(StorageError, match=rf"summary\.json.*{reason}.*the file is damaged"):
             read_summary(folder)
     (folder / "summary.json").unlink()
     (folder / "summary.json").mkdir()

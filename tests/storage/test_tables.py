@@ -125,7 +125,7 @@ def test_a_row_of_another_length_is_refused(tmp_path):
     [
         (b"", "no complete header"),
         (b"time,centre", "no complete header"),
-        (b"time,centre\n1.0\n", "line 2 has 1 values for 2 columns"),
+        (b"time,centre\n1.0\n", "line 2 has 1 values for 2 columns; the file is damaged"),
         (b"time,centre\n1.0,2.0\n1.0,warm\n", "line 3: its values are not numbers"),
         (b"time,\xff\n", "could not be read"),
     ],

@@ -1,11 +1,16 @@
 """A study on a Dask scheduler with two workers, all in separate processes; one worker is killed during a run."""
 
+import gc
 import json
+import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,8 +21,9 @@ import heatsim
 from heatsim.errors import DeviceError
 from heatsim.run.interrupt import Stop
 from heatsim.storage import checkpoint
-from heatsim.study import cluster
+from heatsim.study import cluster, cluster_connection
 from heatsim.study import folder as study_folder
+from heatsim.study.cluster_worker import BoundWorker, full_version
 from heatsim.study.folder import is_done
 from heatsim.study.results import Results
 from heatsim.study.run_group import run_group
@@ -112,7 +118,7 @@ def runs_alike(at: Path) -> dict[str, bytes]:
 
 
 def test_no_scheduler_at_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_SECONDS_TO_CONNECT", 0.3)
+    monkeypatch.setattr(cluster_connection, "SECONDS_TO_CONNECT", 0.3)
     study = heatsim.Study.from_scenario(
         study_text.write(tmp_path), output=tmp_path / "out", cluster="tcp://127.0.0.1:9"
     )
@@ -139,6 +145,29 @@ def test_what_is_no_address_is_refused(address: str) -> None:
     assert str(caught.value) == f"--cluster {address}: {wanted}"
 
 
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"], ids=["nothing", "HTTP"])
+def test_another_program_at_the_address_is_one_message(
+    answer: bytes, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """For instance the dashboard of the scheduler, which has another port."""
+    monkeypatch.setattr(cluster_connection, "SECONDS_TO_CONNECT", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(DeviceError, match=f"--cluster {address}: no Dask scheduler answers there"):
+            cluster.Cluster(address)
+        server.close()
+    gc.collect()
+    assert capfd.readouterr().err == ""
+
+
 def test_what_is_no_address_is_one_message(tmp_path: Path) -> None:
     words = ["--output", tmp_path / "out", "--cluster", "tcp://127.0.0.1:notaport"]
     code, out, err = runs.command("study", study_text.write(tmp_path), *words)
@@ -157,7 +186,55 @@ def test_a_scheduler_that_dies_is_one_message(
     processes[-1].kill()
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (1, "")
-    assert err == (
+    assert err.splitlines(keepends=True)[-1] == (  # before it perhaps: waiting for workers
         f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same `heatsim study` "
         "command again\n"
     )
+
+
+class _FakeClient:
+    """A client of a scheduler with one worker, whose answer is given."""
+
+    def __init__(self, answer: Callable[[], object]) -> None:
+        self.answer = answer
+
+    def scheduler_info(self, n_workers: int) -> dict[str, dict[str, object]]:
+        return {"workers": {"tcp://node2:40001": {}}}
+
+    def run(self, function: object, requested: str, workers: list[str]) -> dict[str, object]:
+        return {worker: self.answer() for worker in workers}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            lambda: BoundWorker("cpu", 1, "0.0.9 (numerics 1)"),
+            rf"tcp://node2:40001 has heatsim 0\.0\.9 \(numerics 1\), but this machine has {re.escape(full_version())}; "
+            "install the same version on all machines",
+        ),
+        (lambda: time.sleep(1.0), "no answer for 0.05 s; restart the workers that hang"),
+    ],
+    ids=["version", "stopped"],
+)
+def test_workers_that_cannot_be_used(
+    answer: Callable[[], object], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "connected", lambda address: _FakeClient(answer))
+    monkeypatch.setattr(cluster, "_SECONDS_TO_ANSWER", 0.05)
+    found = cluster.Cluster("tcp://node1:8786")
+    assert found.wait_for_workers(lambda: False) == 1
+    with pytest.raises(DeviceError, match=f"--cluster tcp://node1:8786: a worker cannot run this study: {message}"):
+        found.devices("auto")
+
+
+def test_a_study_without_workers_says_how_to_start_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client, looks = _FakeClient(lambda: None), iter([{}, {}, {}, {"tcp://node2:40001": {}}])
+    client.scheduler_info = lambda n_workers: {"workers": next(looks)}  # type: ignore[method-assign]
+    monkeypatch.setattr(cluster, "connected", lambda address: client)
+    monkeypatch.setattr(cluster, "_SECONDS_BEFORE_ADVICE", 0.0)
+    assert cluster.Cluster("tcp://node1:8786").wait_for_workers(lambda: False) == 1
+    advice = "start them with `dask worker tcp://node1:8786 --nthreads 1`"
+    assert capsys.readouterr().err == f"heatsim: waiting for workers; {advice}\n"

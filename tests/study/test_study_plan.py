@@ -57,7 +57,10 @@ def test_a_command_for_runs_names_the_one_for_the_study(
     out.mkdir()
     (out / "study.json").write_text('{"path": "/scenarios/my fin.toml"}')
     assert main([command, str(out)]) == 2
-    told = f"{out}: is the folder of a study; finish it with `heatsim study '/scenarios/my fin.toml' --output {out}`"
+    told = (
+        f"{out}: is the folder of a study; give one of its runs, such as {out / 'runs' / '0001'}, or finish the study: "
+        f"`heatsim study '/scenarios/my fin.toml' --output {out}`"
+    )
     assert told in capsys.readouterr().err
     with pytest.raises(FolderError, match="heatsim study"):
         heatsim.Simulation.resume(out)

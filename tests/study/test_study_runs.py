@@ -143,9 +143,14 @@ def test_a_table_that_was_changed_after_its_run_counts_as_a_failed_run(finished:
     path = finished / "out" / "runs" / "0002" / run_folder.PROBES
     content = path.read_bytes()
     path.write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + content[-1:])
+    summary = finished / "out" / "runs" / "0003" / run_folder.SUMMARY
+    summary.write_text("{")
     table = study(finished).to_pydict()
-    assert table["status"] == ["done", "failed", *4 * ["done"]]
+    assert table["status"] == ["done", "failed", "failed", *3 * ["done"]]
     assert "probes.csv: was changed since the run ended" in table["message"][1]
+    assert "summary.json: could not be read: line 1 is not JSON" in table["message"][2]
+    for folder, message in zip((path.parent, summary.parent), table["message"][1:3], strict=True):
+        assert message.endswith(f"; put a good copy of the file there, or remove {folder} to repeat the run")
     assert table["warmest"][1] is None
 
 

@@ -2,147 +2,52 @@
 
 A step of some rows has six parts, each while the rows are in the first-level cache:
 
-    1. sums over neighbours, as vectors: runs of cells with one stencil (composite_layout.py), and heat of sources
-    2. the sums of odd cells
-    3. heat through surfaces towards void
-    4. heat through the faces of the box
-    5. heat of sources in single cells
+    1. sums over neighbours, as vectors: runs of cells with one stencil, and heat of sources (composite_sums.py)
+    2. the sums of odd cells (varying_cells.py, if materials vary with temperature)
+    3. heat through surfaces towards void (composite_void.py)
+    4. heat through the faces of the box (composite_faces.py)
+    5. heat of sources in single cells (composite_heat.py)
     6. T_new = T + factor·sum
 
-Each combination of optional parts (:class:`OptionalParts`) has its own kernel, because numba compiles a kernel with
-constant materials and without parts 3 and 5 in half the time. If materials vary with temperature, the ring holds the
-potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a
+Parts 1 to 5 are compiled by themselves, those that a body needs (composite_parts.py). If materials vary, the ring holds
+the potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a
 cell are added in the same order.
 """
 
-from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heatsim.kernels.cpu import (
+    called_parts,
     composite_cells,
-    composite_faces,
-    composite_heat,
-    composite_surfaces,
-    composite_void,
     linked_functions,
     march,
     plan,
     rows,
     subnormals,
-    surface_rises,
-    varying_cells,
 )
-from heatsim.kernels.cpu.composite_cells import PLAN, around, look_up, moved, row_number, sum_constant, sum_dense
-from heatsim.kernels.cpu.composite_faces import adding_faces
-from heatsim.kernels.cpu.composite_heat import add_cell_heat
-from heatsim.kernels.cpu.composite_void import add_void
+from heatsim.kernels.cpu.called_parts import call_part
+from heatsim.kernels.cpu.composite_cells import PLAN, look_up
 from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
-from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
+from heatsim.kernels.cpu.plan import bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.rows import (
     INCREMENTS,
     OPTIONS,
     SEVEN_TERM,
     STOCHASTIC,
-    add_constant,
     add_scaled,
     compiled,
     copy_row,
     round_increments,
     scale,
-    sum_increments,
-    sum_seven_term,
     wrap,
 )
 from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
-from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import mixed_cells, surface_balance
 
-_OTHER_SOURCES = source_key(
-    (
-        *(rows, linked_functions, march, plan, surface_rises, composite_cells, composite_faces, composite_heat),
-        *(composite_surfaces, composite_void, subnormals, varying_cells),
-        *(mixed_cells, surface_balance),
-    )
-)
-
-
-@compiled
-def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
-    """Sum over neighbours and sources as if each cell had the stencil of its run."""
-    stride, first, ends, stencils = (
-        plan.stride,
-        ints_at(plan.run_first),
-        ints_at(plan.run_end),
-        ints_at(plan.run_stencil),
-    )
-    heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
-    neighbours = around(plan, rows)
-    row = np.int64(0)
-    while row < rows.size:
-        dense = ints_at(plan.dense_of)[first_row + row]
-        if dense >= 0:
-            count = 1
-            while row + count < rows.size and ints_at(plan.dense_of)[first_row + row + count] == dense:
-                count += 1
-            _sum_dense_rows(plan, neighbours, row, count, dense, heat, T)
-            row += count
-            continue
-        of_row, count, x = first_row + row, 1, np.int64(0)
-        run, end_run = first[of_row], first[of_row + 1]
-        if end_run == run + 1:
-            # Rows of one stencil are one run; the padding between them is summed but not used.
-            while row + count < rows.size:
-                other = first[of_row + count]
-                alike = first[of_row + count + 1] == other + 1 and stencils[other] == stencils[run]
-                if not alike or ints_at(plan.dense_of)[of_row + count] >= 0:
-                    break
-                count += 1
-        while run < end_run:
-            stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
-            # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
-            n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
-            there, out = moved(neighbours, plan.potentials + at), plan.sums + at
-            c = behind(reals_at(plan.c, T), 7 * stencil)
-            if plan.scheme == SEVEN_TERM:
-                sum_seven_term(c, T, there, stride, T, out, stride, (1, n))
-            else:
-                sum_increments(c, T, there, stride, T, out, stride, (1, n))
-            own = bytes_at(plan.own)[stencil]
-            if own >= plan.first_heated:
-                add_constant(heat[own], T, out, n)
-            x, run = end, run + 1
-        row += count
-
-
-@compiled
-def _sum_dense_rows(plan: Any, neighbours: Any, row: int, count: int, dense: int, heat: Any, T: Any) -> None:
-    """The same for some equal rows with the coefficients of their cells."""
-    at, sums = row * plan.stride, plan.sums + row * plan.stride
-    c = behind(reals_at(plan.dense_c, T), 6 * plan.dense_stride * dense)
-    sum_dense(c, plan.dense_stride, T, moved(neighbours, at), plan.stride, sums, count)
-    for stretch in range(ints_at(plan.dense_first)[dense], ints_at(plan.dense_first)[dense + 1]):
-        begin, end = ints_at(plan.dense_begin)[stretch], ints_at(plan.dense_end)[stretch]
-        for each in range(count):
-            out = sums + each * plan.stride + begin
-            add_constant(heat[ints_at(plan.dense_type)[stretch]], T, out, end - begin)
-
-
-@compiled
-def _sum_odd_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
-    """The same for cells with other stencils."""
-    stride, first, first_row = plan.stride, ints_at(plan.odd_first), row_number(plan, rows)
-    heat, neighbours = behind(reals_at(plan.heat, T), step * plan.heat_stride), around(plan, rows)
-    for row in range(rows.size):
-        for odd in range(first[first_row + row], first[first_row + row + 1]):
-            stencil, at = np.int64(ints_at(plan.odd_stencil)[odd]), row * stride + ints_at(plan.odd_x)[odd]
-            below, south, here, north, above = moved(neighbours, at)
-            total = sum_constant(behind(reals_at(plan.c, T), 7 * stencil), T, here, south, north, below, above)
-            own = bytes_at(plan.own)[stencil]
-            T[plan.sums + at] = heat[own] + total if own >= plan.first_heated else total
+_OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, march, plan, rows, subnormals))
 
 
 @compiled
@@ -171,7 +76,9 @@ def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
 
 @compiled
 def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
-    """Look up the potentials of a plane."""
+    """Look up the potentials of a plane, if materials vary with temperature."""
+    if plan.potentials == 0:
+        return
     first, ends, stencils = ints_at(plan.run_first), ints_at(plan.run_end), ints_at(plan.run_stencil)
     for y in range(from_y, to_y):
         of_row, x = wrap(z, plan.nz) * plan.ny + wrap(y, plan.ny), np.int64(0)
@@ -184,75 +91,34 @@ def _complete_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: in
 
 
 @compiled
-def _leave_plane(plan: Any, T: Any, start: int, z: int, from_y: int, to_y: int) -> None:
-    """Do nothing: constant materials need no potentials."""
+def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Do a step of some rows."""
+    call_part(plan.sums_part, plan, tile, step, rows, T)
+    call_part(plan.varying_part, plan, tile, step, rows, T)
+    call_part(plan.void_part, plan, tile, step, rows, T)
+    call_part(plan.faces_part, plan, tile, step, rows, T)
+    call_part(plan.heat_part, plan, tile, step, rows, T)
+    _finish(plan, step, rows, T, T_new)
 
 
-@compiled
-def _add_nothing(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-    """Do nothing. Stands for a part that the body does not have."""
+_sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)
 
 
-class OptionalParts(NamedTuple):
-    """The parts of a step that only some bodies have.
+@kept(**OPTIONS)
+def advance(
+    numbers: Any,
+    field: Any,
+    other: Any,
+    first_sweep: int,
+    end_sweep: int,
+    memory: Any,
+    worker: int,
+    other_sources: str = _OTHER_SOURCES,
+) -> None:
+    """Do one worker's share of some sweeps; see :func:`heatsim.kernels.cpu.march.sweeping`.
 
-    Attributes:
-        varying: materials that vary with temperature.
-        void: surfaces towards void.
-        heated: cells that sources heat individually.
-        beams: beams on faces of the box, or on cells.
-        mixed: cells whose surface has several conditions.
+    ``other_sources`` is part of numba's cache key; do not pass it.
     """
-
-    varying: bool
-    void: bool
-    heated: bool
-    beams: bool
-    mixed: bool
-
-    @classmethod
-    def of(cls, numbers: Any) -> "OptionalParts":
-        """The parts that the body of a plan has."""
-        return cls(*(numbers[_PLACES] != 0).tolist())
-
-
-# For each optional part a field of the plan that is 0 without it.
-_PLACES = [PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "beam_count", "mixed_cells")]
-
-
-@cache
-def advance_for(parts: OptionalParts) -> Any:
-    """The kernel for bodies with these parts. It does one worker's share of some sweeps; see march.sweeping."""
-    sum_cells = sum_varying_cells if parts.varying else _sum_odd_cells
-    add_surfaces = add_void if parts.void else _add_nothing
-    add_heat = add_cell_heat if parts.heated else _add_nothing
-    add_faces = adding_faces(beams=parts.beams, mixed=parts.mixed)
-
-    @compiled
-    def advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
-        _sum_runs(plan, step, rows, T)
-        sum_cells(plan, step, rows, T)
-        add_surfaces(plan, tile, step, rows, T)
-        add_faces(plan, tile, step, rows, T)
-        add_heat(plan, tile, step, rows, T)
-        _finish(plan, step, rows, T, T_new)
-
-    sweep_tiles = sweeping(PLAN, advance_rows, _complete_plane if parts.varying else _leave_plane)
-
-    # The last argument is part of numba's cache key; do not pass it.
-    @kept(str(parts), **OPTIONS)
-    def advance(
-        numbers: Any,
-        field: Any,
-        other: Any,
-        first_sweep: int,
-        end_sweep: int,
-        memory: Any,
-        worker: int,
-        other_sources: str = _OTHER_SOURCES,
-    ) -> None:
-        mode = flush_subnormals()
-        sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
-        set_mode(mode)
-
-    return advance
+    mode = flush_subnormals()
+    _sweep_tiles(numbers, field, other, first_sweep, end_sweep, memory, worker)
+    set_mode(mode)

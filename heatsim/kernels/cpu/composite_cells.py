@@ -62,8 +62,8 @@ PLAN = (
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
-    # the conductance, share and gain of its half cells; the face of the ring at which it lies.
-    *("faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
+    # the conductance, share and gain of its half cells; the face of the ring at which it lies. And how many are open.
+    *("open_faces", "faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.
     # And whether the cells of a row are neighbours with equal amounts, without beams.
@@ -80,6 +80,8 @@ PLAN = (
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
     # Whether beams fall on surfaces towards void, and the sums of their heat.
     *("lit", "lit_sums"),
+    # Addresses of the parts of a step (composite.py), 0 of those that the body does not need.
+    *("sums_part", "varying_part", "void_part", "faces_part", "heat_part"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )

@@ -15,6 +15,7 @@ from heatsim.kernels.cpu.composite_cells import (
     BEAM_SUMS,
     CONDUCTANCE,
     FACE_FIELDS,
+    IS_OPEN,
     PLAN,
     SHARE,
     SIDE,
@@ -125,6 +126,7 @@ def _numbers_of(
         arrays = [np.ascontiguousarray(array) for array in arrays]
         faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
         plan.keep(arrays)
+    plan.numbers[PLAN.index("open_faces")] = np.count_nonzero(faces[:, IS_OPEN])
     return _Numbers(layout, plan, faces)
 
 

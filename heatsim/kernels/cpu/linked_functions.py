@@ -5,6 +5,8 @@ that call those, and so on. Of the fifty functions of a kernel Python calls one.
 their loops become vectors, and once more in the one that Python calls. That saves a third of the time to compile.
 """
 
+import os
+from functools import cache
 from secrets import token_hex
 from typing import Any
 
@@ -14,7 +16,11 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.typed_passes import NativeLowering
 
-_PROCESS = token_hex(8)
+
+@cache
+def _name_of(process: int) -> str:
+    """A name of this process; another one in a process that was forked from it."""
+    return token_hex(8)
 
 
 class _LinkedLibrary(JITCodeLibrary):
@@ -45,7 +51,7 @@ class _LinkedLowering(NativeLowering):
         state.flags.no_compile = True
         # The names of symbols have the numbers that functions and types of records have in this process. Code from the
         # cache, of another process, may have a symbol of that name for another function, and the first one loaded wins.
-        state.func_id.unique_id = f"{state.func_id.unique_id}_{_PROCESS}"
+        state.func_id.unique_id = f"{state.func_id.unique_id}_{_name_of(os.getpid())}"
         super().run_pass(state)
         # numba wants a built-in function to know this one by; calling it fails.
         function = dict[Any, Any]().__getitem__

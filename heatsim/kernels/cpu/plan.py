@@ -70,9 +70,28 @@ def address_of(array: NDArray[Any]) -> int:
     return int(interface["data"][0])
 
 
+def _record(fields: tuple[str, ...]) -> Any:
+    """The type of a record."""
+    return from_dtype(np.dtype([(name, np.int64) for name in fields]))
+
+
+def record_at(fields: tuple[str, ...]) -> Any:
+    """A compiled function that makes the record with these fields from its address."""
+    record = _record(fields)
+
+    @intrinsic
+    def record_of(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.inttoptr(arguments[0], context.get_value_type(record))
+
+        return record(types.int64), generate
+
+    return record_of
+
+
 def record_in(fields: tuple[str, ...]) -> Any:
     """A compiled function that makes the record with these fields from the numbers of a plan."""
-    record = from_dtype(np.dtype([(name, np.int64) for name in fields]))
+    record = _record(fields)
 
     @intrinsic
     def record_of(typing_context: Any, numbers: Any) -> Any:

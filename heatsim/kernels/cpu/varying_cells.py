@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import PLACE, around, half_cell, moved, row_number
-from heatsim.kernels.cpu.march import RowBlock
+from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import add_constant, compiled, smaller, whole_vectors
 from heatsim.kernels.cpu.surface_rises import ROOM
@@ -18,7 +18,7 @@ _COLUMN = ROOM // _ARRAYS
 
 
 @compiled
-def sum_varying_cells(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+def sum_varying_cells(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
     """Sum the odd cells of some rows: many cells of a row at a time, or many of a column of equal rows."""
     first, first_row = ints_at(plan.odd_first), row_number(plan, rows)
     xs, stencils = ints_at(plan.odd_x), ints_at(plan.odd_stencil)

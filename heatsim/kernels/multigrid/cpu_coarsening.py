@@ -1,8 +1,19 @@
 """The operator of merged cells on the CPU, compiled by numba; see :mod:`heatsim.kernels.multigrid.operator`."""
 
+from functools import cache
 from typing import Any
 
+import numpy as np
+from numba import from_dtype, types
+
+from heatsim.kernels.cpu import linked_functions, rows
+from heatsim.kernels.cpu.compiling import Code, compile_all, last_default
+from heatsim.kernels.cpu.rows import larger, smaller
+from heatsim.kernels.multigrid import cpu_sweeps
 from heatsim.kernels.multigrid.cpu_sweeps import LevelArrays, compiled, inlined
+from heatsim.kernels.source_key import source_key
+
+_OTHER_SOURCES = source_key((cpu_sweeps, linked_functions, rows))
 
 
 @inlined
@@ -41,13 +52,13 @@ def _parts(level: LevelArrays, along: Any, first: int, second: int) -> Any:
     # Two cells that nothing joins, of which one is void for instance, meet other pairs by their own links alone.
     if not inside > zero:
         return zero, zero
-    of_first = max(_strength(level, first) - inside, zero)
-    of_second = max(_strength(level, second) - inside, zero)
+    of_first = larger(_strength(level, first) - inside, zero)
+    of_second = larger(_strength(level, second) - inside, zero)
     total = of_first + of_second
     if not total > zero:
         return zero, zero
     most = along.dtype.type(0.5) / inside
-    return min(of_second / (total * inside), most), min(of_first / (total * inside), most)
+    return smaller(of_second / (total * inside), most), smaller(of_first / (total * inside), most)
 
 
 @inlined
@@ -94,13 +105,25 @@ def _ground(level: LevelArrays, fx: int, fy: int, fz: int, x: int, y: int, z: in
     along_y, ohms_y = _end(level, level.y, 1, fy, y, z, x)
     along_z, ohms_z = _end(level, level.z, 2, fz, z, y, x)
     number = level.ground.dtype.type
-    ends = max(int(along_x) + int(along_y) + int(along_z), 1)
+    ends = larger(int(along_x) + int(along_y) + int(along_z), 1)
     return ground / ((ohms_x + ohms_y + ohms_z) / number(ends * ends) * ground + number(1.0))
 
 
 @compiled
-def coarsen(level: LevelArrays, out: LevelArrays, fx: int, fy: int, fz: int, first: int, last: int) -> None:
-    """The operator of the coarse cells in rows ``first`` to below ``last``."""
+def coarsen(
+    level: LevelArrays,
+    out: LevelArrays,
+    fx: int,
+    fy: int,
+    fz: int,
+    first: int,
+    last: int,
+    other_sources: str = _OTHER_SOURCES,
+) -> None:
+    """The operator of the coarse cells in rows ``first`` to below ``last``.
+
+    ``other_sources`` is part of numba's cache key; do not pass it.
+    """
     zero = level.ground[0] - level.ground[0]
     for row in range(first, last):
         coarse_z = row // out.ny
@@ -108,10 +131,10 @@ def coarsen(level: LevelArrays, out: LevelArrays, fx: int, fy: int, fz: int, fir
         for coarse_x in range(out.nx):
             first_x = coarse_x * fx
             link_x = link_y = link_z = ground = zero
-            for z in range(first_z, min(first_z + fz, level.nz)):
-                for y in range(first_y, min(first_y + fy, level.ny)):
+            for z in range(first_z, smaller(first_z + fz, level.nz)):
+                for y in range(first_y, smaller(first_y + fy, level.ny)):
                     link_x += _tube(level, level.x, 0, fx, first_x, z, y)
-                    for x in range(first_x, min(first_x + fx, level.nx)):
+                    for x in range(first_x, smaller(first_x + fx, level.nx)):
                         if y == first_y:
                             link_y += _tube(level, level.y, 1, fy, first_y, z, x)
                         if z == first_z:
@@ -119,3 +142,29 @@ def coarsen(level: LevelArrays, out: LevelArrays, fx: int, fy: int, fz: int, fir
                         ground += _ground(level, fx, fy, fz, x, y, z)
             i = row * out.nx + coarse_x
             out.x[i], out.y[i], out.z[i], out.ground[i] = link_x, link_y, link_z, ground
+
+
+@cache
+def compile_cycle(dtype: np.dtype[Any]) -> None:
+    """Compile what conjugate gradients with V-cycles need for arrays of a type, on several cores."""
+    compile_all(codes(dtype))
+
+
+def codes(dtype: np.dtype[Any]) -> list[Code]:
+    """The functions of :func:`compile_cycle`; the one that takes longest is first."""
+    number, long, real = from_dtype(dtype), types.int64, types.float64
+    run, exact = types.Array(number, 1, "C"), types.Array(real, 1, "C")
+    named: Any = types.NamedTuple
+    level = named([long] * 3 + [run] * 4, LevelArrays)
+    factors, share = (long, long, long), (long, long)
+    return [
+        Code(coarsen, (level, level, *factors, *share, last_default(coarsen))),
+        Code(cpu_sweeps.smooth, (level, run, run, run, number, *share)),
+        Code(cpu_sweeps.start, (level, run, run, number, *share)),
+        Code(cpu_sweeps.restrict, (level, run, run, run, *factors, *share)),
+        Code(cpu_sweeps.apply, (level, run, run, exact, *share)),
+        Code(cpu_sweeps.prolong, (level, run, run, *factors, *share)),
+        Code(cpu_sweeps.inner, (run, run, long, exact, exact, *share)),
+        Code(cpu_sweeps.advance, (exact, run, run, run, real, *share)),
+        Code(cpu_sweeps.direct, (run, run, real, *share)),
+    ]

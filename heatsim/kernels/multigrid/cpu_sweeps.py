@@ -9,14 +9,14 @@ the axis does not wrap.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from heatsim.kernels.cpu.linked_functions import linked
 from heatsim.numba_cache import kept
 
 # Unlike in steps, whose bits are compared, sums may be contracted and put into another order.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "fastmath": {"contract", "reassoc"}}
 compiled: Any = kept(**_OPTIONS)
-inlined: Any = njit(forceinline=True, **_OPTIONS)
+inlined: Any = linked(forceinline=True, **_OPTIONS)
 
 
 class LevelArrays(NamedTuple):

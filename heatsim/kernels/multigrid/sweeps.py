@@ -176,6 +176,7 @@ class CpuSweeps(WholeLevels):
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
+        self._coarsening.compile_cycle(A.ground.dtype)
         work = partial(self._coarsening.coarsen, self._level(A), self._level(out), *factors)
         share_rows(work, _rows(out.ground), A.size)
 

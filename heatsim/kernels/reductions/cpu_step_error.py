@@ -3,8 +3,10 @@
 from typing import Any
 
 import numpy as np
+from numba import from_dtype, types
 
 from heatsim.kernels.cpu import linked_functions, plan, rows
+from heatsim.kernels.cpu.compiling import Code, last_default
 from heatsim.kernels.cpu.plan import behind, memory_of
 from heatsim.kernels.cpu.rows import OPTIONS, compiled, smaller
 from heatsim.kernels.source_key import source_key
@@ -84,3 +86,12 @@ def _look_at_slab(fields: Any, weights: Any, cells: Any, void: int, size: Any, z
                 if mean > largest:
                     largest = mean
     out[0], out[1], out[2], out[3] = largest, lowest, highest, np.float64(not_finite)
+
+
+def code(dtype: np.dtype[Any]) -> Code:
+    """The code of :func:`look` for fields of these numbers."""
+    field, exact, long = types.Array(from_dtype(dtype), 1, "C"), types.float64, types.int64
+    tables = types.Array(exact, 1, "C"), types.Array(types.uint8, 1, "C")
+    equal: Any = types.UniTuple
+    size, found = equal(long, 3), types.Array(exact, 2, "C")
+    return Code(look, (field, field, field, field, *tables, long, size, found, long, long, last_default(look)))

@@ -1,6 +1,6 @@
 """Run several launches on a GPU with one copy of all results to the host, and one wait."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
 
@@ -44,24 +44,26 @@ class LaunchBatch:
         self._results = [buffer[start : start + work.nbytes] for start, work in zip(self._starts, works, strict=True)]
         self._pinned = device.xp.cuda.alloc_pinned_memory(max(1, self._length))
         self._host = np.frombuffer(self._pinned, np.uint8, self._length)
-        self._queued = False
+        self._address: int = self._host.ctypes.data
+        self._wait: Callable[[], None] | None = None
         self._graph: Any = None
 
     def queue(self) -> None:
         """Queue all launches, and the copy of the results to the host."""
-        if self._graph is None and self._queued:
+        if self._graph is None and self._wait is not None:
             self._graph = cuda_graphs.record(self._device, self._launch)
         if self._graph is not None:
             self._graph.launch()
         else:
             self._launch()  # the first launch may load a kernel, and loading cannot be recorded
-        self._queued = True
         # CuPy does not record copies to the host.
-        self._buffer.data.copy_to_host_async(self._host.ctypes.data, self._length)
+        self._buffer.data.copy_to_host_async(self._address, self._length)
+        self._wait = self._device.record_event()
 
     def read(self) -> list[Any]:
-        """Wait for the copy. Returns the results of each work."""
-        self._device.synchronise()
+        """Wait for the copy, but not for later work. Returns the results of each work; call :meth:`queue` before."""
+        assert self._wait is not None, "nothing was queued"
+        self._wait()
         found = self._host.copy()  # the next results overwrite it
         return [
             work.read(found[start : start + work.nbytes]) for start, work in zip(self._starts, self._works, strict=True)

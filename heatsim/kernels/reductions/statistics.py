@@ -5,6 +5,7 @@ does not depend on which process sums which section.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -21,6 +22,9 @@ STATISTICS = np.dtype(
 
 NUMBERS = 8  # in STATISTICS
 TOTAL, MAGNITUDE, LOWEST, HIGHEST, CHANGE, NOT_FINITE, DEGREES, LIQUID = range(NUMBERS)
+
+# Sums of magnitudes below this stay finite when a few of them are added.
+_FAR_FROM_OVERFLOW = 1e300
 
 # STATISTICS of sections, shape (sections, parts).
 Partials = NDArray[Any]
@@ -87,6 +91,61 @@ def combined(partials: Partials) -> list[Statistics]:
         Statistics(total[n], magnitude[n], lowest[n], highest[n], int(not_finite[n]), change[n], degrees[n], liquid[n])
         for n in range(parts)
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What observers read of a field at every due time; the rest follows from ``partials``.
+
+    Attributes:
+        partials: STATISTICS of all sections, shape (sections, parts).
+        sums: TOTAL and MAGNITUDE of each section and part, shape (sections, parts, 2).
+        lowest, highest: the extremes of each part, as :class:`Statistics` has them.
+        finite: whether the sum of all values is finite for certain; otherwise add it up exactly.
+    """
+
+    partials: Partials
+    sums: NDArray[np.float64]
+    lowest: list[float]
+    highest: list[float]
+    finite: bool
+
+    @classmethod
+    def of_each(cls, partials: NDArray[Any]) -> "list[Survey]":
+        """The surveys of several fields with equal sections and parts, together.
+
+        Args:
+            partials: STATISTICS of each field, shape (fields, sections, parts).
+        """
+        columns = np.ascontiguousarray(partials).view(np.float64).reshape(*partials.shape, NUMBERS)
+        sums = np.ascontiguousarray(columns[..., [TOTAL, MAGNITUDE]])
+        lowest = columns[..., LOWEST].min(axis=1, initial=np.inf).tolist()
+        highest = columns[..., HIGHEST].max(axis=1, initial=-np.inf).tolist()
+        # A sum of magnitudes is an upper bound of every partial sum. It cannot overflow below this limit.
+        finite = (sums[..., 1].max(axis=(1, 2), initial=0.0) < _FAR_FROM_OVERFLOW).tolist()
+        return [cls(*each) for each in zip(partials, sums, lowest, highest, finite, strict=True)]
+
+
+def exact_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """:func:`exact_sum` of each row of an array, that is, along its last axis, with the same bits.
+
+    The rows are added in extended precision, if the machine has it, with a bound of the error. Where the bound leaves
+    open to which number the exact sum is rounded, :func:`exact_sum` finds it.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        extended = values.astype(np.longdouble).sum(axis=-1)
+        found: NDArray[np.float64] = extended.astype(np.float64)
+        magnitude = np.abs(values).sum(axis=-1)
+        error = (0.51 * values.shape[-1] * float(np.finfo(np.longdouble).eps)) * magnitude
+        # Certain if the exact sum is closer to the found number than half of the way to its nearest neighbour.
+        sizes = np.abs(found)
+        certain = np.abs((extended - found).astype(np.float64)) + error < 0.499 * (sizes - np.nextafter(sizes, 0.0))
+    zeros = magnitude == 0.0
+    found[zeros] = 0.0
+    certain |= zeros
+    for place in np.argwhere(~certain):
+        found[tuple(place)] = exact_sum(values[tuple(place)].tolist())
+    return found
 
 
 def exact_sum(numbers: Sequence[float]) -> float:

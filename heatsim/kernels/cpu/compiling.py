@@ -1,0 +1,155 @@
+"""Compile several functions at once, in processes that are forked from this one.
+
+numba holds the interpreter's lock while it compiles, so threads would not help. A process stores the code that it has
+compiled in numba's cache on disk, from which this process loads it. A pipe holds the numbers of all functions; each
+process takes the next one. Where that fails, this process compiles all of them: no result depends on it.
+"""
+
+import os
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import from_dtype, types
+
+from heatsim.device import usable_cores
+from heatsim.numba_cache import Callback, stored
+from heatsim.parallel import environment
+
+# A forked process may wait for a lock that another thread held. It gets this many times the time of this process, and
+# at least so many seconds.
+_PATIENCE, _LEAST_PATIENCE = 4.0, 5.0
+_SECONDS_BETWEEN_LOOKS = 0.002
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kept function and the types of its arguments; of a callback, which has its own types, ().
+
+    Attributes:
+        function: see above.
+        types: see above.
+    """
+
+    function: Any
+    types: tuple[Any, ...] = ()
+
+    @property
+    def stored(self) -> bool:
+        """Whether the code is known to be on disk, or is loaded."""
+        return self.function.stored if isinstance(self.function, Callback) else stored(self.function, self.types)
+
+    def compile(self) -> None:
+        """Load or compile it."""
+        if isinstance(self.function, Callback):
+            self.function.compile()
+        else:
+            self.function.compile(self.types)
+
+
+def sweeps(kernel: Any, dtype: np.dtype[Any]) -> Code:
+    """A kernel with the arguments of :func:`heatsim.kernels.cpu.march.sweeping`, for a field of these numbers."""
+    long, longs, field = types.int64, types.Array(types.int64, 1, "C"), types.Array(from_dtype(dtype), 1, "C")
+    return Code(kernel, (longs, field, field, long, long, field, long, last_default(kernel)))
+
+
+def last_default(kernel: Any) -> Any:
+    """The type of a last argument that is left out: the key of the sources of a kept function."""
+    omitted: Any = types.Omitted
+    return omitted(vars(kernel)["__defaults__"][-1])
+
+
+def compile_all(codes: Sequence[Code]) -> None:
+    """Load functions, or compile them on several cores; the function that takes longest should come first."""
+    missing, here = [code for code in codes if not code.stored], list[Code]()
+    if len(missing) > 1 and sys.platform == "linux" and environment.size() == 1:
+        here = _share(missing, min(usable_cores(), len(missing)) - 1)
+    for code in codes:
+        if code not in here:
+            code.compile()
+
+
+def _share(codes: Sequence[Code], helpers: int) -> list[Code]:
+    """Compile functions together with forked processes. Returns those that this process compiled."""
+    taken, given = os.pipe()
+    processes, here = list[int](), list[Code]()
+    try:
+        os.write(given, bytes(range(len(codes))))
+        with suppress(OSError), warnings.catch_warnings():  # OSError: no memory, or too many processes
+            # Python warns of forks beside other threads; see _PATIENCE.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for _ in range(helpers):
+                process = os.fork()
+                if process == 0:
+                    _help(codes, taken)
+                processes.append(process)
+        os.close(given)
+        given = -1
+        started = time.monotonic()
+        for code in _taken(codes, taken):
+            code.compile()
+            here.append(code)
+        _await(processes, max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - started)))
+    finally:
+        for end in (taken, given):
+            if end >= 0:
+                os.close(end)
+        for process in processes:
+            _end(process)
+    return here
+
+
+def _taken(codes: Sequence[Code], pipe: int) -> Iterator[Code]:
+    """The functions that this process takes. A read takes one byte, so each function is compiled once."""
+    while number := os.read(pipe, 1):
+        yield codes[number[0]]
+
+
+def _help(codes: Sequence[Code], pipe: int) -> None:
+    """The work of a forked process, and its end."""
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the run, which ends this process
+        _keep_only(pipe)
+        for code in _taken(codes, pipe):
+            code.compile()
+    finally:
+        os._exit(0)
+
+
+def _keep_only(pipe: int) -> None:
+    """Close all files but one, among them locks of folders and pipes whose readers wait for the end of the run."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nothing, stream)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number > 2 and number != pipe:
+            with suppress(OSError):  # the list itself
+                os.close(number)
+
+
+def _await(processes: list[int], patience: float) -> None:
+    """Wait until processes have ended, at most ``patience`` s; takes those that have ended off the list."""
+    end = time.monotonic() + patience
+    while processes and time.monotonic() < end:
+        processes[:] = [process for process in processes if not _has_ended(process)]
+        time.sleep(_SECONDS_BETWEEN_LOOKS if processes else 0.0)
+
+
+def _has_ended(process: int) -> bool:
+    try:
+        return os.waitpid(process, os.WNOHANG)[0] == process
+    except ChildProcessError:  # someone else has waited for it
+        return True
+
+
+def _end(process: int) -> None:
+    """End a process that is not needed any more."""
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)

@@ -1,0 +1,81 @@
+"""Whether the runs of a study have the same body: then one of them paints it and finds its stability limit for all."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from heatsim.physics import kernel_costs
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.cell_types import CellTypes
+from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.materials import Painted
+from heatsim.physics.regions import Parts
+from heatsim.physics.stability import Stability
+from heatsim.scenario import Scenario, Source
+
+
+class WithBody(Protocol):
+    """The part of :class:`heatsim.physics.problem.HeatProblem` that is shared, and its scenario."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+
+    @property
+    def materials(self) -> CellTypes:
+        """The cell types."""
+
+    @property
+    def boundary(self) -> Boundary:
+        """The conditions."""
+
+    @property
+    def parts(self) -> Parts | None:
+        """The painted cells."""
+
+    @property
+    def reference(self) -> float:
+        """The reference temperature of the materials in K."""
+
+    @property
+    def stability(self) -> Stability:
+        """The limits of the time step."""
+
+
+def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tuple[Painted, Stability]:
+    """The materials of a scenario and its stability limits: those of ``like`` if it has the same body. Collective.
+
+    Args:
+        scenario: the scenario.
+        held: the planes to paint.
+        like: a problem of the whole grid; None to paint in any case.
+
+    Raises:
+        ScenarioError: as for :meth:`Painted.from_scenario`.
+    """
+    if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
+        boundary = replace(like.boundary, scenario=scenario)
+        return Painted(like.materials, boundary, like.parts, like.reference), like.stability
+    painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
+    return painted, Stability(painted.materials, painted.boundary)
+
+
+def same_body(scenario: Scenario, other: Scenario) -> bool:
+    """Whether cell types, conditions and stability limits of two scenarios are the same.
+
+    The scenarios may differ in their titles, in the method in time, and in the numbers that are powers of sources.
+    Materials that vary with temperature have tables that depend on powers; for them the answer is False.
+    """
+    if scenario.path != other.path or kernel_costs.varies(scenario):
+        return False
+    return _without_powers(scenario) == _without_powers(other)
+
+
+def _without_powers(scenario: Scenario) -> Scenario:
+    """The scenario with 1 for each power that heats all cells of a source alike."""
+    sources = tuple(_of_power_1(source) if source.even else source for source in scenario.sources)
+    return scenario.with_method("auto").model_copy(update={"title": "", "sources": sources})
+
+
+def _of_power_1(source: Source) -> Source:
+    given = {name: 1.0 for name in ("power", "power_density") if getattr(source, name) is not None}
+    return source.model_copy(update=given)

@@ -1,0 +1,58 @@
+"""The cache on disk: its folder, its files, and the end of files that are no longer used."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from heatsim.kernels import disk_cache
+from heatsim.kernels.disk_cache import cache_folder, load, store
+
+DAY = 86400.0  # s
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HEATSIM_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def test_the_cache_lies_where_the_platform_wants_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_folder() == folder
+    monkeypatch.delenv("HEATSIM_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "xdg"))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert cache_folder().parts[-1] == "heatsim"
+
+
+def test_files_are_removed_after_the_last_use(folder: Path) -> None:
+    """Files of folders below too, with their folders; files of other parts of the cache stay."""
+    forgotten, used, other = (folder / name for name in ("kernels/a/x.cubin", "kernels/b/x.cubin", "tuning/x.json"))
+    for path in (forgotten, used, other):
+        store(path, b"content")
+        os.utime(path, (0.0, time.time() - 100 * DAY))
+    assert load(used) == b"content"
+    store(folder / "kernels/c/x.cubin", b"new")
+    assert sorted(path.name for path in (folder / "kernels").iterdir()) == ["b", "c"]
+    assert used.exists()
+    assert other.exists()
+
+
+def test_others_may_read_what_the_umask_allows(folder: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        store(folder / "kernels/x", b"")
+    finally:
+        os.umask(before)
+    assert (folder / "kernels/x").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(disk_cache.os, "replace", refuse)
+    with pytest.raises(OSError, match="full"):
+        store(folder / "kernels/x", b"content")
+    assert list((folder / "kernels").iterdir()) == []

@@ -1,0 +1,159 @@
+"""Steps that a GPU does while the host reads the field before them change no file.
+
+The host plays a GPU that does all work as late as possible: when the host waits for it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import bodies
+import numpy as np
+import pytest
+import runs
+from cuda_host import gpu
+from cuda_host.deferred import HostQueue, defer
+
+from heatsim.errors import HeatsimError, Interrupted
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
+from heatsim.run.simulation import Simulation
+from heatsim.solver import leading
+from heatsim.solver.leading import Leading
+
+# Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
+COMPOSITE = (
+    bodies.EVERYTHING.replace("probe_every = 0.05", "probe_every = 0.02\nevery = 0.06\nregion_heat = true").replace(
+        "end = 0.2", 'end = 0.2\nmethod = "euler"\nstop_below = 1e-9'
+    )
+    + '[[probes]]\nname = "warm part"\nstatistic = "extent_x"\nthreshold = 320.0\n'
+)
+TEXTS = {"one material": runs.TEXT, "composite": COMPOSITE}
+
+
+@pytest.fixture
+def queue(monkeypatch: pytest.MonkeyPatch) -> HostQueue:
+    """The host plays a GPU that does work when the host waits for it."""
+    gpu.play_gpu(monkeypatch)
+    runs.write_at_once(monkeypatch)
+    return defer(monkeypatch)
+
+
+def simulation(at: Path, text: str, *overrides: str) -> Simulation:
+    return Simulation.from_scenario(runs.write(at.parent, text), ["solver.device=cuda", *overrides], output=at)
+
+
+def read_at_once(monkeypatch: pytest.MonkeyPatch, queue: HostQueue) -> None:
+    """From here on no steps are queued before a row is read, and work is done when it is queued."""
+    monkeypatch.setattr(Leading, "of", lambda *arguments: None)
+    monkeypatch.setattr(queue, "deferring", False)
+
+
+def outcome(at: Path, text: str, *overrides: str) -> tuple[str, dict[str, bytes]]:
+    """The error of a run, or nothing, and its tables."""
+    message = ""
+    try:
+        simulation(at, text, *overrides).run()
+    except HeatsimError as error:
+        message = str(error).replace(str(at), "")
+    return message, {name: (at / name).read_bytes() for name in ("probes.csv", "energy.csv")}
+
+
+@pytest.mark.parametrize(("name", "kernel"), [("one material", "streamed"), ("composite", "resident")])
+def test_files_are_those_of_a_run_that_reads_each_row_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, name: str, kernel: str
+) -> None:
+    """Also for batches that end between rows: the first ones have 1, 2, 4 steps."""
+    pending: list[int] = []
+    find_row = RunState.find_row
+
+    def watched(state: RunState) -> None:
+        find_row(state)
+        if 0 < state.step < state.problem.timeline.last_step:
+            pending.append(queue.pending)
+
+    monkeypatch.setattr(RunState, "find_row", watched)
+    simulation(tmp_path / "ahead", TEXTS[name], f"solver.kernel={kernel}").run()
+    assert len(pending) > 5
+    assert all(pending), "the GPU has no work while a row is made"
+    read_at_once(monkeypatch, queue)
+    simulation(tmp_path / "direct", TEXTS[name], f"solver.kernel={kernel}").run()
+    assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
+
+
+@pytest.mark.parametrize("step", [5, 9])  # rows are due after even steps
+def test_an_interrupted_run_resumes_to_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, step: int
+) -> None:
+    """The steps ahead of the last row are dropped, and done again."""
+    simulation(tmp_path / "whole", runs.TEXT).run()
+    parts = simulation(tmp_path / "parts", runs.TEXT)
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, step, runs.interrupt)
+        with pytest.raises(Interrupted):
+            parts.run()
+    resumed = Simulation.resume(tmp_path / "parts")
+    assert 0 < resumed.step < step, "the step was ahead"
+    resumed.run()
+    assert runs.results(tmp_path / "parts") == runs.results(tmp_path / "whole")
+
+
+SINGULAR = "300 + min(20, 1/abs(t - {0}) - 1/abs(t - {0}))"
+HUGE = ("material.conductivity=1e-11", "time.end=1e14", "output.every=2.5e13", "output.probe_every=1.25e13")
+ENDINGS = {
+    "a step that cannot be done": (runs.TEXT.replace("300 + 20*sin(t)", SINGULAR.format(5.625)), (), "t = 5.625 s"),
+    "a row, and the step after it": (runs.TEXT.replace("300 + 20*sin(t)", SINGULAR.format(5)), (), "is nan K at t = 5"),
+    "overflow": (runs.TEXT.replace("value = 5e3", "value = 1e30"), HUGE, "NaN or infinity in the field"),
+    "steady": (runs.TEXT.replace(" + 20*sin(t)", "").replace("[0.0, 5.0]", "[0.0, 1.0]"), ("time.stop_below=1e9",), ""),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_run_that_ends_early_leaves_the_same_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, ending: str
+) -> None:
+    """An error in the steps ahead is raised after the row before them; a stop drops them."""
+    text, overrides, message = ENDINGS[ending]
+    ahead = outcome(tmp_path / "ahead", text, *overrides)
+    assert message in ahead[0]
+    assert bool(message) == bool(ahead[0])
+    assert 2 <= ahead[1]["probes.csv"].count(b"\n") < 9, "the run ends early"
+    read_at_once(monkeypatch, queue)
+    assert ahead == outcome(tmp_path / "direct", text, *overrides)
+
+
+def test_a_watcher_sees_the_field_of_its_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
+) -> None:
+    """Its own reading waits for the steps ahead, which change another field."""
+
+    class Watcher(Observer):
+        def __init__(self) -> None:
+            self.seen: dict[int, bytes] = {}
+
+        def due(self, state: RunState) -> Any:
+            return np.arange(1, runs.LAST_STEP + 1)
+
+        def handle(self, state: RunState) -> None:
+            self.seen[state.step] = state.field.temperature().tobytes()
+
+    watchers = Watcher(), Watcher()
+    simulation(tmp_path / "ahead", runs.TEXT).run(watchers=[watchers[0]])
+    read_at_once(monkeypatch, queue)
+    simulation(tmp_path / "direct", runs.TEXT).run(watchers=[watchers[1]])
+    assert len(watchers[0].seen) == runs.LAST_STEP
+    assert watchers[0].seen == watchers[1].seen
+
+
+def test_without_room_for_a_copy_each_row_is_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gpu.play_gpu(monkeypatch)
+    state = simulation(tmp_path / "run", runs.TEXT).state
+    assert Leading.of(state.field, state.ledger, state.part) is not None
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(leading, "Ledger", refuse)
+    assert Leading.of(state.field, state.ledger, state.part) is None
+    monkeypatch.undo()
+    state = simulation(tmp_path / "on a CPU", runs.TEXT, "solver.device=cpu").state
+    assert Leading.of(state.field, state.ledger, state.part) is None

@@ -18,6 +18,7 @@ from heatsim.kernels import catalog
 from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.physics.initial import InitialField
 from heatsim.physics.problem import HeatProblem
+from heatsim.report.facts import most_rounding
 from heatsim.scenario import parse
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
@@ -102,6 +103,20 @@ def test_a_time_step_far_below_the_limit_keeps_the_diffusivity(rounding: str) ->
     c = fraction / 3.0
     noise = np.spacing(np.float32(100.0)) / np.sqrt(6.0) * np.sqrt(2.0 * np.sqrt(steps / (8.0 * np.pi * c)))
     assert largest_difference(text, rounding) <= 5.0 * noise < 2e-3
+
+
+def test_what_a_plan_states_bounds_the_rounding_of_a_body_that_changes_slowly() -> None:
+    """A small body that cools and is heated: each step changes it by a few units in the last place.
+
+    Conduction cannot level what rounding adds, so it is more than slabs lose.
+    """
+    room = 'z_max = { type = "convection", coefficient = 20.0, ambient = 290.0, emissivity = 0.8 }'
+    body: dict[str, float] = {"k": 30.0, "rho": 3500.0, "cp": 1000.0, "safety": 0.01}
+    text = scenario((0.01, 0.01, 0.01), (1, 1, 1), initial=1200.0, end=2000.0, boundaries=room, **body)
+    text += "[[sources]]\npower_density = 5e4\n"
+    problem, exact = run(text, "float64")
+    lost = float(np.abs(run(text, "float32")[1] - exact).max()) * 100.0 / (1200.0 - 290.0)  # per 100 K
+    assert PROMISED["nearest"] < lost <= most_rounding(problem.timeline.last_step)
 
 
 def test_the_same_run_gives_the_same_bits() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from heatsim.physics.problem import HeatProblem
-from heatsim.report.facts import MANY_STEPS
+from heatsim.report.facts import MANY_STEPS, most_rounding
 from heatsim.run.capacity import size
 from heatsim.run.in_words import moment, sizes
 from heatsim.run.plan import Plan
@@ -90,12 +90,15 @@ def rounding_note(problem: HeatProblem) -> str:
     to nearest loses it. Measured errors: 3e-3 to 7e-3 K per 100 K for slabs of 256 and 1,024 cells after 100,000 steps;
     up to 2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it). With stochastic rounding
     they are below 1e-4 K and at 4e-4 K: noise remains, and conduction has little time in short steps to level it.
+    Where a thin good conductor sets dt and poor ones lead the heat away, the errors come near :func:`most_rounding`.
     """
     if problem.timeline.adaptive:
         return ""
     if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < MANY_STEPS:
         return ""
+    steps = problem.timeline.last_step
     return (
-        f"{problem.timeline.last_step:,} steps: rounding to nearest may add up to 1e-2 K per 100 K of range; "
-        'solver.rounding = "stochastic" keeps the error near 1e-4 K, precision = "float64" far below that'
+        f"{steps:,} steps: rounding to nearest may add up to {most_rounding(steps):.2g} K per 100 K of range, "
+        '1e-2 K in slabs that conduct well; solver.rounding = "stochastic" keeps the error near 1e-4 K there, '
+        'precision = "float64" far below that'
     )

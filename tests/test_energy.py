@@ -259,7 +259,8 @@ def test_pulses_bring_their_energy_whatever_the_step(pulses: str, steps: int, si
         '{ type = "flux", value = ' + pulses.replace("1, 0)", "100, 0)").replace("[1.0, 1.0,", "[100.0, 100.0,") + " }"
     )
     text = scenario(
-        *((0.1, 0.1, 0.1), (4, 4, 4)),
+        (0.1, 0.1, 0.1),
+        (4, 4, 4),
         initial=300.0,
         end=70.0,
         dt=70.0 / steps,

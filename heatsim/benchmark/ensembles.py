@@ -146,7 +146,7 @@ class _Ensemble:
         self.fields = [_field(device, self.case, precision, number) for number in range(members)]
         self._ledgers = [new_ledger(device, self.case, energy) for _ in range(members)]
         builds = fitting.builds(
-            *(shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.room()), members=True
+            shape.spec, precision, SCHEME, self.case.grid, self.case.periodic, device.room(), members=True
         )
         self._launches = EnsembleLaunches(
             device, builds, self.case.grid, self.case.periodic, shape.planes, members, energy

@@ -42,7 +42,8 @@ def study(
         from heatsim.study import Study
 
         planned = Study.from_scenario(
-            *(scenario, settings),
+            scenario,
+            settings,
             output=output,
             workers=workers,
             cluster=cluster,

@@ -130,7 +130,12 @@ def _sweeps_of_members(task: Task, shape: Shape, members: Sequence[MemberSteps])
     """Sweeps of every member, from T to T_new."""
     kernel = launch.compile_kernel(task.builds(shape.spec)[0])
     launches = launch.launches(
-        *(kernel.build, task.grid, task.periodic, task.device.multiprocessors(), shape.planes, False),
+        kernel.build,
+        task.grid,
+        task.periodic,
+        task.device.multiprocessors(),
+        shape.planes,
+        False,
         members=task.members or 1,
     )
     sweep = trial(kernel, launches, task.device, members)

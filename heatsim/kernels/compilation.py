@@ -137,7 +137,7 @@ class Build:
         if spec.steps == 1 or spec.boxed:
             return None
         return tiling.Pipeline(
-            *(prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize), corrected=self.variant.faces
+            prod(spec.block), self.vector, spec.rows, spec.steps, self.itemsize, corrected=self.variant.faces
         )
 
     @property

@@ -71,7 +71,12 @@ def _bricked(
     kernel = build(spec, precision, scheme, grid, variant, members)
     tables = (_TABLES_OF_10 if variant.faces else 0) + _MEMBER_OF_10 * members
     bricks = fitting_bricks(
-        *(grid.cells, kernel.vector, kernel.itemsize, tables, room.block_memory, room.multiprocessors),
+        grid.cells,
+        kernel.vector,
+        kernel.itemsize,
+        tables,
+        room.block_memory,
+        room.multiprocessors,
         threads=threads_of_bricks(precision, variant),
     )
     if bricks is None:

@@ -222,7 +222,7 @@ class CudaKernel:
         blocks = (x, y, int(grid["layers"]) * count)
         room = self.build.shared_bytes
         self.function.kernel(
-            *(blocks, self.build.spec.block, (members, _opaque(grid))), shared_mem=room, enable_cooperative_groups=True
+            blocks, self.build.spec.block, (members, _opaque(grid)), shared_mem=room, enable_cooperative_groups=True
         )
 
 

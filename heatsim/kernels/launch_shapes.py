@@ -88,7 +88,12 @@ class Task:
     def builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         """The builds that together can do any number of steps."""
         return fitting.builds(
-            *(spec, self.precision, self.scheme, self.grid, self.periodic, self.device.room()),
+            spec,
+            self.precision,
+            self.scheme,
+            self.grid,
+            self.periodic,
+            self.device.room(),
             members=self.members is not None,
         )
 

@@ -89,8 +89,14 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
     ledger, survey = state.ledger, state.field.survey()
     sources = ledger.source_heat(state.step) if state.problem.timeline.adaptive else None
     return _Sample(
-        *(state.step, state.time, survey.sums, state.statistics.deviations()),
-        *(ledger.row(), sources, state.roundings, contacts),
+        state.step,
+        state.time,
+        survey.sums,
+        state.statistics.deviations(),
+        ledger.row(),
+        sources,
+        state.roundings,
+        contacts,
     )
 
 

@@ -172,7 +172,14 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         areas.append(float(parts_v @ own @ parts_u) * grid.cell_volume / grid.spacing[axis])
     plane = (index - (side > 0)) % grid.cells[axis]
     return Sheet(
-        *(axis, plane, side, tuple(numbers), (u, v), conductance, resistance, capacity),
+        axis=axis,
+        own=plane,
+        side=side,
+        layers=tuple(numbers),
+        lines=(u, v),
+        conductance=conductance,
+        resistance=resistance,
+        capacity=capacity,
         covered=_cells_of(layers, grid) & own,
         areas=tuple(areas),
     )

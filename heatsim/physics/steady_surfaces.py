@@ -233,10 +233,19 @@ class _Finder:
         conducting = half[half > 0.0]
         halves = float(conducting[0]) if (conducting == conducting[0]).all() else self._xp.asarray(half)[cell_types]
         return SteadySurface(
-            *(self._xp, at.cells, name, (SameCondition(number, slice(None), at.cells),)),
-            *(bool(row[FILM] > 0.0) or radiating, radiating),
-            *(at.face, at.places, at.parts),
-            *(cell_types, fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]), halves, weight),
+            xp=self._xp,
+            cells=at.cells,
+            name=name,
+            conditions=(SameCondition(number, slice(None), at.cells),),
+            grounded=bool(row[FILM] > 0.0) or radiating,
+            radiates=radiating,
+            face=at.face,
+            places=at.places,
+            parts=at.parts,
+            cell_types=cell_types,
+            area=fractions * (materials.grid.cell_volume / materials.grid.spacing[axis]),
+            half=halves,
+            weight=weight,
             condition=tuple(row.tolist()),
             beam=beam,
             reference=self._reference,

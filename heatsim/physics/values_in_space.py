@@ -206,7 +206,10 @@ def _towards_void(
     order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]
     x, y, z = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T
     return np.concatenate(places), SurfacePoints(
-        *((x, y, z), np.concatenate(conductances), varies, held),
+        points=(x, y, z),
+        conductance=np.concatenate(conductances),
+        varies=varies,
+        held=held,
         own=np.flatnonzero(np.concatenate(is_own)),
         order=np.concatenate(order),
         count=int(counts.sum()),

@@ -141,7 +141,10 @@ def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | No
     summary = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     found, stages = summary.get("energy_bound"), summary.get("stages") or summary.get("steps")
     return EnergyBalance(
-        *(table.times, heats["stored"], _parts(heats, patches), heats["residual"]),
+        times=table.times,
+        stored=heats["stored"],
+        parts=_parts(heats, patches),
+        residual=heats["residual"],
         bound=float(found) if isinstance(found, int | float) else None,
         stages=stages if isinstance(stages, int) else None,
         precision=str(summary.get("precision", "")),

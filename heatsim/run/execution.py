@@ -112,7 +112,10 @@ class Execution:
             return self.state.method
         stepped = leading or self.state
         return make_stepper(
-            *(self.state.part, stepped.field, stepped.ledger, self.plan.kernel),
+            self.state.part,
+            stepped.field,
+            stepped.ledger,
+            self.plan.kernel,
             step=self.state.step,
             tuned=self.plan.tuned,
             arrays=self.state.arrays,

@@ -147,7 +147,11 @@ def _method(
     """The stepper of a method that chooses its own steps; ``saved``: the checkpoint, if there is one."""
     limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
     return make_adaptive_stepper(
-        *(plan.part, state.field, state.ledger, plan.kernel, limits),
+        plan.part,
+        state.field,
+        state.ledger,
+        plan.kernel,
+        limits,
         step=state.step,
         arrays=state.arrays,
         tuned=plan.tuned,

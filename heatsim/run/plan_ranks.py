@@ -125,6 +125,4 @@ def efficiency(plan: Plan, of_ranks: Sequence[Slab], costs: Array, seconds: floa
         return min(efficiency_of_cycles(slab, level_shapes(problem.grid), seconds, link, queued) for slab in of_ranks)
     sent, writes_halo = halo_bytes(problem.grid, problem.precision), plan.kernel.steps < HALO
     overlaps = link.copies and problem.linear and not problem.timeline.adaptive and not writes_halo
-    return efficiency_of_steps(
-        *(of_ranks, costs, HALO * seconds, sent, link), writes_halo=writes_halo, overlaps=overlaps
-    )
+    return efficiency_of_steps(of_ranks, costs, HALO * seconds, sent, link, writes_halo=writes_halo, overlaps=overlaps)

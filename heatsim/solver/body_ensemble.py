@@ -77,7 +77,7 @@ class BodyEnsemble:
         arguments = self._members[0].arguments
         assert isinstance(arguments, GeneralArguments)
         return fitting.bricks_of_members(
-            *(task.precision, task.scheme, task.grid, arguments.variant, task.device.room(), len(self._members))
+            task.precision, task.scheme, task.grid, arguments.variant, task.device.room(), len(self._members)
         )
 
     @cached_property

@@ -64,16 +64,29 @@ class CpuStepper(Stepper):
         sweeps = arguments.host_sweeps(self.step, until)
         c = np.array(problem.coefficients[dt].c, dtype=problem.precision)
         field.deviation, field.spare = CPU_KERNELS[self._spec.name](
-            *(field.deviation, field.spare, problem.periodic, c, sweeps["f"], sweeps["g"], int(sweeps["step"][0])),
-            *(self._ledger.faces, problem.scheme),
+            field.deviation,
+            field.spare,
+            problem.periodic,
+            c,
+            sweeps["f"],
+            sweeps["g"],
+            int(sweeps["step"][0]),
+            self._ledger.faces,
+            problem.scheme,
         )
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
         field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
-            *(field.deviation, field.spare, problem.periodic, arguments.arrays.body),
-            *(arguments.tables(timeline.dt(first)), self._steps(first, until), first + problem.step_shift & 0xFFFFFFFF),
-            *(arguments.entries, problem.scheme),
+            field.deviation,
+            field.spare,
+            problem.periodic,
+            arguments.arrays.body,
+            arguments.tables(timeline.dt(first)),
+            self._steps(first, until),
+            first + problem.step_shift & 0xFFFFFFFF,
+            arguments.entries,
+            problem.scheme,
         )
 
     def _steps(self, first: int, until: int) -> StepRows:

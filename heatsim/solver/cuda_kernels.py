@@ -170,7 +170,7 @@ class CudaKernels:
         one, tried = self._launched(single), False
         for build in several:
             kernel = correct(
-                *(build, problem.materials, problem.periodic, problem.open_faces, field.device, self._written(build))
+                build, problem.materials, problem.periodic, problem.open_faces, field.device, self._written(build)
             )
             if kernel is None:
                 continue
@@ -192,7 +192,11 @@ class CudaKernels:
     def _builds(self, spec: KernelSpec) -> tuple[compilation.Build, ...]:
         problem = self._problem
         return fitting.builds(
-            *(spec, problem.precision, problem.scheme, problem.grid, problem.periodic),
+            spec,
+            problem.precision,
+            problem.scheme,
+            problem.grid,
+            problem.periodic,
             self._field.device.room(),
             self._wanted.variant,
         )

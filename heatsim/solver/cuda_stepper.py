@@ -40,7 +40,12 @@ class CudaStepper(Stepper):
         coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))
         sweeps, some = self._ahead.of(self.step, until)
         field.deviation, field.spare = self._kernels.advance(
-            *(field.deviation, field.spare, coefficients, sweeps, arguments.ledger, some),
+            field.deviation,
+            field.spare,
+            coefficients,
+            sweeps,
+            arguments.ledger,
+            some,
             exchange=field.halo.begin if self._overlaps else None,
         )
 
@@ -58,7 +63,10 @@ class CudaStepper(Stepper):
     def _kernels(self) -> CudaKernels:
         problem, arguments, step = self.problem, self.arguments, self.step
         wanted = Wanted(
-            *(self._spec, self._tuned, arguments.variant, problem.timeline.last_step - step),
+            self._spec,
+            self._tuned,
+            arguments.variant,
+            problem.timeline.last_step - step,
             self.recorded,
         )
         return CudaKernels(

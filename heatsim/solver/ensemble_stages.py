@@ -93,13 +93,18 @@ class EnsembleStages:
     def _launches(self) -> EnsembleLaunches:
         task, shape = self._task, self.choice.shape
         builds = fitting.builds(
-            *(shape.spec, task.precision, task.scheme, task.grid, task.periodic, task.device.room()),
+            shape.spec,
+            task.precision,
+            task.scheme,
+            task.grid,
+            task.periodic,
+            task.device.room(),
             variant=LinearArguments.stage_variant,
             members=True,
         )
         recorded = any(member.recorded for member in self._members)
         return EnsembleLaunches(
-            *(task.device, builds, task.grid, task.periodic, shape.planes, len(self._members), recorded)
+            task.device, builds, task.grid, task.periodic, shape.planes, len(self._members), recorded
         )
 
     @cached_property

@@ -71,7 +71,12 @@ class EnsembleStepper:
         task, shape = self._task, self.choice.shape
         recorded = any(member.recorded for member in self._members)
         return EnsembleLaunches(
-            *(task.device, task.builds(shape.spec), task.grid, task.periodic, shape.planes, len(self._members)),
+            task.device,
+            task.builds(shape.spec),
+            task.grid,
+            task.periodic,
+            shape.planes,
+            len(self._members),
             recorded,
         )
 

@@ -276,8 +276,11 @@ def make_arguments(
 def composite_arrays(problem: HeatProblem, field: Field) -> CompositeArrays:
     """The body's arrays on the field's device."""
     return CompositeArrays(
-        *(field.device, problem.materials, problem.boundary.maps),
-        *(field.reference, problem.precision),
+        field.device,
+        problem.materials,
+        problem.boundary.maps,
+        field.reference,
+        problem.precision,
         open_faces=problem.open_faces,
         mixed=problem.boundary.mixed,
     )

@@ -91,9 +91,16 @@ class StageArguments(ABC, Generic[Numbers]):
         problem, rates = self._problem, self.rates
         advance = COMPOSITE_KERNELS[kernel]
         return advance(
-            *(T, T_new, problem.periodic, rates.arrays.body, rates.tables(rates.reference_dt)),
-            *(rates.arrays.steps(rows, len(rows.factors)), 0),
-            *(rates.entries if enters else rates.no_entries, "increments", base),
+            T,
+            T_new,
+            problem.periodic,
+            rates.arrays.body,
+            rates.tables(rates.reference_dt),
+            rates.arrays.steps(rows, len(rows.factors)),
+            0,
+            rates.entries if enters else rates.no_entries,
+            "increments",
+            base,
         )
 
 

@@ -248,8 +248,13 @@ class CudaStageKernels(StageKernels):
     def _rate_kernel(self) -> tuple[launch.CudaKernel, list[launch.Launch]]:
         problem, device = self._problem, self._field.device
         (build,) = fitting.builds(
-            *(SINGLE_STEP, problem.precision, "increments", problem.grid, problem.periodic),
-            *(device.room(), self._rates.rate_variant),
+            SINGLE_STEP,
+            problem.precision,
+            "increments",
+            problem.grid,
+            problem.periodic,
+            device.room(),
+            self._rates.rate_variant,
         )
         launches = launch.launches(build, problem.grid, problem.periodic, device.multiprocessors())
         return compile_kernel(build, problem.grid, len(problem.materials.heated)), launches

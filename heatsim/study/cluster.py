@@ -207,7 +207,11 @@ class Cluster:
             group, number = self._runs.cut(len(self._workers)), self._submitted
             self._submitted += 1
             future = self._client.submit(
-                *(run_task, str(self._lease.parent), group, self._token, self._requested),
+                run_task,
+                str(self._lease.parent),
+                group,
+                self._token,
+                self._requested,
                 key=f"heatsim-{self._token}-{number}",
                 pure=False,
                 workers=sorted(self._workers),

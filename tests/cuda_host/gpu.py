@@ -50,7 +50,7 @@ def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
             values = (grid.copy(), coefficients.copy(), ledger.copy())
             do_or_record(
                 lambda: kernel.launch(
-                    *(blocks, block, T, T_new, values[0], values[1], sweeps, values[2]), shared_bytes=shared_mem
+                    blocks, block, T, T_new, values[0], values[1], sweeps, values[2], shared_bytes=shared_mem
                 )
             )
 

@@ -174,14 +174,32 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
             exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
             unit.write_text(f'#line 1 "{source}"\n{_with_dynamic_shared(text)}\n{exports}', encoding="utf-8")
             _run(
-                *(compiler, *COMPILER_OPTIONS, *_fma_option(), *options, *(f"-I{folder}" for folder in folders)),
-                *("-include", str(_header()), "-c", str(unit), "-o", str(object_file)),
+                compiler,
+                *COMPILER_OPTIONS,
+                *_fma_option(),
+                *options,
+                *(f"-I{folder}" for folder in folders),
+                "-include",
+                str(_header()),
+                "-c",
+                str(unit),
+                "-o",
+                str(object_file),
             )
             # Without the libraries of C++, which take longer to link than a kernel. grid_of_blocks.cpp answers the
             # checks of -fsanitize.
             _run(
-                *(compiler, "-shared", "-nostdlib", "-Wl,--no-undefined", str(object_file)),
-                *(str(_grid_of_blocks(options)), "-lm", "-lc", "-lgcc", "-o", str(linked)),
+                compiler,
+                "-shared",
+                "-nostdlib",
+                "-Wl,--no-undefined",
+                str(object_file),
+                str(_grid_of_blocks(options)),
+                "-lm",
+                "-lc",
+                "-lgcc",
+                "-o",
+                str(linked),
             )
             linked.rename(library)
     return _load(library, source.name, name)
@@ -209,8 +227,14 @@ def _header() -> Path:
             text = header.with_suffix(".text")
             text.write_text(f'#include "{FOLDER / "cuda_host.h"}"\n', encoding="utf-8")
             _run(
-                *(_compiler(), *COMPILER_OPTIONS, *_fma_option(), "-x", "c++-header", str(text)),
-                *("-o", str(header.with_suffix(".h.gch"))),
+                _compiler(),
+                *COMPILER_OPTIONS,
+                *_fma_option(),
+                "-x",
+                "c++-header",
+                str(text),
+                "-o",
+                str(header.with_suffix(".h.gch")),
             )
             text.rename(header)
     return header

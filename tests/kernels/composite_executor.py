@@ -129,8 +129,16 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     T_new[...] = np.nan
     base = None if not steps.rate else np.zeros(0, precision) if steps.base is None else steps.base.astype(precision)
     result, _ = COMPOSITE_KERNELS[spec.name](
-        *(T, T_new, steps.periodic, arrays.body, tables, arrays.steps(steps.rows, steps.steps), steps.first),
-        *(entries([zone.array for zone in ledger]), scheme, base),
+        T,
+        T_new,
+        steps.periodic,
+        arrays.body,
+        tables,
+        arrays.steps(steps.rows, steps.steps),
+        steps.first,
+        entries([zone.array for zone in ledger]),
+        scheme,
+        base,
     )
     if steps.steps == 1:
         assert result is T_new

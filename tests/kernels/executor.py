@@ -204,15 +204,13 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
         load_stages(kernel, build, sweeps[first:])
         for part in launches:
             kernel.launch(
-                *(
-                    part.blocks,
-                    build.spec.block,
-                    T.array,
-                    T_new.array,
-                    of_steps(grid_on_host(part), count if build.spec.resident else 1),
-                    coefficients,
-                    sweeps[first:],
-                ),
+                part.blocks,
+                build.spec.block,
+                T.array,
+                T_new.array,
+                of_steps(grid_on_host(part), count if build.spec.resident else 1),
+                coefficients,
+                sweeps[first:],
                 np.array((pointers,), structs.LEDGER),
                 shared_bytes=build.shared_bytes,
             )

@@ -186,14 +186,12 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
     capacity = materials.heat_capacity[types[cells]]
     nodes = np.cumsum(rng.uniform(0.1, 1.0, 9))
     return HeatedCells(
-        *(
-            cells,
-            np.concatenate(([0], np.cumsum(counts))),
-            numbers,
-            rng.uniform(0.1, 1.0, len(numbers)),
-            spots,
-            capacity,
-        ),
+        cells,
+        np.concatenate(([0], np.cumsum(counts))),
+        numbers,
+        rng.uniform(0.1, 1.0, len(numbers)),
+        spots,
+        capacity,
         amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
         tables=(DensityTable(250.0, 0.1, nodes),),
         volume=grid.cell_volume,

@@ -88,7 +88,8 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
 
 def text_of(condition: str, precision: str = "float32") -> str:
     return scenario(
-        *((1.0, 1.0, 1.0), (20, 1, 1)),
+        (1.0, 1.0, 1.0),
+        (20, 1, 1),
         **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0, "precision": precision, "dt": 1.0},
         boundaries=f"x_min = {condition}",
     )

@@ -27,7 +27,7 @@ COOLED = f'void = {{ type = "convection", coefficient = {FILM}, ambient = {AMBIE
 def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], Array], float]:
     """One step of deviations from the ambient temperature, and its length in s."""
     materials, dt = of.materials, 0.9 * of.limit.dt
-    arrays = CompositeArrays(*(device.choose("cpu"), materials, of.boundary.maps, AMBIENT, "float64"), of.open_faces)
+    arrays = CompositeArrays(device.choose("cpu"), materials, of.boundary.maps, AMBIENT, "float64", of.open_faces)
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
     steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
 

@@ -19,7 +19,8 @@ H, AMBIENT, Q = 300.0, 350.0, 4000.0
 def bar(x_min: str, x_max: str = INSULATED, **settings: object) -> HeatProblem:
     """20 cells of 5 cm along x."""
     text = scenario(
-        *((1.0, 1.0, 1.0), (20, 1, 1)),
+        (1.0, 1.0, 1.0),
+        (20, 1, 1),
         **{"initial": 300.0, "end": 8.0, "k": K, "rho": 1000.0, "cp": 100.0, "dt": 1.0, **settings},
         boundaries=f"x_min = {x_min}\nx_max = {x_max}",
     )

@@ -39,7 +39,7 @@ def test_copies_overlap_with_the_rest_of_a_sweep() -> None:
     of_ranks, costs = slabs(200, 2, periodic=False), np.ones(200)
     for waited, taken in ((10.0, 122.0), (95.0, 122.0), (97.0, 123.0), (200.0, 226.0)):
         found = efficiency_of_steps(
-            *(of_ranks, costs, 200.0, 1, Link("", waited, float("inf"))), writes_halo=False, overlaps=True
+            of_ranks, costs, 200.0, 1, Link("", waited, float("inf")), writes_halo=False, overlaps=True
         )
         assert found == pytest.approx(100.0 / taken)
 

@@ -23,7 +23,8 @@ def stepper_of(film: str, every: float) -> Stepper:
     """A body with a radiating face and a film that changes; something is due every ``every`` seconds."""
     faces = f'x_max = {{ type = "radiation", emissivity = 0.5, ambient = 400.0 }}\nx_min = {convection(film, 350.0)}'
     text = scenario(
-        *((0.06, 0.05, 0.04), (6, 5, 4)),
+        (0.06, 0.05, 0.04),
+        (6, 5, 4),
         initial=300.0,
         end=2.0,
         boundaries=faces,

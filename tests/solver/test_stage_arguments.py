@@ -101,8 +101,15 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
             sums[...] = 0.0
         before = T.copy()
         after, _ = kernel(
-            *(before, before.copy(), derived.periodic, seven(sweeps["c"]), sweeps["f"], sweeps["g"], 0),
-            *(ledger.faces, arguments.stage_scheme(times)),
+            before,
+            before.copy(),
+            derived.periodic,
+            seven(sweeps["c"]),
+            sweeps["f"],
+            sweeps["g"],
+            0,
+            ledger.faces,
+            arguments.stage_scheme(times),
         )
         gained = fsum((after.astype(float) - T).reshape(-1))
         growth = np.prod(np.abs(seven(sweeps["c"])).sum(axis=1) + sweeps["g"].sum(axis=1))

@@ -42,7 +42,11 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     """T after one explicit step of the oracle, in which the conditions are those of t = 0."""
     conditions = body.boundary
     arrays = CompositeArrays(
-        *(device.choose("cpu"), body.materials, conditions.maps, reference, "float64"),
+        device.choose("cpu"),
+        body.materials,
+        conditions.maps,
+        reference,
+        "float64",
         mixed=conditions.mixed,
     )
     rows = body.rows(np.zeros(1), dt, reference)

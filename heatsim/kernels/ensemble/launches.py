@@ -189,8 +189,13 @@ class EnsembleLaunches:
     def _covering(self, kernel: int, members: int) -> list[Launch]:
         if (kernel, members) not in self._launches:
             self._launches[kernel, members] = launch.launches(
-                *(self._kernels[kernel].build, self._grid, self._periodic, self._device.multiprocessors()),
-                *(self._planes[kernel], self._recorded, members),
+                self._kernels[kernel].build,
+                self._grid,
+                self._periodic,
+                self._device.multiprocessors(),
+                self._planes[kernel],
+                self._recorded,
+                members,
             )
         return self._launches[kernel, members]
 

@@ -1,4 +1,4 @@
-"""Sums of many rows of numbers in one go have the bits of math.fsum."""
+"""Sums of many rows of numbers, found together, have the bits of math.fsum."""
 
 from collections.abc import Callable
 from math import fsum, inf, nan

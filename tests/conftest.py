@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from heatsim import device
 from heatsim.errors import DeviceError
+from heatsim.observers.table import TableObserver
 from heatsim.run.simulation import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -72,6 +73,12 @@ def one_thread() -> Iterator[None]:
     numba.set_num_threads(1)
     yield
     numba.set_num_threads(before)
+
+
+@pytest.fixture
+def each_row_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are made at their due time, so that a watcher can compare what follows from them."""
+    monkeypatch.setattr(TableObserver, "_rows_at_once", 1)
 
 
 @pytest.fixture

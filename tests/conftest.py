@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from heatsim import device
 from heatsim.errors import DeviceError
+from heatsim.observers.table import TableObserver
 from heatsim.run.simulation import Simulation
 
 Simulate = Callable[..., Simulation]
@@ -74,12 +75,10 @@ def one_thread() -> Iterator[None]:
     numba.set_num_threads(before)
 
 
-@pytest.fixture(scope="module")
-def rows_at_once() -> Iterator[None]:
-    """Rows of tables are made at their due times, so that a watcher sees what they add to the state of the run."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr("heatsim.observers.table.TableObserver._rows_at_once", 1)
-        yield
+@pytest.fixture
+def each_row_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are made at their due time, so that a watcher can compare what follows from them."""
+    monkeypatch.setattr(TableObserver, "_rows_at_once", 1)
 
 
 @pytest.fixture

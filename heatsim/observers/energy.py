@@ -38,8 +38,6 @@ from heatsim.storage.run_tables import JOULE, TIME, WATT
 RESIDUAL = "residual"
 # The first layout with a column for the surface of each region that has a condition towards void.
 BY_SURFACE = 3
-# Bytes of samples that wait to become rows, at most.
-_SAMPLED_BYTES = 2**24
 
 # Heats in J.
 Terms = tuple[float, ...]
@@ -70,7 +68,7 @@ class _Sample(NamedTuple):
         sums: ``sums`` of the field's survey.
         extremes: the lowest and highest T − T_ref in K.
         through: ``row()`` of the ledger.
-        sources: heat from sources in the body in J, if the method chooses its own steps; else it is found later.
+        sources: heat from sources in the body in J.
         roundings: of a method that chooses its own steps.
         contacts: heat flows through contacts in W.
     """
@@ -80,21 +78,19 @@ class _Sample(NamedTuple):
     sums: NDArray[np.float64]
     extremes: Extremes
     through: OwnSums
-    sources: float | None
+    sources: float
     roundings: float
     contacts: Sequence[float] = ()
 
 
 def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
-    ledger, survey = state.ledger, state.field.survey()
-    sources = ledger.source_heat(state.step) if state.problem.timeline.adaptive else None
     return _Sample(
         state.step,
         state.time,
-        survey.sums,
+        state.field.survey().sums,
         state.statistics.deviations(),
-        ledger.row(),
-        sources,
+        state.ledger.row(),
+        state.ledger.source_heat(state.step),
         state.roundings,
         contacts,
     )
@@ -111,8 +107,7 @@ def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[floa
     void, found = bool(state.problem.materials.weighted_surfaces.void), []
     through = state.ledger.heats_of([sample.through for sample in samples])
     for sample, gained, of_time in zip(samples, stored, through, strict=True):
-        given = state.ledger.source_heat(sample.step) if sample.sources is None else sample.sources
-        sources = given + of_time.beams + of_time.cells
+        sources = sample.sources + of_time.beams + of_time.cells
         residual = fsum((gained, -sources, *(-heat for heat in of_time.faces), -of_time.void))
         of_void = (of_time.void, *of_time.surfaces) if void else ()
         found.append((of_time, (gained, sources, *of_time.faces, *of_time.patches, *of_void, residual)))
@@ -126,7 +121,7 @@ def balance(state: RunState) -> dict[str, float]:
 
 
 def bound(state: RunState) -> float:
-    """How large the residual in J may be at the last row: rounding, and what a solver of equations left."""
+    """How large the residual in J may be at the last row that was made: rounding, and what a solver left."""
     return 0.0 if state.energy_bound is None else state.energy_bound.residual + state.imbalance
 
 
@@ -170,7 +165,7 @@ class Energy(TableObserver):
             self._before = json.loads(str(saved.get("energy_before", "null")))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
-        self._rows_at_once = min(self._rows_at_once, max(1, _SAMPLED_BYTES // max(1, state.field.survey().sums.nbytes)))
+        self._limit_samples(state.field.survey().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
 
     def sample(self, state: RunState) -> _Sample:

@@ -85,6 +85,7 @@ class Probes(TableObserver):
         ]
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
+        self._limit_samples(8 * self._points.cells[0].size)
         super().start(state, saved)
 
     def rows(self, samples: "Sequence[_Sample]") -> list[list[float]]:

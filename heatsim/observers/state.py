@@ -79,7 +79,7 @@ class RunState:
         statistics: heat, extremes and means of the field.
         arrays: the arrays of ``part`` on the field's device.
         initial_heat: Σ ρ·cp·V·(T − T_ref) in J at step 0.
-        energy_bound: how large the residual of the energy balance may be; None without one.
+        energy_bound: how large the residual of the energy balance may be, by the rows that were made; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         stopped: whether the run is to end here, before its last step.
         lowest: the lowest temperature at the due times so far.

@@ -27,13 +27,16 @@ from heatsim.storage.tables import TableWriter
 Column = tuple[str, str]
 WITHOUT_UNITS, LAYOUT = 1, 3
 _SECONDS_BETWEEN_WRITES = 1.0
+# Bytes of samples that wait to become rows, at most.
+_SAMPLED_BYTES = 2**24
 
 
 class TableObserver(Observer):
     """Writes a row at 0, probe_every, 2·probe_every, … and the end. Resume cuts the table back to the checkpoint.
 
     A subclass has :meth:`columns`, :meth:`row` and these attributes. At a due time it reads what a row needs. It
-    makes and writes many rows together: at most a second later, and before each checkpoint.
+    makes and writes many rows together: between batches of steps if the last rows were written more than a second ago,
+    and before each checkpoint. Until then, what follows from rows is that of the rows before.
 
     Attributes:
         file: the name of the table, from heatsim/storage/folder.py.
@@ -110,6 +113,10 @@ class TableObserver(Observer):
                 self._table = table
         self._written_at = time.monotonic()
 
+    def _limit_samples(self, nbytes: int) -> None:
+        """Let fewer samples wait if each of them has many bytes."""
+        self._rows_at_once = max(1, min(self._rows_at_once, _SAMPLED_BYTES // max(1, nbytes)))
+
     def handle(self, state: RunState) -> None:
         """Read what a row needs."""
         self._samples.append(self.sample(state))
@@ -160,9 +167,8 @@ class TableObserver(Observer):
 
     def close(self) -> None:
         """Write the rows before an error, and close the table."""
-        with suppress(HeatsimError):  # the run has failed already
+        with self._open, suppress(HeatsimError):  # the run has failed already
             self._write()
-        self._open.close()
 
     def _headers(self, state: RunState) -> list[str]:
         if not self.with_units:

@@ -122,9 +122,12 @@ class Execution:
         )
 
     def _leading(self) -> Leading | None:
-        """A field whose steps are queued before rows are read, if that pays. Other methods than euler have none."""
+        """A field whose steps are queued before rows are read, if that pays. Other methods than euler have none.
+
+        It must not take the memory that the run needs later: without room for a copy of the field there is none.
+        """
         state = self.state
-        if state.method is not None or state.problem.scenario.steady or state.finished:
+        if state.method is not None or state.problem.scenario.steady or state.finished or not state.copies:
             return None
         return Leading.of(state.field, state.ledger, state.part)
 

@@ -124,7 +124,7 @@ class TimeLoop:
                     observer.start(state, saved)
             if saved is None:
                 self._notify()
-        self._begun = replace(timing)
+        self._begun, self._begun_at = replace(timing), time.perf_counter()
         self._find_next()
 
     @property
@@ -222,19 +222,24 @@ class TimeLoop:
 
     def finish(self) -> None:
         """Tell the observers that the run is complete; their last writes may go on. Call :meth:`end` afterwards."""
-        self._ended = replace(self.timing)
+        self._ended, self._seconds = replace(self.timing), time.perf_counter() - self._begun_at
         with self._observing():
             for observer in self._observers:
                 observer.finish(self.state)
 
     def end(self) -> list[str]:
-        """Wait for the last writes. Returns a warning if the observers took longer than the steps."""
+        """Wait for the last writes. Returns a warning if the observers took longer than the steps.
+
+        Only time in which no steps are done counts: a GPU does steps while the host observes, and an observer that
+        reads the field itself waits for these steps.
+        """
         now, begun = self._ended, self._begun
         with self._observing():
             self.state.writer.wait()
         observing = now.observing - begun.observing + now.waiting - begun.waiting
         stepping = now.stepping - begun.stepping
-        if self.state.problem.scenario.steady or observing <= max(stepping, _OBSERVING_WORTH_A_WARNING):
+        without_steps = min(observing, self._seconds - stepping)
+        if self.state.problem.scenario.steady or without_steps <= max(stepping, _OBSERVING_WORTH_A_WARNING):
             return []
         return [
             f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "

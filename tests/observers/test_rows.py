@@ -9,12 +9,16 @@ import numpy as np
 import pytest
 import runs
 from cuda_host import gpu
+from numpy.typing import NDArray
 
 from heatsim import Simulation
 from heatsim.device import Device, choose
 from heatsim.kernels.reductions import uploads
 from heatsim.kernels.reductions.find import first_of_each
 from heatsim.observers import table
+from heatsim.observers.energy import balance
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.time_loop import TimeLoop
@@ -66,6 +70,25 @@ def test_rows_are_written_within_a_second_and_before_an_error(tmp_path: Path, mo
         assert seen[-1] == rows
         for name in ("probes.csv", "energy.csv"):
             assert len(tables.read(target / name)[1]) == 7
+
+
+def test_a_balance_that_a_watcher_reads_changes_no_row(tmp_path: Path) -> None:
+    """Also while rows wait to be made: the heat of sources is added up from one due time to the next."""
+
+    class Watcher(Observer):
+        def due(self, state: RunState) -> NDArray[np.int64]:
+            return state.problem.timeline.steps
+
+        def handle(self, state: RunState) -> None:
+            balance(state)
+
+    text = runs.write(tmp_path, bodies.EVERYTHING)
+    tables_of = []
+    for watchers in ([], [Watcher()]):
+        simulation = Simulation.from_scenario(text, ["solver.device=cpu"], output=tmp_path / "run", overwrite=True)
+        simulation.run(watchers=watchers)
+        tables_of.append((tmp_path / "run" / "energy.csv").read_bytes())
+    assert tables_of[0] == tables_of[1]
 
 
 def test_a_table_is_uploaded_once_until_many_others_follow() -> None:

@@ -1,5 +1,6 @@
 """Runs that differ in powers share cell types and stability limits; other runs do not."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,20 @@ def test_only_runs_with_other_powers_share_a_body(first: HeatProblem, changes: t
     times = problem.timeline.step_times(0, 3)
     heats = [of.sources.heat(times, 1e-4, times * 0.0 + 1e-4).tolist() for of in (problem, alone)]
     assert heats[0] == heats[1]
+
+
+def test_a_body_whose_input_file_was_changed_is_painted_again(tmp_path: Path) -> None:
+    for name in ("cooling_gear.toml", "gear.stl"):
+        (tmp_path / name).write_bytes((SCENARIO.parent / name).read_bytes())
+
+    def problem(power: float, like: HeatProblem | None) -> HeatProblem:
+        overrides = ["domain.cells=[16, 16, 4]", "probes=[]", f"sources=[{{ region = 'gear', power = {power} }}]"]
+        return HeatProblem.from_scenario(load(tmp_path / "cooling_gear.toml", overrides), like=like)
+
+    before = problem(1.0, None)
+    shared = problem(2.0, before)
+    assert shared.materials is before.materials
+    os.utime(tmp_path / "gear.stl", ns=(0, 0))
+    again = problem(3.0, shared)
+    assert again.materials is not before.materials
+    assert problem(4.0, again).materials is again.materials

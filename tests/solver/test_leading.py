@@ -3,7 +3,9 @@
 The host plays a GPU that does all work as late as possible: when the host waits for it.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import bodies
@@ -13,6 +15,7 @@ import runs
 from cuda_host import gpu
 from cuda_host.deferred import HostQueue, defer
 
+from heatsim.device import Device
 from heatsim.errors import HeatsimError, Interrupted
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
@@ -142,6 +145,35 @@ def test_a_watcher_sees_the_field_of_its_step(
     simulation(tmp_path / "direct", runs.TEXT).run(watchers=[watchers[1]])
     assert len(watchers[0].seen) == runs.LAST_STEP
     assert watchers[0].seen == watchers[1].seen
+
+
+def test_a_wait_for_steps_ahead_is_no_reason_for_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
+) -> None:
+    """A watcher that reads the field itself waits for them: 16 s, of which the GPU is busy for nearly all."""
+    seconds = 0.0
+
+    class Watcher(Observer):
+        def due(self, state: RunState) -> Any:
+            return np.arange(1, runs.LAST_STEP + 1)
+
+        def handle(self, state: RunState) -> None:
+            nonlocal seconds
+            seconds += 1.0
+
+    def warnings(busy: float, folder: str) -> list[str]:
+        def timed(device: Device, work: Callable[[], object]) -> Callable[[], float]:
+            work()
+            return lambda: busy
+
+        monkeypatch.setattr(Device, "timed", timed)
+        run = simulation(tmp_path / folder, runs.TEXT)
+        run.run(watchers=[Watcher()])
+        return [warning for warning in run.warnings if "make the run faster" in warning]
+
+    monkeypatch.setattr("heatsim.run.time_loop.time", SimpleNamespace(perf_counter=lambda: seconds))
+    assert not warnings(0.9, "busy")
+    assert warnings(0.4, "idle")
 
 
 def test_without_room_for_a_copy_each_row_is_read_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

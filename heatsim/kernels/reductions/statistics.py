@@ -136,7 +136,9 @@ def exact_sums(values: NDArray[np.float64]) -> NDArray[np.float64]:
         extended = values.astype(np.longdouble).sum(axis=-1)
         found: NDArray[np.float64] = extended.astype(np.float64)
         magnitude = np.abs(values).sum(axis=-1)
-        error = (0.51 * values.shape[-1] * float(np.finfo(np.longdouble).eps)) * magnitude
+        # The spacing of numbers that are sums of two float64 has no lower bound; that of others is 2⁻⁶³ or more.
+        epsilon = max(float(np.finfo(np.longdouble).eps), 2.0**-63)
+        error = (0.51 * values.shape[-1] * epsilon) * magnitude
         # Certain if the exact sum is closer to the found number than half of the way to its nearest neighbour.
         sizes = np.abs(found)
         certain = np.abs((extended - found).astype(np.float64)) + error < 0.499 * (sizes - np.nextafter(sizes, 0.0))

@@ -72,6 +72,12 @@ class Callback(CFunc):
         return isinstance(cache, _Cache) and cache.knows(self._sig, self._targetdescr.target_context)
 
 
+def is_kept(function: Any) -> bool:
+    """Whether the code of a kept function or a callback goes to a folder, from which other processes load it."""
+    cache = function._cache
+    return isinstance(cache, _Cache) and bool(cache._enabled)
+
+
 def stored(function: Any, types: tuple[Any, ...]) -> bool:
     """Whether the code of a kept function for these types of its arguments is loaded or, as far as known, on disk."""
     cache = function._cache

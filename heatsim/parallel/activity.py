@@ -20,6 +20,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from heatsim.parallel.process import SLOW_DEVICE
+
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 _QUIET = 0.1  # fraction of the time between two samples; an idle process uses less processor time
@@ -36,7 +38,7 @@ class Activity:
         busy: processor time in s of the thread that does time steps; 0 during work of unknown duration.
         idle: time in s since anything happened in the process; 0 during work of unknown duration.
         longest_busy, longest_idle: the largest of these times so far, without waits for a disk.
-        disk: the file that an idle process waits for; "a disk" if it is not known, "" if it does not wait for one.
+        disk: the file that an idle process waits for; SLOW_DEVICE if it is not known, "" if it does not wait for one.
         where: the line of the program that the thread executes.
     """
 
@@ -229,7 +231,7 @@ def _awaited_file() -> str:
             return os.readlink(_PROCESS / "fd" / str(file)) if isinstance(file, int) else str(file)
     # Other code waits for disks too, for instance imports.
     with suppress(OSError, IndexError):
-        return "a disk" * any(_state(task)[0] == _ON_DISK for task in (_PROCESS / "task").iterdir())
+        return SLOW_DEVICE * any(_state(task)[0] == _ON_DISK for task in (_PROCESS / "task").iterdir())
     return ""
 
 

@@ -8,7 +8,7 @@ import os
 import select
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from heatsim.parallel.ending import print_message
 
@@ -28,6 +28,7 @@ def in_time(seconds: float, message: Callable[[], str]) -> Iterator[None]:
     child = os.fork()
     if child == 0:
         try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # while the parent hangs, the deadline still counts
             os.close(running)
             _keep_time(ended, parent, seconds, message)
         finally:  # also after Ctrl-C: the child must not go on with the work of its parent
@@ -37,7 +38,8 @@ def in_time(seconds: float, message: Callable[[], str]) -> Iterator[None]:
         yield
     finally:
         os.close(running)
-        os.waitpid(child, 0)
+        with suppress(ChildProcessError):  # programs may have children waited for by the system
+            os.waitpid(child, 0)
 
 
 def _keep_time(ended: int, parent: int, seconds: float, message: Callable[[], str]) -> None:

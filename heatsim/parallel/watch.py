@@ -31,7 +31,7 @@ from heatsim.parallel.activity import Meter
 from heatsim.parallel.deadline import in_time
 from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message, why_no_end
 from heatsim.parallel.hangs import Hangs
-from heatsim.parallel.process import Process
+from heatsim.parallel.process import SLOW_DEVICE, Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
 from heatsim.parallel.team import ExchangeProgress
 
@@ -186,7 +186,7 @@ class Watch:
             if silent >= self._patience and not self._notice.leave:
                 # A rank cannot answer if a thread waits for a disk and holds Python's lock.
                 if silent < stalls.SECONDS_FOR_DISK and self._processes[rank].waits_for_disk:
-                    self._warn_of_disk(rank, "a disk")
+                    self._warn_of_disk(rank, SLOW_DEVICE)
                 else:
                     self._lose(rank)
 
@@ -230,12 +230,12 @@ class Watch:
             self._notice = replace(notice, at_once=True)
 
     def _warn_of_disk(self, rank: int, file: str) -> None:
-        """Warn once that a rank waits for a file."""
+        """Warn once that a rank waits for a file. Rank 0 prints, or rank 1 if rank 0 itself is silent."""
         warning = (
             f"warning: rank {rank} on {self._processes[rank].host} waits for {file}, which does not answer; the run "
             f"continues when it answers, and ends after {stalls.SECONDS_FOR_DISK / 60.0:g} minutes without an answer"
         )
-        if self._rank == 0 and self._warned != warning:
+        if self._rank <= 1 and self._warned != warning:
             self._warned = warning
             print_message(warning)
 

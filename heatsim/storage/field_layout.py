@@ -8,12 +8,14 @@ changes: a file with room for more or fewer times is a new file. Only the values
     Steps/Values, Steps/CellDataOffsets/…       their lengths, and an entry for each time
 """
 
+import atexit
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from math import prod
 from typing import Any
+from weakref import WeakSet
 
 import h5py
 import numpy as np
@@ -72,6 +74,7 @@ class Layout:
         self.image = image
         self.length = image.length
         self._file = h5py.File(image, "r")
+        _open.add(self)
         check_contained(self._file)
         root = self._file[ROOT]
         self._root = root
@@ -170,6 +173,16 @@ class Layout:
                 if old[i : i + 8] == integer(value) and new[i : i + 8] == integer(value + 1):
                     return start + i
         raise ValueError("the number of times was not found in the file")
+
+
+# HDF5 closes files when the process ends. It would then call Python for an image, after Python has ended, and crash.
+_open = WeakSet[Layout]()
+
+
+@atexit.register
+def _close_all() -> None:
+    for layout in list(_open):
+        layout.close()
 
 
 def integer(value: int) -> bytes:

@@ -30,9 +30,7 @@ SCENARIO = Path(__file__).parents[2] / "scenarios/cube.toml"
 class Task(Code):
     """Notes in a folder which process did it, and how many files that had open."""
 
-    @property
-    def stored(self) -> bool:
-        return False
+    kept, stored = True, False  # type: ignore[assignment]
 
     def compile(self) -> None:
         opened = len(os.listdir("/proc/self/fd"))
@@ -52,7 +50,7 @@ class Death(Task):
 
 @pytest.fixture(autouse=True)
 def two_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(compiling, "usable_cores", lambda: 2)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 2)
     yield
     with pytest.raises(ChildProcessError):  # none is left
         os.waitpid(-1, os.WNOHANG)
@@ -81,6 +79,27 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     compile_all([Task(tmp_path, (number, 60.0)) for number in range(2)])
     assert time.monotonic() - started < 10.0
     assert {number for number, process, _ in done(tmp_path) if process == HERE} == {0, 1}
+
+
+def test_a_process_that_hangs_at_its_start_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiling, "_keep_only", lambda pipe: time.sleep(60.0))
+    monkeypatch.setattr(compiling, "_PATIENCE", 0.1)
+    monkeypatch.setattr(compiling, "_LEAST_PATIENCE", 0.0)
+    started = time.monotonic()
+    compile_all([Task(tmp_path, (number, 0.0)) for number in range(2)])
+    assert time.monotonic() - started < 10.0
+    assert [process for _, process, _ in done(tmp_path)] == [HERE, HERE]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_process_compiles_alone_with_one_thread_or_without_a_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: bool
+) -> None:
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1 if kept else 2)
+    monkeypatch.setattr(Task, "kept", kept)
+    monkeypatch.setattr(os, "fork", lambda: pytest.fail("another process was forked"))
+    compile_all([Task(tmp_path, (number, 0.0)) for number in range(2)])
+    assert [process for _, process, _ in done(tmp_path)] == [HERE, HERE]
 
 
 def test_what_a_process_did_not_compile_is_compiled_here(tmp_path: Path) -> None:

@@ -167,15 +167,15 @@ def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job(before: str) 
     assert err.count("heatsim: some ranks did not start within 2 s: they are stopped or hang") == 1
 
 
-def test_the_process_that_keeps_the_time_of_a_start_ends_at_ctrl_c() -> None:
+def test_the_process_that_keeps_the_time_of_a_start_ignores_ctrl_c() -> None:
     """A launcher passes SIGINT on to it too; it must not go on as a second copy of the rank."""
     program = (
-        "import signal\nfrom heatsim.parallel import deadline, starting\n"
-        "deadline._keep_time = lambda *_: signal.raise_signal(signal.SIGINT)\n"
+        "import os, signal\nfrom heatsim.parallel import deadline, starting\n"
+        "deadline._keep_time = lambda *_: (signal.raise_signal(signal.SIGINT), os.write(1, b'kept\\n'))\n"
         "with starting.start_in_time():\n    pass\nprint('once')"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30.0)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "once\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "kept\nonce\n", "")
 
 
 def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:

@@ -381,3 +381,14 @@ def test_materials_have_the_shape_of_the_grid(tmp_path):
             writer.write_materials([np.zeros((3, 4, 4), dtype=np.uint8)])
         with pytest.raises(ValueError, match="2 planes for a field of 3"):
             writer.write_materials([np.zeros((2, 4, 5), dtype=np.uint8)])
+
+
+def test_a_process_ends_well_while_objects_of_hdf5_are_left():
+    """HDF5 itself would close the structure of a file too late, if something still refers to it."""
+    program = (
+        "import ctypes, numpy\nfrom heatsim.grid import Grid\nfrom heatsim.storage.field_layout import Layout\n"
+        "layout = Layout.create(Grid((2, 2, 2), (1.0, 1.0, 1.0)), numpy.dtype('f4'), 1, False, ())\n"
+        "ctypes.pythonapi.Py_IncRef(ctypes.py_object(layout))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60.0)
+    assert (done.returncode, done.stderr) == (0, "")

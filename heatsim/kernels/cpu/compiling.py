@@ -5,6 +5,7 @@ compiled in numba's cache on disk, from which this process loads it. A pipe hold
 process takes the next one. Where that fails, this process compiles all of them: no result depends on it.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -16,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import from_dtype, types
+from numba import config, from_dtype, types
 
-from heatsim.device import usable_cores
-from heatsim.numba_cache import Callback, stored
+from heatsim.numba_cache import Callback, is_kept, stored
 from heatsim.parallel import environment
 
 # A forked process may wait for a lock that another thread held. Its time limit is the
@@ -39,6 +39,11 @@ class Code:
 
     function: Any
     types: tuple[Any, ...] = ()
+
+    @property
+    def kept(self) -> bool:
+        """Whether its code goes to a cache on disk, where other processes find it."""
+        return is_kept(self.function)
 
     @property
     def stored(self) -> bool:
@@ -68,8 +73,11 @@ def last_default(kernel: Any) -> Any:
 def compile_all(codes: Sequence[Code]) -> None:
     """Load functions, or compile them on several cores; the function that takes longest should come first."""
     missing, here = [code for code in codes if not code.stored], list[Code]()
-    if len(missing) > 1 and sys.platform == "linux" and environment.size() == 1:
-        here = _share(missing, min(usable_cores(), len(missing)) - 1)
+    alone = sys.platform != "linux" or environment.size() > 1 or not all(code.kept for code in missing)
+    # The threads of this process, not all cores: a study's workers share the cores, and each compiles.
+    processes = 1 if alone else min(vars(config)["NUMBA_NUM_THREADS"], len(missing))
+    if processes > 1:
+        here = _share(missing, processes - 1)
     for code in codes:
         if code not in here:
             code.compile()
@@ -77,29 +85,28 @@ def compile_all(codes: Sequence[Code]) -> None:
 
 def _share(codes: Sequence[Code], helpers: int) -> list[Code]:
     """Compile functions in this process and in forked ones. Returns those that this process compiled."""
+    parent = os.getpid()
     taken, given = os.pipe()
     processes, here = list[int](), list[Code]()
     try:
         os.write(given, bytes(range(len(codes))))
+        # Before the forks: the pipe ends after the last number, even if a process hangs that has just been forked.
+        os.close(given)
         with suppress(OSError), warnings.catch_warnings():  # OSError: no memory, or too many processes
             # Python warns of forks beside other threads; see _PATIENCE.
             warnings.simplefilter("ignore", DeprecationWarning)
             for _ in range(helpers):
                 process = os.fork()
                 if process == 0:
-                    _help(codes, taken)
+                    _help(codes, taken, parent)
                 processes.append(process)
-        os.close(given)
-        given = -1
         started = time.monotonic()
         for code in _taken(codes, taken):
             code.compile()
             here.append(code)
         _await(processes, max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - started)))
     finally:
-        for end in (taken, given):
-            if end >= 0:
-                os.close(end)
+        os.close(taken)
         for process in processes:
             _end(process)
     return here
@@ -111,12 +118,16 @@ def _taken(codes: Sequence[Code], pipe: int) -> Iterator[Code]:
         yield codes[number[0]]
 
 
-def _help(codes: Sequence[Code], pipe: int) -> None:
+def _help(codes: Sequence[Code], pipe: int, parent: int) -> None:
     """The work of a forked process, and its end."""
     try:
+        # Destructors of objects of this process, such as files and arrays on a GPU, must not run here.
+        gc.disable()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the run, which ends this process
         _keep_only(pipe)
         for code in _taken(codes, pipe):
+            if os.getppid() != parent:  # the run has ended
+                break
             code.compile()
     finally:
         os._exit(0)

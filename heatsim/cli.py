@@ -44,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if environment.size() > 1 and _runs(words):
         with at_command_line():
             return _main_of_rank(words)
-    with usable_streams(), at_command_line():
+    refused_once = words[0] == "study" and not environment.is_first()  # see commands/studies.py
+    with usable_streams(silent=refused_once), at_command_line():
         code, text = _main(words)
         if text:
             tell(text)

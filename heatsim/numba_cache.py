@@ -46,7 +46,7 @@ class Callback(CFunc):
     :meth:`compile` loads or compiles it; afterwards it has an ``address``.
 
     Args:
-        function: see below.
+        function: the Python function; its ``__qualname__`` becomes ``name``.
         signature: the types of its arguments and of its result.
         name: its name among all callbacks of its module. numba names files and machine code after the function; one
             that is built in several forms would have the same name in all of them, and the first one loaded would win.
@@ -153,9 +153,9 @@ class _Cache(FunctionCache):
     """The cache of one function.
 
     Args:
-        function: see above.
-        sources: what its code depends on besides its own file, if numba is not to look at the functions that it calls:
-            numba distinguishes these by their identity, which changes from process to process.
+        function: the Python function.
+        sources: a digest of what its code depends on besides its own file; "" to let numba look at the functions that
+            it calls. numba distinguishes these by their identity, which changes from process to process.
     """
 
     _impl_class = _Code

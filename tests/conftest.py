@@ -74,6 +74,14 @@ def one_thread() -> Iterator[None]:
     numba.set_num_threads(before)
 
 
+@pytest.fixture(scope="module")
+def rows_at_once() -> Iterator[None]:
+    """Rows of tables are made at their due times, so that a watcher sees what they add to the state of the run."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("heatsim.observers.table.TableObserver._rows_at_once", 1)
+        yield
+
+
 @pytest.fixture
 def simulate(tmp_path: Path) -> Simulate:
     """Runs a scenario's text to its end: simulate(text, "key.path=value", …), in a folder of its own each time."""

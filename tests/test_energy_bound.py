@@ -18,7 +18,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.storage import folder
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "rows_at_once")
 
 
 class Watch(Observer):

@@ -216,7 +216,7 @@ def test_plan_shows_memory_and_applications(tmp_path: Path) -> None:
     simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
     text = describe(Plan.of(simulation.plan.problem))
     assert "each with an error of at most 0.02 %" in text
-    assert "jumps        1, 1 of them kinks" in text
+    assert "steps end    at 1 kink of conditions or sources" in text
     assert f"applications of the operator; {size(simulation.plan.device_bytes)} on the device\n" in text
     euler = Simulation.from_scenario(runs.write(tmp_path), [], output=tmp_path / "euler")
     assert simulation.plan.device_bytes > 4 * euler.plan.device_bytes

@@ -285,4 +285,5 @@ def test_plan_counts_jumps(tmp_path):
     # The coefficient of x_max has a kink at 5 s.
     switched = 'sources=[{power = 1.0, during = [0.1, 0.2], scale = "abs(t - 0.15)"}]'
     text = describe(Plan.of(problem(tmp_path, switched)))
-    assert "jumps        4, 2 of them kinks" in text
+    assert "steps end    at 2 jumps and 2 kinks of conditions or sources" in text
+    assert "steps end " not in describe(Plan.of(problem(tmp_path, 'boundaries.x_max={type = "insulated"}')))

@@ -217,6 +217,8 @@ def test_zoom_draws_around_a_region_or_a_box(tmp_path: Path, capsys: pytest.Capt
 def test_isosurfaces_are_a_few_round_numbers_and_melting_points() -> None:
     levels = choose_levels(TemperatureScale(293.15, 372.15, unit=CELSIUS), {"wax": (333.15, 335.15)})
     assert [level.text for level in levels] == ["40", "61: wax melts", "80"]
+    in_kelvins = choose_levels(TemperatureScale(300.0, 350.0), {"wax": (326.15, 328.15)})
+    assert "327.15: wax melts" in [level.text for level in in_kelvins]
     assert [level.value for level in levels] == pytest.approx([40.0, 61.0, 80.0])
     assert choose_levels(TemperatureScale(299.0, 301.0, uniform=True), {}) == []
     # Levels near an end would be specks.

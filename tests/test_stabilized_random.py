@@ -17,7 +17,7 @@ from heatsim.errors import HeatsimError
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "rows_at_once")
 
 
 def stabilized(text: str) -> str:

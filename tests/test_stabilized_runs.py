@@ -20,7 +20,7 @@ from heatsim.observers.state import RunState
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = pytest.mark.usefixtures("one_thread", "rows_at_once")
 
 STABILIZED = "time.method=stabilized"
 METAL = "conductivity = 20.0, density = 2000.0, specific_heat = 500.0"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from heatsim.parallel.activity import Activity
 
 _TIMES_LONGEST = 10.0
-# Time in s for which a disk or a network file system need not answer. A file server takes minutes to restart. It is
+# Time in s that a disk or a network file system has to answer. A file server takes minutes to restart. It is
 # shorter than the patience of the ranks that wait (mpi_team.py), so that a message names the rank and the file.
 SECONDS_FOR_DISK = 1200.0
 

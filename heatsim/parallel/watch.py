@@ -233,7 +233,7 @@ class Watch:
         """Warn once that a rank waits for a file. Rank 0 prints, or rank 1 if rank 0 itself is silent."""
         warning = (
             f"warning: rank {rank} on {self._processes[rank].host} waits for {file}, which does not answer; the run "
-            f"continues when it answers, and ends after {stalls.SECONDS_FOR_DISK / 60.0:g} minutes"
+            f"continues when it answers, and ends after {stalls.SECONDS_FOR_DISK / 60.0:g} minutes without an answer"
         )
         if self._rank <= 1 and self._warned != warning:
             self._warned = warning

@@ -81,7 +81,7 @@ def choose_levels(scale: Scale, melting: Mapping[str, tuple[float, float]]) -> l
             (value,) = scale.drawn([0.5 * (solidus + liquidus)]).tolist()
             if bottom + _FROM_ENDS * span < value < top - _FROM_ENDS * span:
                 who = "" if name == "material" else f"{name} "
-                fronts[value] = f"{value:.4g}: {who}melts".replace("-", "−")
+                fronts[value] = f"{value:.6g}: {who}melts".replace("-", "−")
     found = {
         value: text
         for value, text in ticks(bottom, top, _MOST).items()

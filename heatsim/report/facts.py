@@ -39,8 +39,8 @@ def most_rounding(steps: int) -> float:
     """The error in K per 100 K of deviation if rounding to nearest in float32 went one way in all Euler steps.
 
     A step rounds a deviation by half a unit in the last place, at most 2⁻²⁴ of it. A step creates no new extremes, so
-    it does not amplify earlier roundings. Conduction levels most of them; it levels few where a body needs very many
-    steps to change: where dt is far below the time that heat needs to reach the surroundings.
+    it does not amplify earlier roundings. Conduction smooths most of them out. It smooths out few if dt is far below
+    the time that heat needs to reach the surroundings, because a body then needs very many steps to change.
     """
     return 100.0 * min(steps * 2.0**-24, 1.0)
 

@@ -74,8 +74,16 @@ def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:
     to = f"0.02 % of the temperature range, {first} at first" if given is None else unit.difference_text(given)
     return [
         f"steps        to t = {problem.scenario.time.end:.6g} s, each with an error of at most {to}",
-        f"jumps        {len(work.jumps.times):,}, {int(work.jumps.kinks.sum()):,} of them kinks; steps end there",
+        *_jumps(work),
     ]
+
+
+def _jumps(work: WorkEstimate) -> list[str]:
+    """A line with the numbers of jumps and kinks in time, if there are any."""
+    kinks = int(work.jumps.kinks.sum())
+    counts = {"jump": len(work.jumps.times) - kinks, "kink": kinks}
+    shown = [f"{count:,} {name}{'s' * (count > 1)}" for name, count in counts.items() if count]
+    return [f"steps end    at {' and '.join(shown)} of conditions or sources"] if shown else []
 
 
 def between(shortest: float, longest: float) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import in_python
+from heatsim.errors import InputError, in_python
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.parallel.team import ALONE, Team
@@ -66,7 +66,10 @@ class Simulation:
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
+            InputError: the path is a dictionary.
         """
+        if isinstance(path, Mapping):
+            raise InputError("got a dictionary; a path is expected; Simulation.from_dict reads a dictionary")
         scenario = load(path, overrides)
         target = Path("outputs") / Path(path).stem if output is None else Path(output)
         return cls._assemble(scenario, target, team=team, overwrite=overwrite)

@@ -40,15 +40,15 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
         raise ValueError(f"got {show(name)}; the name of a file is expected, relative to the scenario's folder")
     path = folder / name
     try:
-        if folders and path.is_dir():
-            return Path(os.path.abspath(path))  # gives the folder its name, even for ".."
-        there = path.is_file()
+        there, is_folder = path.is_file(), path.is_dir()
         special = path.is_fifo() or path.is_char_device() or path.is_socket()
     except OSError:  # For instance a name longer than the file system allows.
-        there = special = False
+        there = is_folder = special = False
+    if folders and is_folder:
+        return Path(os.path.abspath(path))  # gives the folder its name, even for ".."
     if special:
         raise ValueError(f"got {show(name)}; this is a pipe or a device: name a regular file")
-    if not there and path.is_dir():
+    if is_folder:
         raise ValueError(f"got {show(name)}; this is a folder: name a file in it")
     if not there:
         raise ValueError(f"got {show(name)}; there is no such file in {path.parent}")

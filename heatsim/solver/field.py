@@ -12,7 +12,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
 from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
-from heatsim.kernels.reductions.statistics import Partials, Statistics, Survey, combined
+from heatsim.kernels.reductions.statistics import FieldSurvey, Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
@@ -72,7 +72,7 @@ class Field:
         self._bounds = grid.groups.starts(self.slab.count) * (ny * nx)
         self.division: Labelling = WHOLE
         self.labels: Any = None
-        self._survey: Survey | None = None
+        self._survey: FieldSurvey | None = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
         self._points: list[Points] = []
@@ -195,10 +195,10 @@ class Field:
             self._statistics = combined(self.survey().partials)
         return self._statistics
 
-    def survey(self) -> Survey:
+    def survey(self) -> FieldSurvey:
         """What a due time reads of the buffer, from one pass; stored until the field changes. Collective."""
         if self._survey is None:
-            (self._survey,) = Survey.of_each(self._partials(self.sections(), self.division)[np.newaxis])
+            (self._survey,) = FieldSurvey.of_each(self._partials(self.sections(), self.division)[np.newaxis])
         return self._survey
 
     def statistics(self) -> Statistics:
@@ -277,7 +277,7 @@ class Field:
         label = None if labels is None else str(labels.dtype)
         return self.precision, division.parts, division.mask, label, id(division.thermometers)
 
-    def store(self, survey: Survey, at_points: Sequence[Sequence[PlacedValues]]) -> None:
+    def store(self, survey: FieldSurvey, at_points: Sequence[Sequence[PlacedValues]]) -> None:
         """Store the statistics and temperatures of the current values.
 
         Args:

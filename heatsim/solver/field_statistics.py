@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.find import MOST_PARTS, ExtremeOf, Labelled, Search
-from heatsim.kernels.reductions.statistics import Statistics, Survey, exact_sum, exact_sums
+from heatsim.kernels.reductions.statistics import FieldSurvey, Statistics, exact_sum, exact_sums
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
@@ -33,7 +33,7 @@ class _Found:
         lowest, highest: T − T_ref in K of each part; inf and −inf for void and parts without a number.
     """
 
-    survey: Survey
+    survey: FieldSurvey
     lowest: list[float]
     highest: list[float]
 
@@ -78,7 +78,7 @@ class FieldStatistics:
         self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
-        self._places_of: Survey | None = None
+        self._places_of: FieldSurvey | None = None
         self._places: dict[Extreme, int] = {}
         self._asked: list[Extreme] = []
         self._expected: tuple[Extreme, ...] = ()
@@ -255,7 +255,7 @@ class FieldStatistics:
         by_content = extreme.cell_type is not None or not self._materials.varies
         return by_content and self._field.slab.alone and self._parts.division.parts <= MOST_PARTS
 
-    def _begin_row(self, survey: Survey) -> None:
+    def _begin_row(self, survey: FieldSurvey) -> None:
         if self._places_of is not survey:
             self._expected = tuple(self._asked) or self._expected
             self._places_of, self._places, self._asked = survey, {}, []

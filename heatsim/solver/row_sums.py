@@ -17,7 +17,7 @@ from heatsim.kernels.reductions.find import Search, Searches
 from heatsim.kernels.reductions.fused import Pass, partials
 from heatsim.kernels.reductions.gather import Gather
 from heatsim.kernels.reductions.launch_batch import LaunchBatch, Work, offsets
-from heatsim.kernels.reductions.statistics import STATISTICS, Partials, Survey
+from heatsim.kernels.reductions.statistics import STATISTICS, FieldSurvey, Partials
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
@@ -191,13 +191,13 @@ class _Request:
             run.statistics.store({extreme: next(cells) for extreme in expected})
 
 
-def _surveys(fields: Sequence[Sequence[Partials]]) -> list[Survey]:
+def _surveys(fields: Sequence[Sequence[Partials]]) -> list[FieldSurvey]:
     """The surveys of fields from STATISTICS of the sections of each rank; those of equal shapes are made together."""
     whole = [of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks) for of_ranks in fields]
-    surveys: dict[int, Survey] = {}
+    surveys: dict[int, FieldSurvey] = {}
     for some in _alike([of_field.shape for of_field in whole]):
         together = np.stack([whole[each].view(np.float64) for each in some])  # NumPy is slow to join structs
-        surveys |= zip(some, Survey.of_each(together.view(STATISTICS)), strict=True)
+        surveys |= zip(some, FieldSurvey.of_each(together.view(STATISTICS)), strict=True)
     return [surveys[number] for number in range(len(whole))]
 
 

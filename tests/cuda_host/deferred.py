@@ -1,4 +1,4 @@
-"""Work of a device that takes itself for a GPU, done as late as a GPU may do it: when the host waits for it.
+"""Work of a simulated GPU, done as late as a GPU may do it: when the host waits for it.
 
 So a host that reads too early, or overwrites what is still to be read, gets other bits. What NumPy does in the part of
 CuPy comes behind all that is queued, as in a stream.

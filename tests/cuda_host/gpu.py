@@ -1,4 +1,4 @@
-"""A device that takes itself for a GPU: its memory is the host's, its kernels are compiled by g++."""
+"""A simulated GPU: its memory is the host's, its kernels are compiled by g++."""
 
 import ctypes
 from collections.abc import Mapping, Sequence

@@ -234,4 +234,4 @@ def host_device(free: int = 2**30) -> Device:
             ),
         ),
     )
-    return Device("cuda", xp, "a host that takes itself for a GPU")
+    return Device("cuda", xp, "a GPU simulated on the host")

@@ -1,4 +1,4 @@
-"""Sums of many rows of numbers in one go have the bits of math.fsum."""
+"""Sums of many rows of numbers, found together, have the bits of math.fsum."""
 
 from collections.abc import Callable
 from math import fsum, inf, nan
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.kernels.reductions.statistics import STATISTICS, Survey, exact_sums
+from heatsim.kernels.reductions.statistics import STATISTICS, FieldSurvey, exact_sums
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,6 @@ def test_a_survey_calls_a_field_finite_only_if_its_sum_certainly_is() -> None:
     found = np.zeros((4, 3, 2), STATISTICS)
     found["total"], found["magnitude"] = -1.0, 1.0
     found["magnitude"][1, 2, 1], found["magnitude"][2, 0, 0], found["magnitude"][3, 1, 0] = nan, inf, 1e307
-    surveys = Survey.of_each(found)
+    surveys = FieldSurvey.of_each(found)
     assert [survey.finite for survey in surveys] == [True, False, False, False]
     assert surveys[0].sums.tolist() == [[[-1.0, 1.0]] * 2] * 3

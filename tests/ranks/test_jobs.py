@@ -93,7 +93,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert code == 0
     assert err.count("heatsim: warning: rank 1 on ") == 1
     assert f" waits for {tmp_path / 'late disk'}/" in err
-    assert ", which does not answer; the run continues when it answers, and ends after 20 minutes" in err
+    assert "the run continues when it answers, and ends after 20 minutes without an answer" in err
     code, _, err = jobs.ended(dead)
     assert code == 1
     assert f" makes no progress: it has waited 5 s for {tmp_path / 'dead disk'}/" in err
@@ -211,6 +211,16 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     code, out, err = runs.command("run", scenario.path)
     assert (code, out) == (2, "")
     assert "the launcher started 3 processes, but the MPI of mpi4py" in err
+
+
+def test_a_launcher_does_not_start_a_study_several_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PMI_SIZE", "2")
+    monkeypatch.setenv("PMI_RANK", "0")
+    code, out, err = runs.command("study", tmp_path / "x.toml")
+    assert (code, out) == (2, "")
+    assert err.startswith("heatsim: the launcher started 2 processes, and each of them would run the whole study;")
+    monkeypatch.setenv("PMI_RANK", "1")
+    assert runs.command("study", tmp_path / "x.toml") == (2, "", "")
 
 
 def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

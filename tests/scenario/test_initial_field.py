@@ -124,7 +124,7 @@ def test_fault_in_a_late_block_is_found_at_its_place(folder, monkeypatch):
         ({}, ("file",), 'missing; write for example file = "start.npy"'),
         ({"file": "none.npy"}, ("file",), 'got "none.npy"; there is no such file in '),
         ({"file": "x" * 5000}, ("file",), "there is no such file"),
-        ({"file": "folder.npy"}, ("file",), "there is no such file"),
+        ({"file": "folder.npy"}, ("file",), "this is a folder: name a file in it"),
         ({"file": "a\0b.npy"}, ("file",), "the name of a file is expected"),
         ({"file": 3}, ("file",), "got 3; the name of a file"),
         ({"file": "notes.txt"}, ("file",), "ending in .npy"),

@@ -10,8 +10,10 @@ import study_text
 
 from heatsim.errors import DeviceError
 from heatsim.study import cluster as clusters
+from heatsim.study import cluster_connection
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
+from heatsim.study.cluster_worker import BoundWorker, full_version
 from heatsim.study.definition import read
 from heatsim.study.groups import RunsLeft
 from heatsim.study.workers import Event
@@ -56,10 +58,10 @@ class FakeClient:
     def scheduler_info(self, n_workers: int) -> dict[str, Any]:
         return {"workers": dict.fromkeys(self.workers)}
 
-    def run(self, function: Any, requested: str, workers: list[str]) -> dict[str, tuple[str, int]]:
+    def run(self, function: Any, requested: str, workers: list[str]) -> dict[str, BoundWorker]:
         if self.refusing & set(workers):
             raise DeviceError("another worker has the GPU")
-        return dict.fromkeys(workers, ("cpu", FREE))
+        return dict.fromkeys(workers, BoundWorker("cpu", FREE, full_version()))
 
     def submit(self, function: Any, *arguments: Any, workers: list[str], **options: Any) -> FakeFuture:
         self.futures.append(FakeFuture(arguments[1], workers))
@@ -74,7 +76,7 @@ def dealt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Fak
     """A cluster of one worker to which a study of twelve runs has been dealt."""
     pytest.importorskip("distributed", reason="Dask is not installed")
     client = FakeClient(["a"])
-    monkeypatch.setattr(clusters, "_call_at", lambda address: None)
+    monkeypatch.setattr(cluster_connection, "_call_at", lambda address: None)
     monkeypatch.setattr("distributed.Client", lambda *arguments, **options: client)
     monkeypatch.setattr(clusters, "_SECONDS_BETWEEN_LOOKS", 0.0)
     study = study_text.STUDY.replace("[20.0, 40.0]", "[20.0, 30.0, 40.0, 50.0]")
@@ -136,7 +138,7 @@ def test_a_refusal_at_the_start_stops_the_study(monkeypatch: pytest.MonkeyPatch)
     pytest.importorskip("distributed", reason="Dask is not installed")
     client = FakeClient(["a", "b"])
     client.refusing = {"b"}
-    monkeypatch.setattr(clusters, "_call_at", lambda address: None)
+    monkeypatch.setattr(cluster_connection, "_call_at", lambda address: None)
     monkeypatch.setattr("distributed.Client", lambda *arguments, **options: client)
     cluster = Cluster("tcp://127.0.0.1:8786")
     cluster.wait_for_workers(lambda: False)

@@ -1,7 +1,7 @@
-"""Parts of a step that are compiled by themselves, and that the kernel calls by their addresses.
+"""Parts of a step that are compiled separately; the kernel calls them by their addresses.
 
-Each part is compiled once for all bodies that have it, beside the others (compiling.py). A call takes some nanoseconds,
-once for the rows that are stepped together.
+Each part is compiled once for all bodies that have it, at the same time as the others (compiling.py). A call takes some
+nanoseconds, once for the rows that are stepped together.
 """
 
 from typing import Any

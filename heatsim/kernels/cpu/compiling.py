@@ -22,19 +22,19 @@ from numba import config, from_dtype, types
 from heatsim.numba_cache import Callback, is_kept, stored
 from heatsim.parallel import environment
 
-# A forked process may wait for a lock that another thread held. It gets this many times the time of this process, and
-# at least so many seconds.
+# A forked process may wait for a lock that another thread held. Its time limit is the
+# time of this process times _PATIENCE, at least _LEAST_PATIENCE in s.
 _PATIENCE, _LEAST_PATIENCE = 4.0, 5.0
 _SECONDS_BETWEEN_LOOKS = 0.002
 
 
 @dataclass(frozen=True)
 class Code:
-    """A kept function and the types of its arguments; of a callback, which has its own types, ().
+    """A function to compile.
 
     Attributes:
-        function: see above.
-        types: see above.
+        function: a function of :func:`heatsim.numba_cache.kept`, or a callback.
+        types: of the function's arguments; () for a callback, which knows its types.
     """
 
     function: Any
@@ -84,7 +84,7 @@ def compile_all(codes: Sequence[Code]) -> None:
 
 
 def _share(codes: Sequence[Code], helpers: int) -> list[Code]:
-    """Compile functions together with forked processes. Returns those that this process compiled."""
+    """Compile functions in this process and in forked ones. Returns those that this process compiled."""
     parent = os.getpid()
     taken, given = os.pipe()
     processes, here = list[int](), list[Code]()

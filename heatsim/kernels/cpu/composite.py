@@ -9,9 +9,9 @@ A step of some rows has six parts, each while the rows are in the first-level ca
     5. heat of sources in single cells (composite_heat.py)
     6. T_new = T + factor·sum
 
-Parts 1 to 5 are compiled by themselves, those that a body needs (composite_parts.py). If materials vary, the ring holds
-the potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the terms of a
-cell are added in the same order.
+Parts 1 to 5 are compiled separately, and only if a body needs them (composite_parts.py). If materials vary, the ring
+holds the potentials of the cells too. Results have the same bits as the NumPy oracle: no fastmath, no fma, and the
+terms of a cell are added in the same order.
 """
 
 from typing import Any

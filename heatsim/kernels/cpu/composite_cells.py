@@ -61,8 +61,8 @@ PLAN = (
     # TURNED.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
-    # Each face: whether it is open, types of its cells, their conditions, sums of heat, sums of the heat of beams, and
-    # the conductance, share and gain of its half cells; the face of the ring at which it lies. And how many are open.
+    # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, sums
+    # of the heat of beams, the conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("open_faces", "faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
     *("mixed_fractions", "exposed", "parts"),
     # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.

@@ -81,7 +81,7 @@ def kernel_for(numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
 
 
 def codes(has: OptionalParts, dtype: np.dtype[Any]) -> list[Code]:
-    """The kernel and the parts that a body needs, the one that takes longest to compile first."""
+    """The kernel and the parts that a body needs; the one that takes longest to compile is first."""
     return [sweeps(advance, dtype), *(Code(part) for part in _parts(has, dtype) if part is not None)]
 
 

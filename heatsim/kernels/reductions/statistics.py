@@ -94,7 +94,7 @@ def combined(partials: Partials) -> list[Statistics]:
 
 
 @dataclass(frozen=True, eq=False)
-class Survey:
+class FieldSurvey:
     """What observers read of a field at every due time; the rest follows from ``partials``.
 
     Attributes:
@@ -111,7 +111,7 @@ class Survey:
     finite: bool
 
     @classmethod
-    def of_each(cls, partials: NDArray[Any]) -> "list[Survey]":
+    def of_each(cls, partials: NDArray[Any]) -> "list[FieldSurvey]":
         """The surveys of several fields with equal sections and parts, together.
 
         Args:

@@ -52,10 +52,12 @@ struct Kept {
 #endif
 #else
     bool at_face;
+    double* ledger_sums;  // of the z face that the cells touch; null if nothing is recorded there
+    double end_sums[VECTOR];
 #endif
 };
 
-__device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c, int cell)
+__device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c, const Ledger& ledger, int cell)
 {
     const int row = grid.nx, plane = row * grid.ny;
     Kept own;
@@ -83,13 +85,18 @@ __device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c,
 #endif
 #else
     own.at_face = own.x == 0 || own.x + VECTOR == row || own.y == 0 || own.y == grid.ny - 1 || own.z == 0 || own.z == grid.nz - 1;
+    const int end = end_face(grid, own.z);
+    double* const sums = end < 0 ? nullptr : end == 4 ? ledger.face[4] : ledger.face[5];
+    own.ledger_sums = sums ? sums + cell % plane : nullptr;
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) own.end_sums[i] = own.ledger_sums ? own.ledger_sums[i] : 0.0;
 #endif
     return own;
 }
 
 // The new values of a vector of cells. `T`: their values, `field`: address of the first of them in the field.
 __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
-                                         int cell, const Kept& own, const Cells& T, const Real* field)
+                                         int cell, Kept& own, const Cells& T, const Real* field)
 {
     const Real west = field[own.west], east = field[own.east];
     const Cells south = load(field + own.south), north = load(field + own.north);
@@ -103,7 +110,8 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 #else
     const Coefficients& of_this = of_step(c, sweep);
-    return update(grid, of_this, sweep, ledger, own.x, own.y, own.z, own.at_face, T, west, east, south, north, below, above);
+    return update(grid, of_this, sweep, ledger, own.x, own.y, own.z, own.at_face, T, west, east, south, north, below, above,
+                  own.end_sums);
 #endif
 }
 
@@ -132,7 +140,7 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
     steps.numbers = reinterpret_cast<Real*>(halves + 3 * steps.types);
 #endif
     copy_step(steps, 0, sweep, thread, THREADS);
-    const Kept own = kept_of(grid, c, inside ? cell : 0);
+    Kept own = kept_of(grid, c, ledger, inside ? cell : 0);
     Cells value = load(T + (inside ? cell : 0));
     __syncthreads();
 
@@ -155,4 +163,12 @@ advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep
         else copy_step(steps, 1 - now, sweep + step + 1, thread - WARP, THREADS - WARP);
         __syncthreads();
     }
+
+#if !FACES
+    // 4. Store the sums of z_min or z_max. The blocks there have thousands of them, and a multiprocessor adds one a cycle to a ledger.
+    if (inside && own.ledger_sums) {
+#pragma unroll
+        for (int i = 0; i < VECTOR; ++i) own.ledger_sums[i] = own.end_sums[i];
+    }
+#endif
 }

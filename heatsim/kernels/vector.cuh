@@ -84,9 +84,16 @@ __device__ __forceinline__ void wait_for_copies()
 #if FACES
 #include "composite/plain_cells.cuh"
 #else
+// The face z_min or z_max that a cell touches, 4 or 5: z_max if it touches both; -1 for other cells.
+__device__ __forceinline__ int end_face(const Grid& grid, int z)
+{
+    return z == grid.nz - 1 ? 5 : z == 0 ? 4 : -1;
+}
+
 // add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, only the last x_max.
+// `end_sums`: null, or the sums of the cells' face end_face(), which the thread keeps instead of the ledger.
 __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
-                                          int x, int y, int z, const Cells& T, Cells& sum)
+                                          int x, int y, int z, const Cells& T, Cells& sum, double* end_sums)
 {
     const size_t nx = grid.nx, ny = grid.ny;
     if (x == 0) sum.at[0] += face_heat(sweep, ledger, 0, z * ny + y, T.at[0]);
@@ -96,22 +103,29 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
     for (int i = 0; i < VECTOR; ++i) {
         if (y == 0)           sum.at[i] += face_heat(sweep, ledger, 2, z * nx + x + i, T.at[i]);
         if (y == grid.ny - 1) sum.at[i] += face_heat(sweep, ledger, 3, z * nx + x + i, T.at[i]);
-        if (z == 0)           sum.at[i] += face_heat(sweep, ledger, 4, y * nx + x + i, T.at[i]);
-        if (z == grid.nz - 1) sum.at[i] += face_heat(sweep, ledger, 5, y * nx + x + i, T.at[i]);
+#pragma unroll
+        for (int face = 4; face < 6; ++face) {
+            if (z != (face == 4 ? 0 : grid.nz - 1)) continue;
+            const bool kept = end_sums && face == end_face(grid, z);
+            const Real heat = face_heat(sweep, ledger, face, y * nx + x + i, T.at[i], !kept);
+            if (kept) end_sums[i] += (double)heat;
+            sum.at[i] += heat;
+        }
     }
 }
 
 // update() for a vector of cells; `west` and `east` are the values next to it.
 __device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
                                         int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,
-                                        const Cells& south, const Cells& north, const Cells& below, const Cells& above)
+                                        const Cells& south, const Cells& north, const Cells& below, const Cells& above,
+                                        double* end_sums = nullptr)
 {
     Cells sum;
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i)
         sum.at[i] = neighbour_sum(c, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
                                   south.at[i], north.at[i], below.at[i], above.at[i]);
-    if (at_face) add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this
+    if (at_face) add_faces(grid, sweep, ledger, x, y, z, T, sum, end_sums);  // most warps skip this
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) sum.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
     return sum;

@@ -153,7 +153,12 @@ def _repeated(task: Task, shape: Shape, work: Work, count: int) -> Callable[[], 
         return partial(work, count)
     graph = record(task.device, partial(work, count))
     graph.launch()  # the first launch takes longer
-    return lambda: graph.launch()
+    return partial(_launch, graph, work)
+
+
+def _launch(graph: Any, work: Work) -> None:
+    """Launch a graph. Its kernels read arrays that ``work`` keeps alive."""
+    graph.launch()
 
 
 def _circumstances(task: Task) -> dict[str, Any]:

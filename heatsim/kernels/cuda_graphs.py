@@ -86,7 +86,10 @@ class Sweeps:
 
 
 def record(device: Device, work: Callable[[], object]) -> Any:
-    """A CUDA graph of the launches that ``work`` makes; its ``launch()`` queues them all."""
+    """A CUDA graph of the launches that ``work`` makes; its ``launch()`` queues them all.
+
+    It has the addresses of arrays, but does not keep them alive.
+    """
     # The default stream cannot be recorded, and neither can a stream that waits for it.
     stream = device.xp.cuda.Stream(non_blocking=True)
     with stream:

@@ -1,6 +1,8 @@
 """What "auto" chooses on a GPU: the fastest of what it tries, once; and that nothing but time depends on it."""
 
+import gc
 import json
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -177,6 +179,21 @@ def test_members_in_float64_take_the_tiles_that_waste_less(edge: int, precision:
     assert [shape.spec.steps for shape in shapes if shape.spec.name == "temporal"] == steps
     assert shapes[0].spec.name == "temporal"
     assert len({json.dumps(shape.describe()) for shape in shapes}) == len(shapes)
+
+
+def test_the_arrays_of_recorded_sweeps_live_as_long_as_the_graph() -> None:
+    what = task((16, 8, 9))
+
+    def work(count: int) -> None:
+        """Stands for sweeps, which refer to their tables on the device."""
+
+    recorded = next(shape for shape in candidates(what) if not shape.spec.resident)
+    repeat = autotune._repeated(what, recorded, work, 3)
+    kept = weakref.ref(work)
+    del work
+    gc.collect()
+    assert kept() is not None
+    repeat()
 
 
 def test_every_shape_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,11 @@ import runs
 
 from heatsim.cli import main
 from heatsim.parallel.halo import halo_bytes
+from heatsim.parallel.rehearsal import rehearse
 from heatsim.parallel.slab import slabs
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
-from heatsim.run.plan_ranks import LINKS, plan_of_ranks
+from heatsim.run.plan_ranks import LINKS, describe_job
 from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
 from heatsim.scenario import load
 
@@ -96,8 +97,9 @@ def test_efficiency_of_cycles_counts_levels_that_each_rank_solves_alone() -> Non
 
 
 def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
-    problem = HeatProblem.from_scenario(load(runs.write(tmp_path), PLANES))
-    plans = plan_of_ranks(problem, 3, np.ones(24))
+    scenario = load(runs.write(tmp_path), PLANES)
+    plans = rehearse(3, lambda team: describe_job(scenario, team, np.ones(24))[0], lambda number, rank: None)
+    problem = HeatProblem.from_scenario(scenario)
     assert [plan.slab.count for plan in plans] == [8, 8, 8]
     assert halo_bytes(problem.grid, problem.precision) == 4 * 7 * 5 * 4
     # The axis is periodic: each rank has two cuts.

@@ -31,7 +31,8 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE, 
         CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
         DeviceError: the device of the scenario is not available.
     """
-    per_cell, cells = regions.ARRAYS * regions.are_painted(scenario), scenario.grid.cell_count
+    # The map of cell types is one more array.
+    per_cell, cells = (regions.ARRAYS + 1) * regions.are_painted(scenario), scenario.grid.cell_count
     painted = per_cell * held_planes(scenario, painter or team, even=True).grid(scenario.grid).cell_count
 
     def free(most: int, ask: Callable[[], int]) -> int:

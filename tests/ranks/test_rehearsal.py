@@ -1,5 +1,6 @@
 """Plans of several ranks in one process are those that the ranks of a job would make."""
 
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from thread_team import on_ranks
 from heatsim.errors import RanksError, ScenarioError
 from heatsim.parallel.rehearsal import rehearse
 from heatsim.parallel.team import ALONE, Parcel, Team
+from heatsim.run.plan import Plan
 from heatsim.run.plan_ranks import describe_job
 from heatsim.run.ranks import plane_costs
 from heatsim.scenario import Scenario, load
@@ -90,6 +92,21 @@ def test_the_plan_is_that_of_a_job(name: str, ranks: int, overrides: tuple[str, 
     found = rehearse(ranks, lambda team: describe_job(scenario, team, costs)[1], nothing)
     assert found == on_ranks(ranks, in_job)
     assert f"ranks        {ranks}, each with " in found[0]
+
+
+def test_only_one_rank_at_a_time_needs_memory() -> None:
+    scenario = load(SCENARIOS / "power_module.toml")
+    costs, of_ranks, alive = plane_costs(scenario, ALONE), list["weakref.ref[Plan]"](), list[int]()
+
+    def work(team: Team) -> str:
+        alive.append(sum(plan() is not None for plan in of_ranks))
+        plan, text = describe_job(scenario, team, costs)
+        of_ranks.append(weakref.ref(plan))
+        return text
+
+    rehearse(3, work, nothing)
+    assert len(alive) >= 6
+    assert set(alive) == {0}
 
 
 def test_a_mistake_of_the_user_is_that_of_a_run(tmp_path: Path) -> None:

@@ -117,6 +117,7 @@ def test_the_plan_of_several_ranks(
     assert "ranks        2, each with 12 own planes and up to 8 halo planes" in out
     assert "halo         560 B over each cut in each direction, every 4 steps" in out
     assert "% over one machine" in out
+    assert "times        of stepping the whole grid on one processor, from" in out
     monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_LINES", 0.0)
     assert main(["plan", *arguments, "--set=time.method=implicit", "--ranks", "2"]) == 0
     out, err = capsys.readouterr()

@@ -95,7 +95,7 @@ def _main_of_rank(words: Sequence[str]) -> int:
         if text:
             tell(text)
             sys.stderr.flush()
-        team.leave(code, only_first=True)
+        team.leave(code)
         return code
 
 

@@ -261,6 +261,8 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
     shown = len(simulation.warnings)
     simulation.run(progress=not quiet and environment.is_first())
     _end_together(simulation)
+    if not environment.is_first():
+        return 0
     for warning in simulation.warnings[shown:]:
         warn(warning)
     if simulation.plan.problem.scenario.output.figures:
@@ -276,7 +278,7 @@ def _end_together(simulation: "Simulation") -> None:
     code, text = team.end(0, "")
     if code:
         raise RanksError(text)
-    team.leave(0, only_first=True)
+    team.leave(0)
 
 
 def _show(folder: Path, draw: Callable[[], object]) -> None:

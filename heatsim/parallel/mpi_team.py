@@ -153,13 +153,8 @@ class MpiTeam(Team):
         """Wait until all ranks have come to their end. Returns the exit code and the message to print. Collective."""
         return (code, text) if self._watch is None or self._left else self._watch.end(code, text)
 
-    def leave(self, code: int, only_first: bool = False) -> None:
-        """Leave MPI after :meth:`end`; with an exit code other than 0 the process ends here.
-
-        Args:
-            code: the exit code.
-            only_first: whether only rank 0 goes on; the processes of the other ranks end here.
-        """
+    def leave(self, code: int) -> None:
+        """Leave MPI after :meth:`end`; with an exit code other than 0 the process ends here."""
         if self._left:
             return
         self._left = True
@@ -169,9 +164,6 @@ class MpiTeam(Team):
             self._meet_at_end()
             with nullcontext() if self._watch is None else self._watch.ending_in_time():
                 self._mpi.Finalize()
-                if only_first and self.rank > 0:
-                    # At once, and with the time limit: the launcher waits for this process, but no rank watches it.
-                    os._exit(0)
         else:
             # After a failure some messages may never be received; Finalize would wait for them.
             leave_failed(self.rank, code)

@@ -177,13 +177,8 @@ class Team:
         """
         return code, text
 
-    def leave(self, code: int, only_first: bool = False) -> None:
-        """Leave the team after :meth:`end`; with an exit code other than 0 the process may end here.
-
-        Args:
-            code: the exit code.
-            only_first: whether only rank 0 goes on; the processes of the other ranks end here.
-        """
+    def leave(self, code: int) -> None:
+        """Leave the team after :meth:`end`; with an exit code other than 0 the process may end here."""
 
     def branch(self, name: str) -> "Team":
         """A second team of the same ranks for another thread, with separate messages. Collective.

@@ -74,7 +74,6 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
 
     began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
     late, dead, in_mpi = start("late disk", 1), start("dead disk", 2), start("finalize", 2)
-    at_exit = start("exit", 1)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
         ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
@@ -112,9 +111,6 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert err.count("heatsim: ") == 1
     assert "rank 2 on " in err
     assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
-    code, _, err = jobs.ended(at_exit)
-    assert code != 0
-    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
     assert "rank 1 on " in err
@@ -124,7 +120,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "exit", "late disk", "dead disk"):
+    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "late disk", "dead disk"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 

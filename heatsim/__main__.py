@@ -27,6 +27,7 @@ def _main_of_rank() -> int:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         from heatsim import cli
+        from heatsim.parallel import job  # noqa: F401  (what a rank needs to join the others)
     except Exception:
         import traceback
 

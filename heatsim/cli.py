@@ -25,6 +25,11 @@ from heatsim.parallel.ending import print_message
 from heatsim.version import version
 
 _SECONDS_FOR_RANK_0 = 1.0  # to end the job if no rank can start
+# Commands that one process does, and what to know about them. Several processes would write the same files.
+_OF_ONE_PROCESS = {
+    "study": "; it uses all GPUs or cores of this machine, or with --cluster several machines",
+    **dict.fromkeys(("render", "export", "bench", "verify"), ", or with one process"),
+}
 
 app = App(
     name="heatsim",
@@ -44,8 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if environment.size() > 1 and _runs(words):
         with at_command_line():
             return _main_of_rank(words)
-    refused_once = words[0] == "study" and not environment.is_first()  # see commands/studies.py
-    with usable_streams(silent=refused_once), at_command_line():
+    with usable_streams(silent=not environment.is_first()), at_command_line():
         code, text = _main(words)
         if text:
             tell(text)
@@ -55,6 +59,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _runs(words: Sequence[str]) -> bool:
     """Whether a command line starts, resumes or plans a run, which several ranks may do together."""
     return words[0] in ("run", "resume", "plan") or not (words[0].startswith("-") or words[0] in _commands())
+
+
+def _refuse_launcher(words: Sequence[str]) -> None:
+    """Refuse a command that several processes would do several times.
+
+    Raises:
+        InputError: the command is one of these.
+    """
+    if environment.size() > 1 and words[0] in _OF_ONE_PROCESS and "--help" not in words:
+        raise InputError(
+            f"the launcher started {environment.size()} processes, and each of them would do all of `heatsim "
+            f"{words[0]}`; start it without a launcher{_OF_ONE_PROCESS[words[0]]}"
+        )
 
 
 def _main_of_rank(words: Sequence[str]) -> int:
@@ -71,7 +88,8 @@ def _main_of_rank(words: Sequence[str]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             code, text = _main(words)
-        except Exception:
+        except Exception as error:
+            team.failing(error)
             code, text = 1, traceback.format_exc()
         code, text = team.end(code, text)
         if text:
@@ -95,6 +113,7 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
     code = 0  # also where a closed pipe ends the output
     try:
         with no_traceback():
+            _refuse_launcher(words)
             if words and not words[0].startswith("-") and words[0] not in _commands():
                 _check_is_file(words[0])
             code = int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)

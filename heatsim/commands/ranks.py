@@ -7,9 +7,8 @@ from heatsim.device import choose
 from heatsim.errors import InputError
 from heatsim.parallel import environment
 from heatsim.parallel.launch import all_ranks, check_ranks, launch
-from heatsim.run.ranks import check_count, resume_advice
+from heatsim.run.ranks import check_count, complete_advice, resume_advice
 from heatsim.scenario import Scenario
-from heatsim.storage.disk import render_command
 from heatsim.storage.folder import SCENARIO, SUMMARY
 
 
@@ -53,7 +52,7 @@ def start_ranks(count: int, arguments: Sequence[str], folder: Path, resumes: boo
 
     def advice() -> str:
         if written(SUMMARY):
-            return f"the run is complete; draw its pictures with `{render_command(folder)}`"
+            return complete_advice(folder)
         # Until a new run has written its scenario, the folder has nothing of it to resume.
         return resume_advice(folder, count) if resumes or written(SCENARIO) else ""
 

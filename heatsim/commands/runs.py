@@ -20,7 +20,7 @@ from heatsim.commands.options import (
     Verbose,
     all_overrides,
 )
-from heatsim.commands.terminal import show_lines, show_table, warn
+from heatsim.commands.terminal import show_lines, show_table, showing_work, warn
 from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
 
@@ -146,16 +146,12 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: str | None) -> int:
     from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
-    from heatsim.parallel.team import ALONE
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
     from heatsim.run.plan import Plan
-    from heatsim.run.plan_ranks import RankNeeds, describe_ranks, plan_of_ranks
     from heatsim.run.plan_text import describe
-    from heatsim.run.ranks import plane_costs
     from heatsim.run.step_times import measure_methods
     from heatsim.scenario import load
-    from heatsim.solver.steady_state import APPLICATIONS, usual_cycles
 
     read = load(scenario, changes)
     if environment.is_first():
@@ -164,40 +160,56 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     count = ranks_to_start(ranks, read)
     if environment.size() > 1:
         return _plan_in_job(read, target, picture, job.join())
-    check_room(read, elsewhere=count > 1)
+    if count > 1:
+        return _plan_ranks(read, picture, count)
+    check_room(read)
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    times = measure_methods(planned.problem)
-    show_lines(describe(planned, times))
-    if count > 1:
-        costs, method = plane_costs(planned.problem.scenario, ALONE), planned.problem.scenario.time.method
-        of_ranks = plan_of_ranks(planned.problem, count, costs)
-        each = times[method].unit if method in times else None
-        if each is not None and read.steady:
-            each /= usual_cycles(planned.problem) * APPLICATIONS
-        show_lines(describe_ranks(of_ranks[0], [RankNeeds.of(plan) for plan in of_ranks], costs, each))
-    else:
-        planned.check_capacity(target)
+    show_lines(describe(planned, measure_methods(planned.problem)))
+    planned.check_capacity(target)
+    return 0
+
+
+def _plan_ranks(read: "ScenarioModel", picture: Path | None, count: int) -> int:
+    """Show the plan of a run on several ranks, which this process plans one after the other."""
+    from heatsim.parallel.rehearsal import RehearsedTeam, rehearse
+    from heatsim.parallel.team import ALONE
+    from heatsim.run.capacity import check_room
+    from heatsim.run.plan_ranks import describe_job
+    from heatsim.run.ranks import plane_costs
+    from heatsim.run.step_times import measure_any_grid
+
+    # A rank in the middle has the most planes.
+    check_room(read, elsewhere=True, painter=RehearsedTeam(count // 2, [()] * count))
+    if picture is not None:
+        _draw_geometry(read, picture)
+    with showing_work() as show:
+        show("timing steps …")
+        times = measure_any_grid(read)
+        show("counting what each plane of the grid contains …")
+        costs = plane_costs(read, ALONE)
+        texts = rehearse(
+            count,
+            lambda team: describe_job(read, team, costs, times)[1],
+            lambda number, rank: show(f"planning rank {rank} of {count}, pass {number} …"),
+        )
+    show_lines(texts[0])
     return 0
 
 
 def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team: "Team") -> int:
-    """Show the plan of a run on the ranks of this job. Each rank paints only the planes that it needs."""
-    from heatsim.physics.problem import HeatProblem
+    """Show the plan of a run on the ranks of this job."""
     from heatsim.run.capacity import check_room
-    from heatsim.run.plan import Plan
-    from heatsim.run.plan_ranks import RankNeeds, describe_ranks
-    from heatsim.run.plan_text import describe
-    from heatsim.run.ranks import held_planes
+    from heatsim.run.plan_ranks import describe_job
+    from heatsim.run.ranks import plane_costs
 
     check_room(read, team=team)
-    planned = Plan.of(HeatProblem.from_scenario(read, held_planes(read, team)), team)
-    text, needs = describe(planned), team.gathered(RankNeeds.of(planned))
+    planned, text = describe_job(read, team, plane_costs(read, team))
     if team.first:
         if picture is not None:
             _draw_geometry(read, picture)
-        show_lines(f"{text}\n{describe_ranks(planned, needs)}")
+        show_lines(text)
     planned.check_capacity(target)
     return 0
 

@@ -8,8 +8,7 @@ from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
 from heatsim.commands.terminal import show_table, warn
-from heatsim.errors import InputError, RunError
-from heatsim.parallel import environment
+from heatsim.errors import RunError
 
 
 def study(
@@ -31,12 +30,6 @@ def study(
     quiet: Quiet = False,
 ) -> int:
     """Run a parameter study; repeat the command to finish it."""
-    if environment.size() > 1:
-        raise InputError(
-            f"the launcher started {environment.size()} processes, and each of them would run the whole study; start "
-            "`heatsim study` without a launcher: it uses all GPUs or cores of this machine, or with --cluster several "
-            "machines"
-        )
     settings = all_overrides(overrides, device, kernel, precision)
     with ExitStack() as stack:
         early = None

@@ -7,7 +7,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import Any, TextIO
 from unicodedata import normalize
@@ -16,6 +17,7 @@ from heatsim.errors import from_system_error
 
 _NARROWEST = 40  # characters: lines are not broken shorter than this
 _AFTER_LABEL = 13  # column at which the text of a plan's line begins
+_SECONDS_BETWEEN_LINES = 5.0  # about work in progress
 _NBSP = "\N{NO-BREAK SPACE}"
 # Characters of messages whose decompositions are not ASCII.
 _SIMILAR = {
@@ -95,6 +97,33 @@ def show_lines(text: str) -> None:
     for line in text.split("\n"):
         indent = _AFTER_LABEL if line[:_AFTER_LABEL].rstrip() != line[:_AFTER_LABEL] else 0
         print(fitted(line, sys.stdout, " " * indent))
+
+
+@contextmanager
+def showing_work() -> Iterator[Callable[[str], None]]:
+    """Yield a function that shows on stderr what is done now: on a terminal at once, elsewhere every few seconds."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status("") as status:
+            yield status.update
+        return
+    doing, ended = list[str](), threading.Event()
+
+    def tell_sometimes() -> None:
+        told = ""
+        while not ended.wait(_SECONDS_BETWEEN_LINES):
+            if doing and doing[-1] != told:
+                told = doing[-1]
+                tell(told)
+
+    thread = threading.Thread(target=tell_sometimes, daemon=True)
+    thread.start()
+    try:
+        yield doing.append
+    finally:
+        ended.set()
+        thread.join()
 
 
 def warn(warning: str) -> None:

@@ -7,10 +7,11 @@ process measures the time.
 import os
 import select
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from heatsim.parallel.ending import print_message
+from heatsim.parallel.ending import SECONDS_TO_TELL, print_message
 
 
 @contextmanager
@@ -51,4 +52,5 @@ def _keep_time(ended: int, parent: int, seconds: float, message: Callable[[], st
             return
         waited += 0.25
     print_message(message())
+    time.sleep(SECONDS_TO_TELL)  # when the launcher ends the processes, it drops output that it has not passed on
     os.kill(parent, signal.SIGKILL)

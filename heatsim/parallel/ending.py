@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from typing import NoReturn
 
-from heatsim.parallel.process import Process
+from heatsim.parallel.process import KILLED, Process
 
 SECONDS_TO_TELL = 0.5
 _SECONDS_TO_BE_ENDED = 5.0
@@ -56,6 +56,7 @@ def end_if_late(rank: int, processes: Sequence[Process], waited: float, patience
 def why_no_end(processes: Sequence[Process], patience: float) -> str:
     """The message about a job with complete results that did not end by itself within ``patience`` s."""
     known = [(number, process.known_reason()) for number, process in enumerate(processes)]
+    known.sort(key=lambda each: each[1] == KILLED)  # a process that is gone may have ended as it should
     lost = [f"rank {number} on {processes[number].host}: {why}" for number, why in known if why]
     return (
         f"{lost[0] if lost else 'a rank was lost'}; the run is complete, but the job could not end by itself "

@@ -9,15 +9,17 @@ from pathlib import Path
 # What a process in state D waits for. Drivers, such as that of a GPU, wait in this state too.
 SLOW_DEVICE = "a disk, a network file system or a driver"
 
+KILLED = "its process was killed"
+
 # The states of a process in /proc that explain why it gives no sign of life.
 _ON_DISK = "D"
 _STATES = {
     "T": "its process is stopped, for instance by SIGSTOP or Ctrl-Z",
     "t": "its process is stopped by a debugger",
     _ON_DISK: f"its process waits for {SLOW_DEVICE} that does not answer",
-    "Z": "its process was killed",
-    "X": "its process was killed",
-    "": "its process was killed",
+    "Z": KILLED,
+    "X": KILLED,
+    "": KILLED,
 }
 _UNKNOWN = "its process hangs, was stopped or killed, or its machine cannot be reached"
 

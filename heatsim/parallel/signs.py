@@ -58,6 +58,11 @@ class Sign:
         return bool(self.code)
 
     @property
+    def unexpected(self) -> bool:
+        """Whether the error is one of the program: its text is a traceback."""
+        return bool(self.kind) and self.kind not in _KINDS and self.kind != RanksError.__name__
+
+    @property
     def shortened(self) -> "Sign":
         """The sign with a text that fits a small message."""
         return replace(self, text=_shortened(self.text))

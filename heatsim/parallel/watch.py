@@ -128,7 +128,10 @@ class Watch:
         notice = self._notice
         if self._rank > 0:
             return notice.code or 0, ""
-        return notice.code or 0, text or notice.text
+        text = (text or notice.text).rstrip()
+        if self.advice and self._failed_first and self._signs[self._failed_first[0]].unexpected:
+            text += f"\nheatsim: the program failed{self._advice}"
+        return notice.code or 0, text
 
     def check_end(self, waited: float) -> None:
         """End the job if a rank does not leave MPI. ``waited``: the time in s that this rank has waited."""

@@ -44,13 +44,12 @@ NO_AREAS = FaceAreas(np.zeros(0, dtype=np.int64), np.zeros(0))
 def between(
     grid: Grid, material: NDArray[np.uint8], wanted: NDArray[np.bool_], periodic: tuple[bool, bool, bool]
 ) -> Indices:
-    """All faces between materials a and b with ``wanted[a, b]``, numbered as in :class:`FaceAreas`; ascending."""
+    """All faces between two materials a ≠ b with ``wanted[a, b]``, numbered as in :class:`FaceAreas`; ascending."""
     nz, ny, nx = grid.shape
     found = []
     planes = max(1, _SLAB // (nx * ny))
     for first in range(0, nz, planes):
         here = material[first : first + planes]
-        cells = np.arange(first * ny * nx, first * ny * nx + here.size, dtype=np.int64).reshape(here.shape)
         for axis, wraps in enumerate(periodic):
             n, along = grid.cells[axis], 2 - axis
             if n == 1:
@@ -59,10 +58,13 @@ def between(
                 above = np.concatenate((material[first + 1 : first + planes + 1], material[:1]))[: len(here)]
             else:
                 above = np.roll(here, -1, axis=along)
-            differs = wanted[here, above]
+            differs = here != above
             if not wraps and (axis != 2 or first + planes >= nz):
                 np.moveaxis(differs, along, 0)[-1] = False
-            found.append(3 * cells[differs] + axis)
+            # Only few cells differ from their neighbour, so only these are looked up.
+            cells = np.flatnonzero(differs)
+            pairs = wanted[here.reshape(-1)[cells], above.reshape(-1)[cells]]
+            found.append(3 * (cells[pairs] + first * ny * nx) + axis)
     return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
 

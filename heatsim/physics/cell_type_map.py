@@ -20,6 +20,7 @@ from heatsim.physics.cell_types import (
 )
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
+from heatsim.physics.painting import count_values
 from heatsim.physics.substance import Substance
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, find_weighted
 
@@ -235,7 +236,7 @@ def _in_order(
     """
     if not cells.size:
         return cells, (types[0],), np.array([grid.cell_count], dtype=np.int64)
-    counts = held.total(np.bincount(cells[held.own].reshape(-1), minlength=len(types)))
+    counts = held.total(count_values(cells[held.own], len(types)))
     order = sorted(
         np.flatnonzero(counts).tolist(),
         key=lambda number: (bool(types[number].sources), types[number].material == void, number),

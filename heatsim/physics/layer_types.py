@@ -14,6 +14,7 @@ from heatsim.grid import Grid
 from heatsim.physics.cell_types import MAXIMUM_CELL_TYPES, CellType, TooManyCellTypesError
 from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.layering import Layering
+from heatsim.physics.painting import count_values
 from heatsim.physics.substance import Substance
 
 Array = NDArray[np.float64]
@@ -59,7 +60,7 @@ def add(
     capacity = np.array([palette[one.material].heat_capacity for one in types])[own]
     plain = np.array([half(grid, palette[one.material]) for one in types])[own]
     numbers = np.column_stack((1.0 + layering.capacity / capacity, layering.half / plain))
-    of_all = held.total(np.bincount(cells[held.own].reshape(-1), minlength=256))
+    of_all = held.total(count_values(cells[held.own], 256))
     kinds = int(np.count_nonzero(of_all > np.bincount(own, minlength=256)))
     room = min(MAXIMUM_CELL_TYPES - kinds, _MOST_NUMBERS - len(types))
     for part in _PARTS:

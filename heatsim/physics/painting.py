@@ -99,3 +99,15 @@ def _paint_labels(
 def key_of_place(shaped: Shaped) -> str:
     """The key of the scenario that locates a region or source."""
     return next((key for key in SHAPES if getattr(shaped, key) is not None), "everywhere")
+
+
+def count_values(cells: Bytes, numbers: int) -> NDArray[np.int64]:
+    """How often each value from 0 to ``numbers`` − 1 stands in an array over cells, shape (numbers,).
+
+    Works on a few planes at a time: NumPy converts what it counts to 8 bytes per value.
+    """
+    counts = np.zeros(numbers, dtype=np.int64)
+    planes = max(1, _CELLS_PER_SLAB // cells[0].size) if len(cells) else 1
+    for first in range(0, len(cells), planes):
+        counts += np.bincount(cells[first : first + planes].ravel(), minlength=numbers)
+    return counts

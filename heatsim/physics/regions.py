@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.painting import Bytes, blocks, key_of_place, paint_planes
+from heatsim.physics.painting import Bytes, blocks, count_values, key_of_place, paint_planes
 from heatsim.physics.shapes import OTHER_UNIT, Block, Mask, Solid, is_of_other_unit
 from heatsim.scenario import Scenario, Source
 from heatsim.scenario.materials import VOID
 from heatsim.scenario.messages import show
 from heatsim.scenario.regions import Shaped
 
-_CELLS_PER_SLAB = 2**22
 BETWEEN = 1e-6  # cells: a point this near to a border lies in both cells
 ARRAYS = 2  # arrays of one byte per cell in ``Parts``
 
@@ -83,8 +82,8 @@ def paint(scenario: Scenario, held: HeldPlanes = EVERYTHING) -> Parts:
     parts = Parts(
         material,
         owner,
-        region_cells=tuple(held.total(_counts(own_owner, len(scenario.regions) + 1)).tolist()[1:]),
-        material_cells=tuple(held.total(_counts(own_material, len(scenario.palette))).tolist()),
+        region_cells=tuple(held.total(count_values(own_owner, len(scenario.regions) + 1)).tolist()[1:]),
+        material_cells=tuple(held.total(count_values(own_material, len(scenario.palette))).tolist()),
         held=held,
     )
     if not problems:
@@ -218,14 +217,6 @@ def _conducts(material: Bytes, scenario: Scenario) -> Mask:
     if not scenario.uses_void:
         return np.ones(material.shape, dtype=bool)
     return np.asarray(material != len(scenario.palette) - 1)
-
-
-def _counts(array: Bytes, numbers: int) -> NDArray[np.int64]:
-    planes = max(1, _CELLS_PER_SLAB // array[0].size)
-    counts = np.zeros(numbers, dtype=np.int64)
-    for first in range(0, len(array), planes):
-        counts += np.bincount(array[first : first + planes].ravel(), minlength=numbers)
-    return counts
 
 
 def _point(coordinates: Sequence[float]) -> str:

@@ -15,7 +15,7 @@ _ALWAYS_FREE = 1 << 24
 ADVICE = 'use fewer cells, precision "float32" or a larger machine'
 
 
-def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) -> None:
+def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE, painter: Team | None = None) -> None:
     """Check that there is memory to paint the cells, and for two fields on the device. Collective.
 
     :class:`heatsim.run.plan.Plan` counts everything, but it needs the painted cells and, where the method in time is
@@ -25,13 +25,15 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE) 
         scenario: the scenario to run.
         elsewhere: whether other machines do the run. Even then this machine paints the cells.
         team: the ranks that do the run.
+        painter: the rank whose planes this machine paints at a time; None for that of ``team``.
 
     Raises:
         CapacityError: two fields do not fit the device, or the painted cells do not fit the host.
         DeviceError: the device of the scenario is not available.
     """
-    per_cell, cells = regions.ARRAYS * regions.are_painted(scenario), scenario.grid.cell_count
-    painted = per_cell * held_planes(scenario, team, even=True).grid(scenario.grid).cell_count
+    # The map of cell types is one more array.
+    per_cell, cells = (regions.ARRAYS + 1) * regions.are_painted(scenario), scenario.grid.cell_count
+    painted = per_cell * held_planes(scenario, painter or team, even=True).grid(scenario.grid).cell_count
 
     def free(most: int, ask: Callable[[], int]) -> int:
         return ask() if most * team.size > _ALWAYS_FREE else _ALWAYS_FREE

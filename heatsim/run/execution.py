@@ -16,7 +16,7 @@ from heatsim.run.initial_state import find_steady_state
 from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
 from heatsim.run.plan import Plan
-from heatsim.run.ranks import resume_advice
+from heatsim.run.ranks import complete_advice, resume_advice
 from heatsim.run.resume import identity, input_files
 from heatsim.run.summary import summarise
 from heatsim.run.time_loop import Batch, TimeLoop, Timing
@@ -105,6 +105,7 @@ class Execution:
             with team.agreeing():
                 if team.first:
                     write_summary(self.folder, summary)
+            team.advise(complete_advice(self.folder))
 
     def stepper(self, leading: Leading | None = None) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step, or ``leading`` if it is not None."""

@@ -1,18 +1,22 @@
 """The lines of `heatsim plan --ranks N`: how the grid is divided, what each rank needs, and the expected efficiency."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
+from heatsim.physics.boundary import Boundary
 from heatsim.physics.materials import SOLVING, planes_to_hold
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
+from heatsim.run.plan_text import describe
 from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
 from heatsim.run.ranks import Array, cut
-from heatsim.solver.steady_state import level_shapes
+from heatsim.run.work_time import WorkTime
+from heatsim.scenario import Scenario
+from heatsim.solver.steady_state import APPLICATIONS, level_shapes, usual_cycles
 
 # NVLink: two H200, 512³ to 1024³ cells per GPU in both precisions, within 1.2 % (kernels/MEASUREMENTS.md).
 # InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and
@@ -45,50 +49,49 @@ class RankNeeds:
         return cls(plan.slab, plan.device_bytes, plan.host_bytes)
 
 
-class PlannedTeam(Team):
-    """A rank of a run that is only planned. It sends no messages.
+def describe_job(
+    scenario: Scenario, team: Team, costs: Array, times: Mapping[str, WorkTime] | None = None
+) -> tuple[Plan, str]:
+    """The plan of a run by the ranks of a team, and its text. Collective.
+
+    Each rank paints only the planes that it needs.
 
     Args:
-        rank: its number.
-        size: the number of ranks.
-    """
-
-    def __init__(self, rank: int, size: int) -> None:
-        self.rank, self.size = rank, size
-
-
-def plan_of_ranks(problem: HeatProblem, ranks: int, costs: Array) -> list[Plan]:
-    """The plans of all ranks.
-
-    Args:
-        problem: the problem of the whole grid.
-        ranks: the number of ranks.
+        scenario: the scenario.
+        team: the ranks.
         costs: cost of each plane, in any unit.
+        times: the result of :func:`heatsim.run.step_times.measure_any_grid`; None to leave out times and efficiency.
 
     Raises:
-        ScenarioError: the grid has too few planes, or a number of planes that the method cannot divide.
+        ScenarioError: the scenario has a mistake, or several ranks cannot do this run.
         DeviceError: the device or the kernel of the scenario is not available.
     """
-    found = cut(problem.scenario, problem.boundary, ranks, costs)
-    plans = []
-    for rank, slab in enumerate(found):
-        team = PlannedTeam(rank, ranks)
-        held = planes_to_hold(problem.scenario, problem.boundary, slab, team)
-        plans.append(Plan.of(replace(problem, held=held), team))
-    return plans
+    boundary = Boundary.from_scenario(scenario)
+    slab = cut(scenario, boundary, team.size, costs)[team.rank]
+    problem = HeatProblem.from_scenario(scenario, planes_to_hold(scenario, boundary, slab, team))
+    plan = Plan.of(problem, team)
+    text, needs = describe(plan, times), team.gathered(RankNeeds.of(plan))
+    return plan, f"{text}\n{describe_ranks(plan, needs, costs, _seconds(plan, times or {}))}"
 
 
-def describe_ranks(
-    plan: Plan, needs: Sequence[RankNeeds], costs: Array | None = None, seconds: float | None = None
-) -> str:
+def _seconds(plan: Plan, times: Mapping[str, WorkTime]) -> float | None:
+    """The time in s of a step, a stage or an application of the operator; None if not measured."""
+    method = plan.problem.scenario.time.method
+    if method not in times:
+        return None
+    applications = usual_cycles(plan.problem) * APPLICATIONS if plan.problem.scenario.steady else 1
+    return times[method].unit / applications
+
+
+def describe_ranks(plan: Plan, needs: Sequence[RankNeeds], costs: Array, seconds: float | None) -> str:
     """The needs of all ranks as lines of text.
 
     Args:
         plan: of any of the ranks.
         needs: of all ranks.
-        costs: cost of each plane, in any unit; None to leave out the efficiency.
+        costs: cost of each plane, in any unit.
         seconds: time in s of a step, a stage or an application of the operator to the whole grid, on one processor
-            such as this one; None if not measured.
+            such as this one; None to leave out the efficiency.
     """
     device_bytes, host_bytes = max(each.device_bytes for each in needs), max(each.host_bytes for each in needs)
     counts = [each.slab.count for each in needs]
@@ -102,7 +105,7 @@ def describe_ranks(
         f"memory       {size(device_bytes)} on the device of each rank, {size(host_bytes)} on its host",
         f"halo         {sent} over each cut in each direction, {often}",
     ]
-    if seconds and costs is not None:
+    if seconds:
         of_ranks, links = [each.slab for each in needs], LINKS[plan.device.backend]
         found = [f"{efficiency(plan, of_ranks, costs, seconds, link):.1%} over {link.name}" for link in links]
         lines.append(f"efficiency   {', '.join(found)}, estimated for one such processor per rank")

@@ -56,13 +56,13 @@ def _transient(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
     if problem.scenario.time.method == "implicit":
         kernel = METHOD
-    output = problem.scenario.output
+    output, whole = problem.scenario.output, " the whole grid on one processor" if plan.team.size > 1 else ""
     return [
         f"time         to {moment(problem.scenario.time.end)}; rows every {moment(output.probe_every)}, fields every "
         f"{moment(output.every)}",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
         *describe_methods(plan, times),
-        *(["times        of stepping, from steps and stages timed now"] if times else []),
+        *([f"times        of stepping{whole}, from steps and stages timed now"] if times else []),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
         f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",

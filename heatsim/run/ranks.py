@@ -21,7 +21,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario
-from heatsim.storage.disk import resume_command
+from heatsim.storage.disk import render_command, resume_command
 
 Array = NDArray[np.float64]
 
@@ -139,3 +139,8 @@ def resume_advice(folder: Path, ranks: int) -> str:
     """Text that says how to continue a run after a rank was lost."""
     fewer = ", or on fewer ranks" if ranks > 1 else ""
     return f"continue from the last checkpoint with `{resume_command(folder)} --ranks {ranks}`{fewer}"
+
+
+def complete_advice(folder: Path) -> str:
+    """Text that says what to do if a rank was lost after all results were written."""
+    return f"the run is complete; draw its pictures with `{render_command(folder)}`"

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heatsim import device as devices
 from heatsim.errors import CapacityError, Interrupted, RunError, ScenarioError
 from heatsim.observers.state import RunState
 from heatsim.physics.method_choice import choose_method
@@ -24,6 +25,7 @@ from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch
 from heatsim.run.work_time import WorkTime, fitted
+from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stepper import Stepper
@@ -32,6 +34,8 @@ from heatsim.solver.stepper import Stepper
 _SECONDS = 0.4
 # Steps of "euler" are timed at this number of places of a run: beams and switched sources cost time while they act.
 _PLACES = 8
+# A plan of several ranks times steps on a grid of at most this number of cells, because it must fit one processor.
+_MOST_PAINTED = {"cpu": 2**24, "cuda": 2**26}
 # On grids with more cells a CPU needs seconds for a step of the other methods: then steps on a coarser grid are timed.
 _MOST_CELLS = 2**21
 # On grids with at most this number of cells more steps are timed, because the first steps have few units; and steps of
@@ -63,6 +67,24 @@ def measure_methods(problem: HeatProblem) -> dict[str, WorkTime]:
             plan.check_memory()
             found[method] = measure_work(plan)
     return found
+
+
+def measure_any_grid(scenario: Scenario) -> dict[str, WorkTime]:
+    """The times that :func:`measure_methods` finds; on a grid too large for one processor, those on a coarser grid.
+
+    Raises:
+        ScenarioError: the scenario has a mistake.
+        DeviceError: the device of the scenario is not available.
+    """
+    timed = _on_coarser_grid(scenario, _MOST_PAINTED[devices.choose(scenario.solver.device).backend])
+    factor = scenario.grid.cell_count / timed.grid.cell_count
+    try:
+        times = measure_methods(HeatProblem.from_scenario(timed))
+    except ScenarioError:
+        if timed is scenario:
+            raise
+        return {}  # such as a region without cells on the coarser grid
+    return {method: found.scaled(factor) for method, found in times.items()}
 
 
 def measure_work(plan: Plan) -> WorkTime:
@@ -196,17 +218,24 @@ def _spread(places: int) -> list[int]:
 def _coarser(plan: Plan, most: int) -> Plan:
     """On a CPU, the plan of the same run on a grid with at most ``most`` cells; on a GPU, the plan itself."""
     scenario = plan.problem.scenario
+    coarser = _on_coarser_grid(scenario, most)
+    if plan.device.backend != "cpu" or coarser is scenario:
+        return plan
+    try:
+        return Plan.of(HeatProblem.from_scenario(coarser))
+    except ScenarioError:  # such as a region without cells
+        return plan
+
+
+def _on_coarser_grid(scenario: Scenario, most: int) -> Scenario:
+    """A scenario on a grid with at most ``most`` cells; the scenario itself if its grid has no more."""
     cells = scenario.domain.cells
     while prod(cells) > most:
         nx, ny, nz = cells
         cells = (-(-nx // 2), -(-ny // 2), -(-nz // 2))
-    if plan.device.backend != "cpu" or cells == scenario.domain.cells:
-        return plan
-    domain = scenario.domain.model_copy(update={"cells": cells})
-    try:
-        return Plan.of(HeatProblem.from_scenario(scenario.model_copy(update={"domain": domain})))
-    except ScenarioError:  # such as a region without cells
-        return plan
+    if cells == scenario.domain.cells:
+        return scenario
+    return scenario.model_copy(update={"domain": scenario.domain.model_copy(update={"cells": cells})})
 
 
 def _mean(timed: Iterator[tuple[float, float]], most: float) -> float:

@@ -12,6 +12,7 @@ import pytest
 import runs
 
 from heatsim import Simulation
+from heatsim.cli import main
 from heatsim.commands.ranks import ranks_to_start, start_ranks
 from heatsim.errors import CapacityError, DeviceError, InputError, Interrupted, RunError, ScenarioError
 from heatsim.parallel import launch
@@ -82,6 +83,10 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         assert (code, out) == (expected, "")
         assert err.count(message) == 1
         assert ("Traceback" in err) == (how == "raise")
+        advice = (
+            f"heatsim: the program failed; continue from the last checkpoint with `heatsim resume {tmp_path / how} "
+        )
+        assert (advice in err) == (how == "raise")
     code, _, _ = jobs.ended(start("kill", 0))
     assert code not in (0, 2, 130)
     code, _, err = jobs.ended(blocked)
@@ -124,10 +129,11 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     ("fault", "own_code", "message"),
     [
         ('sys.modules["cyclopts"] = None', True, "ModuleNotFoundError: import of cyclopts halted"),
+        ('sys.modules["heatsim.parallel.job"] = None', True, "import of heatsim.parallel.job halted"),
         ('sys.modules["mpi4py"] = None', False, ": several ranks need mpi4py, which cannot be"),
         ("from heatsim.parallel import job; job._use_cores = job._team = None", True, "TypeError: 'NoneType' object"),
     ],
-    ids=["package", "mpi4py", "bug"],
+    ids=["package", "module", "mpi4py", "bug"],
 )
 def test_a_rank_that_cannot_start_ends_the_job(tmp_path: Path, fault: str, own_code: bool, message: str) -> None:
     """The other rank waits in MPI until all have started."""
@@ -213,14 +219,23 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert "the launcher started 3 processes, but the MPI of mpi4py" in err
 
 
-def test_a_launcher_does_not_start_a_study_several_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("command", ["study", "render", "export", "bench", "verify"])
+def test_a_launcher_does_not_start_a_command_several_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """The first process tells it. Help and commands that only print are printed once."""
     monkeypatch.setenv("PMI_SIZE", "2")
-    monkeypatch.setenv("PMI_RANK", "0")
-    code, out, err = runs.command("study", tmp_path / "x.toml")
-    assert (code, out) == (2, "")
-    assert err.startswith("heatsim: the launcher started 2 processes, and each of them would run the whole study;")
-    monkeypatch.setenv("PMI_RANK", "1")
-    assert runs.command("study", tmp_path / "x.toml") == (2, "", "")
+    for rank, told in (("0", True), ("1", False)):
+        monkeypatch.setenv("PMI_RANK", rank)
+        assert main([command, str(tmp_path / "x.toml"), "--json", str(tmp_path / "x.json")]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        start = f"heatsim: the launcher started 2 processes, and each of them would do all of `heatsim {command}`; "
+        assert err.startswith(f"{start}start it without a launcher") if told else err == ""
+        for shown in ([command, "--help"], ["kernels"]):
+            assert main(shown) == 0
+            assert (capsys.readouterr().out != "") == told
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,13 @@ import pytest
 import runs
 
 from heatsim.cli import main
+from heatsim.commands import terminal
 from heatsim.parallel.halo import halo_bytes
+from heatsim.parallel.rehearsal import rehearse
 from heatsim.parallel.slab import slabs
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
-from heatsim.run.plan_ranks import LINKS, plan_of_ranks
+from heatsim.run.plan_ranks import LINKS, describe_job
 from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_steps
 from heatsim.scenario import load
 
@@ -96,8 +98,9 @@ def test_efficiency_of_cycles_counts_levels_that_each_rank_solves_alone() -> Non
 
 
 def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
-    problem = HeatProblem.from_scenario(load(runs.write(tmp_path), PLANES))
-    plans = plan_of_ranks(problem, 3, np.ones(24))
+    scenario = load(runs.write(tmp_path), PLANES)
+    plans = rehearse(3, lambda team: describe_job(scenario, team, np.ones(24))[0], lambda number, rank: None)
+    problem = HeatProblem.from_scenario(scenario)
     assert [plan.slab.count for plan in plans] == [8, 8, 8]
     assert halo_bytes(problem.grid, problem.precision) == 4 * 7 * 5 * 4
     # The axis is periodic: each rank has two cuts.
@@ -105,15 +108,20 @@ def test_ranks_need_their_part_of_the_memory(tmp_path: Path) -> None:
     assert {plan.disk_bytes for plan in plans} == {Plan.of(problem).disk_bytes}
 
 
-def test_the_plan_of_several_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_of_several_ranks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     arguments = [str(runs.write(tmp_path)), *(f"--set={override}" for override in PLANES)]
     assert main(["plan", *arguments, "--ranks", "2"]) == 0
     out = capsys.readouterr().out
     assert "ranks        2, each with 12 own planes and up to 8 halo planes" in out
     assert "halo         560 B over each cut in each direction, every 4 steps" in out
     assert "% over one machine" in out
+    assert "times        of stepping the whole grid on one processor, from" in out
+    monkeypatch.setattr(terminal, "_SECONDS_BETWEEN_LINES", 0.0)
     assert main(["plan", *arguments, "--set=time.method=implicit", "--ranks", "2"]) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert "planning rank " in err  # what takes long for large grids
     assert "halo         560 B over each cut in each direction, for each vector and level of a cycle" in out
     assert "% over one machine" in out
     for ranks, message in (("0", '--ranks = "0": expected a number of ranks, 1 or more'), ("9", "at most")):

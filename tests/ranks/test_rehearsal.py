@@ -1,0 +1,117 @@
+"""Plans of several ranks in one process are those that the ranks of a job would make."""
+
+import weakref
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+from thread_team import on_ranks
+
+from heatsim.errors import RanksError, ScenarioError
+from heatsim.parallel.rehearsal import rehearse
+from heatsim.parallel.team import ALONE, Parcel, Team
+from heatsim.run.plan import Plan
+from heatsim.run.plan_ranks import describe_job
+from heatsim.run.ranks import plane_costs
+from heatsim.scenario import Scenario, load
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+def nothing(number: int, rank: int) -> None:
+    pass
+
+
+def running_sum(team: Team) -> tuple[int, list[int]]:
+    """Three calls, each of which depends on the one before; the last value comes from the neighbour above."""
+    total = sum(team.gathered(team.rank + 1))
+    largest = team.highest(total * (team.size - team.rank))
+    first = team.broadcast(largest + team.rank)
+    below, above = np.array([first + team.rank]), np.zeros(1, dtype=np.int64)
+    up, down = team.rank + 1, team.rank - 1
+    team.exchange([Parcel(down, 0, below)] if down >= 0 else [], [Parcel(up, 0, above)] if up < team.size else [])
+    return largest, team.gathered(int(above[0]))
+
+
+def test_values_are_those_of_a_job_although_they_depend_on_each_other() -> None:
+    shown: list[tuple[int, int]] = []
+    found = rehearse(3, running_sum, lambda number, rank: shown.append((number, rank)))
+    assert found == on_ranks(3, running_sum) == [(18, [19, 20, 0])] * 3
+    passes = shown[-1][0]
+    assert shown == [(number, rank) for number in range(1, passes + 1) for rank in range(3)]
+
+
+def test_only_errors_of_the_last_pass_count() -> None:
+    """With its own values only, rank 0 finds nothing; in the last pass rank 1 finds too much."""
+
+    def work(team: Team) -> int:
+        if not any(team.gathered(team.rank == 2)):
+            raise ValueError("nothing found")
+        if team.rank > 0 and sum(team.gathered(1)) == 3:
+            raise ValueError(f"too much on rank {team.rank}")
+        return team.rank
+
+    with pytest.raises(ValueError, match="too much on rank 1"):
+        rehearse(3, work, nothing)
+
+    def changing(team: Team, calls: list[int] = []) -> None:  # noqa: B006
+        calls.append(0)
+        team.gathered(len(calls))
+
+    with pytest.raises(RanksError, match="the ranks do not agree"):
+        rehearse(2, changing, nothing)
+
+    def too_large(team: Team) -> None:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        rehearse(2, too_large, nothing)
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "overrides"),
+    [
+        ("power_module", 3, ()),
+        ("cooling_gear", 4, ("domain.cells=[20,20,60]",)),
+        ("circuit_board", 2, ("domain.cells=[50,40,15]",)),
+        ("melting_block", 3, ()),
+        ("laser_track", 2, ()),
+        ("cube", 3, ("time.method=implicit",)),
+        ("periodic_cosine", 2, ()),
+    ],
+)
+def test_the_plan_is_that_of_a_job(name: str, ranks: int, overrides: tuple[str, ...]) -> None:
+    """Contacts, void, layers, steady states (whose ranks exchange arrays), melting, beams, and periodic axes."""
+    scenario = load(SCENARIOS / f"{name}.toml", overrides)
+
+    def in_job(team: Team) -> str:
+        return describe_job(scenario, team, plane_costs(scenario, team))[1]
+
+    costs = plane_costs(scenario, ALONE)
+    found = rehearse(ranks, lambda team: describe_job(scenario, team, costs)[1], nothing)
+    assert found == on_ranks(ranks, in_job)
+    assert f"ranks        {ranks}, each with " in found[0]
+
+
+def test_only_one_rank_at_a_time_needs_memory() -> None:
+    scenario = load(SCENARIOS / "power_module.toml")
+    costs, of_ranks, alive = plane_costs(scenario, ALONE), list["weakref.ref[Plan]"](), list[int]()
+
+    def work(team: Team) -> str:
+        alive.append(sum(plan() is not None for plan in of_ranks))
+        plan, text = describe_job(scenario, team, costs)
+        of_ranks.append(weakref.ref(plan))
+        return text
+
+    rehearse(3, work, nothing)
+    assert len(alive) >= 6
+    assert set(alive) == {0}
+
+
+def test_a_mistake_of_the_user_is_that_of_a_run(tmp_path: Path) -> None:
+    outside = '\n[[regions]]\nname = "far"\nmaterial = "a"\nbox = { min = [1.0, 1.0, 1.0], max = [2.0, 2.0, 2.0] }\n'
+    text = runs.TEXT.replace("[material]", "[materials.a]").replace("size =", 'material = "a"\nsize =') + outside
+    scenario: Scenario = load(runs.write(tmp_path, text), ("domain.cells=[7,5,24]", "domain.size=[0.07,0.05,0.24]"))
+    with pytest.raises(ScenarioError, match=r'"far" reaches from .* and lies outside the domain'):
+        rehearse(2, lambda team: describe_job(scenario, team, np.ones(24))[1], nothing)

@@ -76,6 +76,16 @@ class SurfaceLaw:
         flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
 
+    def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
+        """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
+        times = np.unique(np.concatenate([of.samples(end) for of in functions]))
+        fluxes, _ = self.fluxes(nodes, times)
+        with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
+            slopes = -np.diff(fluxes, axis=1) / np.diff(nodes)
+        reached = self.ambient.at(times)[:, None] + nodes[:-1] < hottest
+        return float(np.max(slopes, where=reached & np.isfinite(slopes), initial=0.0))
+
     def fault(self, time: float) -> tuple[str, str] | None:
         """The key and the message of an expression whose value at T = Tamb is not allowed at a time in s; else None.
 

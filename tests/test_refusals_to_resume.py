@@ -109,7 +109,7 @@ def test_a_checkpoint_of_another_version_of_the_numerics_is_refused(
     monkeypatch.setattr(resume, "NUMERICS", 8)
     told = refusal(half, capsys)
     assert f"{half / folder.CHECKPOINT}: was written with version {NUMERICS} of the numerics" in told
-    assert "calculates with version 7" in told
+    assert "calculates with version 8" in told
     assert "start again with `heatsim run … --overwrite`" in told
 
 

@@ -154,10 +154,11 @@ class CellRates:
         They are 0 unless a film without a largest value acts on a layer.
         """
         materials, boundary = self.materials, self.boundary
-        end = boundary.scenario.time.end
+        near, end = np.zeros((3, len(materials.types))), boundary.scenario.time.end
+        if not len(materials.layering.cells):
+            return np.zeros((len(boundary.conditions), *near.shape))
         slopes = boundary.largest_slopes(end)
         slopes[np.isfinite(boundary.largest_films(end))] = np.inf
-        near = np.zeros((3, len(materials.types)))
         for number, cell_type in enumerate(materials.types):
             if cell_type.half is not None:
                 plain = layer_types.half(materials.grid, materials.palette[cell_type.material])

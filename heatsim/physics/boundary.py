@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
-from heatsim.physics.condition_numbers import largest_film, numbers_of
+from heatsim.physics.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.condition_terms import Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID, Maps, MixedCells, lay_out, place_of
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.surface_balance import AMBIENT, SURROUNDINGS
 from heatsim.physics.surface_laws import LawTables, SurfaceLaw
 from heatsim.scenario import Scenario
-from heatsim.scenario.boundaries import Insulated, Periodic, depends_on_surface, is_linear
+from heatsim.scenario.boundaries import Insulated, Periodic, depends_on_surface, is_linear, radiates
 
 Array = NDArray[np.float64]
 
@@ -41,6 +41,7 @@ class Boundary:
         mixed: the cells that several conditions share, at faces and towards void.
         owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
             several.
+        hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers.
     """
 
     scenario: Scenario
@@ -49,6 +50,7 @@ class Boundary:
     maps: Maps
     mixed: MixedCells
     owners: tuple[int, ...] = ()
+    hottest: float = 0.0
 
     @classmethod
     def from_scenario(cls, scenario: Scenario) -> "Boundary":
@@ -272,3 +274,16 @@ class Boundary:
         in series with it bounds what a surface takes.
         """
         return np.array([largest_film(*each, end) for each in zip(self.conditions, self._functions, strict=True)])
+
+    def largest_slopes(self, end: float) -> Array:
+        """The largest −dq/dT_s of each condition between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest``.
+
+        It is h for convection, and infinite for held temperatures.
+        """
+        slopes = self.largest_films(end)
+        for number, (condition, functions) in enumerate(zip(self.conditions, self._functions, strict=True)):
+            if radiates(condition) and not depends_on_surface(condition):
+                slopes[number] = largest_radiating_film(functions, end, self.hottest)
+        for law in self.laws:
+            slopes[law.number] = law.largest_slope(self._law_tables.nodes, end, self.hottest)
+        return slopes

@@ -5,8 +5,13 @@ In a time dt a cell loses the fraction dt·rate of its heat, with
     rate = Σ over its six sides of 1/(ρ·cp·d) · conductance
 
 where the conductance is that of the link to a neighbour, or of the half cell in series with the film of a surface. A
-source whose heat q falls with the temperature T of the cell adds its largest −(dq/dT)/(ρ·cp). Where q rises, the cell's
-own coefficient grows. Steps of any length then stay monotone, and follow the growth of T with an error of first order.
+film that grows with the temperature of the surface, as radiation does, has no largest value: the half cell alone bounds
+the conductance. Where a layer lies on the surface there is no half cell. The film then counts with the larger one of
+its slope at the highest temperature of the initial field and the surroundings, and the conductance of 1/64 of a cell.
+
+A source whose heat q falls with the temperature T of the cell adds its largest −(dq/dT)/(ρ·cp). Where q rises, the
+cell's own coefficient grows. Steps of any length then stay monotone, and follow the growth of T with an error of first
+order.
 """
 
 from collections.abc import Iterator
@@ -16,9 +21,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics import cell_types, link_weights
+from heatsim.physics import cell_types, layer_types, link_weights
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, INTERIOR, CellTypes
+from heatsim.physics.layering import DEPTH
 
 Array = NDArray[np.float64]
 
@@ -107,6 +113,7 @@ class CellRates:
         areas, factors = self._weights_of(cells)
         with np.errstate(divide="ignore", over="ignore"):
             resistances = 1.0 / films
+        least = self._least_resistances
         for face in range(6):
             axis, n = face // 2, grid.cells[face // 2]
             beside = list(place)
@@ -121,7 +128,7 @@ class CellRates:
             least_half = materials.least_half[axis, own]
             with np.errstate(divide="ignore", invalid="ignore"):
                 conductance = sum(
-                    fraction / (least_half + resistances[number])
+                    fraction / np.maximum(least_half + resistances[number], least[number, axis, own])
                     for number, fraction in self.boundary.shares(face, v, u)
                 )
                 if materials.void is not None and len(materials.void_conditions):
@@ -131,13 +138,33 @@ class CellRates:
                         face, cells, np.where(towards_void, materials.void_conditions[own], 0)
                     ):
                         film = np.where(resistances[number] > 0.0, resistances[number] / areas[:, face], 0.0)
-                        through_void += fraction / (least_half + film)
+                        film = np.maximum(least_half + film, least[number, axis, own] / areas[:, face])
+                        through_void += fraction / film
                     through_void[areas[:, face] == 0.0] = 0.0
                     conductance = np.where(towards_void, through_void, conductance)
                     surface |= towards_void
             total += np.where(surface, conductance * gains[own, axis], 0.0)
             total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
         return total
+
+    @cached_property
+    def _least_resistances(self) -> Array:
+        """The least resistances in m² K/W between nodes and surroundings that count, shape (conditions, 3, types).
+
+        They are 0 unless a film without a largest value acts on a layer.
+        """
+        materials, boundary = self.materials, self.boundary
+        near, end = np.zeros((3, len(materials.types))), boundary.scenario.time.end
+        if not len(materials.layering.cells):
+            return np.zeros((len(boundary.conditions), *near.shape))
+        slopes = boundary.largest_slopes(end)
+        slopes[np.isfinite(boundary.largest_films(end))] = np.inf
+        for number, cell_type in enumerate(materials.types):
+            if cell_type.half is not None:
+                plain = layer_types.half(materials.grid, materials.palette[cell_type.material])
+                near[:, number] = DEPTH * np.array(plain)
+        with np.errstate(divide="ignore"):
+            return np.minimum(near, 1.0 / slopes[:, None, None])
 
     @cached_property
     def _source_rates(self) -> Array:

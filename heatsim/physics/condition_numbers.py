@@ -61,3 +61,10 @@ def largest_film(condition: Condition, functions: Functions, end: float) -> floa
     if emissivity.at(emissivity.samples(end)).max() > 0.0:
         return float(np.inf)
     return float(film.at(film.samples(end)).max())
+
+
+def largest_radiating_film(functions: Functions, end: float, hottest: float) -> float:
+    """The largest h + 4·εσ·T_s³ between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+    film, _, _, emissivity, _ = functions
+    h, emission = (float(of.at(of.samples(end)).max()) for of in (film, emissivity))
+    return h + 4.0 * emission * STEFAN_BOLTZMANN * hottest**3

@@ -15,8 +15,15 @@ the cell. What the own cell has in its centre, heat capacity and conductance alo
 behind, by the resistances from the centre to both nodes: 2/3 stay and 1/3 moves. So the temperature that counts for it
 is that in the centre, and the error is of second order.
 
-Between the layer and a surface remains 1/64 of a cell, so that the half cell there has a finite conductance. In a body
-of one cell across, the node stays in the centre.
+On a surface, film, heat flux and radiation act on the layer itself: only its resistance t/k lies between node and
+surface. A held surface would change such a node within a time of t²·ρ·cp/k. So the node lies at most 1/64 of a cell
+below a held surface, with the conductance
+
+    K = max(64·k/d, 2·S/dx² + 2·S/dy²)      as much as the layer conducts along the plane, or more
+
+Along the plane the layer is held from the edge of such a surface on.
+The cell behind is nearer by as much, so the resistance of the whole body is exact. In a body of one cell across, the
+node stays in the centre.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,11 +34,11 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.cell_faces import FaceAreas, Indices, cells_beside, voxel_areas
-from heatsim.physics.layering import Layering, values_of
+from heatsim.physics.layering import DEPTH, Layering, values_of
 from heatsim.physics.sheets import Array, Mask, Sheet
 
-# The distance of a layer's node from a surface, in parts of half a cell.
-_DEPTH = 1.0 / 32.0
+# The least resistance of a layer on a surface, in parts of half a cell: far above rounding, far below that of copper.
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +53,8 @@ class Matter:
         heat_capacity: ρ·c_p of each material in J/(m³ K), shape (materials,).
         resistance: contact resistances in m² K/W between materials, shape (materials, materials).
         surfaces: smooth areas of contacts near layers.
+        held: a function that gives the parts of the surfaces of cells that are held at temperatures, 0 to 1, from the
+            number of a side (0 for x−, …, 5 for z+), the cells and their materials.
     """
 
     grid: Grid
@@ -55,6 +64,7 @@ class Matter:
     heat_capacity: Array
     resistance: Array
     surfaces: FaceAreas
+    held: Callable[[int, Indices, NDArray[np.uint8]], Array]
 
     def material_of(self, cells: Indices) -> NDArray[np.uint8]:
         """The materials of cells."""
@@ -109,14 +119,40 @@ class _Layout:
         behind = [matter.beside(of.axis, cells, -of.side) for of, cells in zip(sheets, covered, strict=True)]
         self.cells: Indices = np.unique(np.concatenate([*covered, *(cells[some] for cells, some in behind)]))
         self.node = np.zeros((len(self.cells), 3))
-        for sheet, cells, (_, conduct) in zip(sheets, covered, behind, strict=True):
-            _, within = matter.beside(sheet.axis, cells, sheet.side)
-            depth = np.where(within, 0.0, np.where(conduct, _DEPTH, 1.0))
+        self._held = [
+            self._at_end(sheet, cells)
+            * matter.held(2 * sheet.axis + (sheet.side > 0), cells, matter.material_of(cells))
+            for sheet, cells in zip(sheets, covered, strict=True)
+        ]
+        for sheet, cells, (_, conduct), held in zip(sheets, covered, behind, self._held, strict=True):
+            depth = np.where(held > 0.0, self._depths(sheet, cells), 0.0)
+            depth[self._at_end(sheet, cells) & ~conduct] = 1.0
             self.node[self._places(cells), sheet.axis] = sheet.side * (1.0 - depth)
         self._moved = [
             self._moved_to(sheet, cells, *of_cells)
             for sheet, cells, of_cells in zip(sheets, covered, behind, strict=True)
         ]
+
+    def _at_end(self, sheet: Sheet, cells: Indices) -> Mask:
+        """Which of a sheet's cells have it on a surface."""
+        return ~self._matter.beside(sheet.axis, cells, sheet.side)[1]
+
+    def _depths(self, sheet: Sheet, cells: Indices) -> Array:
+        """How far the nodes of cells with a sheet on a held surface lie below it, in half cells."""
+        matter, spacing = self._matter, self._matter.grid.spacing
+        along = np.zeros(len(cells))
+        for place, axis in enumerate(sheet.along):
+            if matter.grid.cells[axis] > 1:
+                along += 2.0 / spacing[axis] ** 2 * sheet.cell_means(sheet.conductance[place])[sheet.covered]
+        with np.errstate(divide="ignore"):
+            near = np.minimum(DEPTH, 1.0 / (along * matter.halves(sheet.axis, cells)))
+        covering = self._covering(sheet, cells) / matter.halves(sheet.axis, cells)
+        return np.maximum(near - covering, 0.0)
+
+    def _covering(self, sheet: Sheet, cells: Indices) -> Array:
+        """The resistance of a sheet on its cells in m² K/W; in a part of a cell as it counts beside half a cell."""
+        half = self._matter.halves(sheet.axis, cells)
+        return np.maximum(1.0 / self._through(sheet, half, sheet.covered) - half, _LEAST * half)
 
     def _moved_to(self, sheet: Sheet, cells: Indices, behind: Indices, conduct: Mask) -> Array:
         """The part of the cells' own capacity and conductance that goes to the cells behind them, shape of a face.
@@ -160,9 +196,9 @@ class _Layout:
         for sheet, own in zip(self._sheets, self._own, strict=True):
             self._add_resistances(sheet, own, faces, links)
         self._move_along(faces, links)
-        for sheet, own in zip(self._sheets, self._own, strict=True):
+        for sheet, own, held in zip(self._sheets, self._own, self._held, strict=True):
             for place in (0, 1):
-                self._add_conductances(sheet, own, place, faces, links)
+                self._add_conductances(sheet, own, held, place, faces, links)
         return faces, links
 
     def _move_along(self, faces: Indices, links: Array) -> None:
@@ -187,10 +223,9 @@ class _Layout:
         for sheet, own in zip(self._sheets, self._own, strict=True):
             cells = own[sheet.covered]
             places, plain = self._places(cells), self._matter.halves(sheet.axis, cells)
-            _, within = self._matter.beside(sheet.axis, cells, sheet.side)
             left = 1.0 - sheet.side * self.node[places, sheet.axis]
-            outwards = 1.0 / self._through(sheet, np.where(within, 1.0, left) * plain, sheet.covered)
-            found[places, sheet.axis] = np.where(within, (2.0 - left) * plain, outwards)
+            outwards = self._covering(sheet, cells) + left * plain
+            found[places, sheet.axis] = np.where(self._at_end(sheet, cells), outwards, (2.0 - left) * plain)
         plain = found.copy()
         for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
             for place in (0, 1):
@@ -248,11 +283,23 @@ class _Layout:
         at = np.searchsorted(faces, 3 * (own if sheet.side > 0 else others)[some] + sheet.axis)
         links[at] = self._through(sheet, 1.0 / links[at], some)
 
-    def _add_conductances(self, sheet: Sheet, own: Indices, place: int, faces: Indices, links: Array) -> None:
-        """Add a sheet's conductance to the links along one axis of its plane."""
+    def _add_conductances(
+        self, sheet: Sheet, own: Indices, held: Array, place: int, faces: Indices, links: Array
+    ) -> None:
+        """Add a sheet's conductance to the links along one axis of its plane.
+
+        It counts from node to node, and to the edge of a cell whose surface is held.
+        """
         numbers, conduct = self._pairs(sheet, own, place)
         some = conduct & (sheet.covered | np.roll(sheet.covered, -1, axis=1 - place))
-        links[np.searchsorted(faces, numbers[some])] += sheet.between_nodes(place)[some] / self._face_area(sheet, place)
+        node = values_of(own, self.cells, self.node[:, sheet.along[place]])
+        part = np.zeros(sheet.covered.shape)
+        part[sheet.covered] = held
+        node_beside, part_beside = (np.roll(of, -1, axis=1 - place) for of in (node, part))
+        to_face = (0.5 - node / 2.0) * (1.0 - np.maximum(part - part_beside, 0.0))
+        to_face_beside = (0.5 + node_beside / 2.0) * (1.0 - np.maximum(part_beside - part, 0.0))
+        conductance = sheet.between_nodes(place) / np.maximum(to_face + to_face_beside, 0.5)
+        links[np.searchsorted(faces, numbers[some])] += conductance[some] / self._face_area(sheet, place)
 
     def _widen(self, sheet: Sheet, cells: Indices, moved: Array, place: int, plain: Array, found: Array) -> None:
         """Add a sheet's conductance to half cells at surfaces along one axis of its plane, and move the cells' own."""
@@ -260,9 +307,12 @@ class _Layout:
         behind, conduct = self._matter.beside(sheet.axis, cells, -sheet.side)
         surface, surface_behind = (self._at_surface(axis, of) for of in (cells, behind))
         halves = sheet.in_half_cells(place)[:, sheet.covered] / self._face_area(sheet, place)
+        # Where another layer lies on that surface, the node is there already.
+        node = self.node[places, axis]
+        halves *= surface & (np.stack((1.0 + node, 1.0 - node)) > 2.0 * DEPTH)
         # A cell between two surfaces has the mean conductance of both halves.
-        added = (halves * surface).sum(axis=0) / np.maximum(surface.sum(axis=0), 1)
-        both = conduct & (surface == surface_behind).all(axis=0) & surface.any(axis=0)
+        added = halves.sum(axis=0) / np.maximum(surface.sum(axis=0), 1)
+        both = conduct & (surface == surface_behind).all(axis=0) & surface.any(axis=0) & (node == 0.0)
         going = np.where(both, moved, 0.0) / plain[places, axis]
         found[places, axis] = 1.0 / (1.0 / found[places, axis] + added - going)
         places, going = self._places(behind[both]), going[both]

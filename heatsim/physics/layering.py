@@ -10,6 +10,9 @@ from heatsim.physics.cell_faces import Indices
 
 Array = NDArray[np.float64]
 
+# The largest distance of a layer's node from a surface that is held, in parts of half a cell.
+DEPTH = 1.0 / 32.0
+
 
 @dataclass(frozen=True, eq=False)
 class Layering:

@@ -12,11 +12,12 @@ from heatsim.parallel.team import Team
 from heatsim.physics import cell_sources, cell_type_map, kernel_costs, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
-from heatsim.physics.cell_type_map import Contacts, resistances
+from heatsim.physics.cell_type_map import resistances
 from heatsim.physics.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.held_surfaces import HeldSurfaces
 from heatsim.physics.initial import InitialField
 from heatsim.physics.layer_layout import Matter, lay
 from heatsim.physics.layer_planes import sheets_of
@@ -76,7 +77,7 @@ class Painted:
             weighted = cell_type_map.weighted(palette, contacts, exposed)
             in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
             surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
-        layering = _lay(scenario, palette, cells, contacts, surfaces, boundary.periodic, held)
+        layering = _lay(division, palette, cells, boundary, surfaces, held)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
@@ -95,6 +96,9 @@ class Painted:
             raise ScenarioError(scenario.path, [Mistake(key, str(error))]) from None
         materials = replace(materials, heated=cell_sources.find(scenario, materials, parts))
         boundary, materials = with_values_in_space(with_areas(boundary, materials), materials, surfaces, varies)
+        if scenario.layers:
+            field = InitialField.from_scenario(scenario, parts, held=held)
+            boundary = replace(boundary, hottest=temperature_range.hottest(field, boundary))
         if start is not None:
             materials = materials.with_palette(_enthalpies(scenario, start, boundary, materials))
         return cls(materials, boundary, parts, start.reference if start is not None else 0.0)
@@ -115,15 +119,15 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
 
 
 def _lay(
-    scenario: Scenario,
+    division: Division,
     palette: Sequence[Substance],
     material: NDArray[np.uint8] | None,
-    contacts: Contacts,
+    boundary: Boundary,
     surfaces: FaceAreas | None,
-    periodic: tuple[bool, bool, bool],
     held: HeldPlanes,
 ) -> Layering:
     """What the layers of a scenario change in the whole body. Collective."""
+    scenario, periodic = division.scenario, boundary.periodic
     if not scenario.layers:
         return NO_LAYERS
     near = NearLayers(scenario, held)
@@ -133,8 +137,9 @@ def _lay(
         material=None if material is None else near.materials(material),
         half=np.array([half(scenario.grid, substance) for substance in palette]).T,
         heat_capacity=np.array([substance.heat_capacity for substance in palette]),
-        resistance=resistances(range(len(palette)), contacts),
+        resistance=resistances(range(len(palette)), division.resistances),
         surfaces=NO_AREAS if surfaces is None else near.areas(surfaces),
+        held=HeldSurfaces.of(boundary, division).parts,
     )
     return lay(sheets_of(scenario, matter.solid, periodic), matter)
 

@@ -37,10 +37,12 @@ def locate(grid: Grid, periodic: bool, axis: int, coordinate: float, node: float
     lower = cell if s >= cell + node / 2.0 else cell - 1
     if periodic:
         return Position((lower % n, (lower + 1) % n), s - lower, None)
-    if lower < 0:
-        return Position((0, 0), (s + 0.5) / (node / 2.0 + 0.5), 2 * axis)
-    if lower == n - 1 and s > cell + node / 2.0:
-        return Position((n - 1, n - 1), (n - 0.5 - s) / (0.5 - node / 2.0), 2 * axis + 1)
+    # A node may lie on a face. A point on the face has the temperature of the face, not that of the node.
+    if lower < 0 or s == -0.5:
+        return Position((0, 0), (s + 0.5) / (node / 2.0 + 0.5) if s > -0.5 else 0.0, 2 * axis)
+    if s == n - 0.5 or (lower == n - 1 and s > cell + node / 2.0):
+        beyond = n - 0.5 - s
+        return Position((n - 1, n - 1), beyond / (0.5 - node / 2.0) if beyond > 0.0 else 0.0, 2 * axis + 1)
     lower = min(lower, max(n - 2, 0))
     return Position((lower, min(lower + 1, n - 1)), s - lower, None)
 

@@ -35,6 +35,7 @@ NUMBERS = 6  # of a condition
 _NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
 _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
+_TIMES_AT_ONCE = 256  # of tables that are looked at
 _WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
 
 
@@ -75,6 +76,19 @@ class SurfaceLaw:
         flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
         flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
+
+    def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
+        """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
+        times = np.unique(np.concatenate([of.samples(end) for of in functions]))
+        largest = 0.0
+        for some in np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE)):
+            fluxes, _ = self.fluxes(nodes, some)
+            with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
+                slopes = -np.diff(fluxes, axis=1) / np.diff(nodes)
+            reached = self.ambient.at(some)[:, None] + nodes[:-1] < hottest
+            largest = float(np.max(slopes, where=reached & np.isfinite(slopes), initial=largest))
+        return largest
 
     def fault(self, time: float) -> tuple[str, str] | None:
         """The key and the message of an expression whose value at T = Tamb is not allowed at a time in s; else None.

@@ -167,6 +167,11 @@ def span(start: InitialField, conditions: Boundary) -> float:
     return max(temperatures) - min(temperatures)
 
 
+def hottest(start: InitialField, conditions: Boundary) -> float:
+    """The highest temperature in K of the initial field, of held surfaces and of surroundings during the run."""
+    return max(_temperatures(start, conditions))
+
+
 def bounds(start: InitialField, conditions: Boundary) -> tuple[float, float]:
     """The extremes in K that the maximum principle allows for a run.
 

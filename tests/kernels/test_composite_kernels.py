@@ -155,7 +155,7 @@ def layers(
     return Layering(
         cells,
         np.array([0.0, 1e5, 1e6])[kinds],
-        np.array([1e-6, 1e-5, 1e-4])[kinds][:, None] * np.array([1.0, 2.0, 3.0]),
+        np.array([1e-8, 1e-5, 1e-4])[kinds][:, None] * np.array([1.0, 2.0, 3.0]),
         np.zeros((len(cells), 3)),
         faces,
         rng.uniform(1e3, 1e6, len(faces)),

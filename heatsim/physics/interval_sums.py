@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.errors import ScenarioError
 from heatsim.physics.time_steps import Timeline
 
 Array = NDArray[np.float64]
@@ -50,11 +49,7 @@ def interval_sums(timeline: Timeline, first: int, until: int, make: Callable[[in
     ends, sums, dts, step = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros(0)], first
     while step < until:
         steps, count = timeline.equal_intervals(step, until, _STEPS_TOGETHER, _LONGEST_PIECE)
-        try:
-            values = make(step, step + steps * count)
-        except ScenarioError:  # perhaps at a step that comes later: then the run gets that far
-            count = 1
-            values = make(step, step + steps)
+        values = make(step, step + steps * count)
         sums.append(values.reshape(count, steps).sum(axis=1))
         ends.append(step + steps * np.arange(1, count + 1))
         dts.append(np.full(count, timeline.dt(step)))

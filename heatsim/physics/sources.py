@@ -210,7 +210,8 @@ class Sources:
             return 0.0
         steps = factors.astype(precision).astype(np.float64)
         released = self.heat_of_steps(heat, precision)
-        return float(steps.sum() * released[0] if len(released) == 1 else steps @ released)
+        # Which sum it is must not depend on which stages give the same.
+        return float(steps.sum() * released[0] if self.heat_constant else steps @ np.resize(released, len(steps)))
 
     def heat_of_steps(self, heat: Array, precision: str) -> Array:
         """Heat in J of the sources in the body in each step, as rounded for kernels; arguments as for :meth:`total`.

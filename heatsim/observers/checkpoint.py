@@ -64,6 +64,10 @@ class Checkpoints(Observer):
             NotFiniteError: the field is not finite; the checkpoints that were there stay.
             StorageError: the disk refused what was to be written before.
         """
+        # Rows come first: making them adds up what the ledger saves.
+        of_observers: dict[str, Value] = {}
+        for observer in self._observers:
+            of_observers.update(observer.save())
         point = state.restart_point()
         # Nothing is saved unchecked.
         if point.field is state.field:
@@ -78,9 +82,8 @@ class Checkpoints(Observer):
             "wall_time": state.wall_time,
             "stopped": state.stopped,
             **point.values,
+            **of_observers,
         }
-        for observer in self._observers:
-            values.update(observer.save())
         files = self._records()
         saved, sums = checkpoint.Checkpoint({}, values), {name: _pieces(share) for name, share in point.sums.items()}
         planes = {name: of.copy() for name, of in point.planes.items()}

@@ -28,10 +28,10 @@ from heatsim.observers.observer import Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.energy_bound import EnergyBound, Row
+from heatsim.physics.energy_bound import EnergyBound, Rows
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes
-from heatsim.solver.surface_sums import Heats, OwnSums
+from heatsim.solver.surface_sums import HeatRows, OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 
@@ -39,8 +39,7 @@ RESIDUAL = "residual"
 # The first layout with a column for the surface of each region that has a condition towards void.
 BY_SURFACE = 3
 
-# Heats in J.
-Terms = tuple[float, ...]
+Floats = NDArray[np.float64]
 
 
 def heats(problem: HeatProblem) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ class _Sample(NamedTuple):
         sums: ``sums`` of the field's survey.
         extremes: the lowest and highest T − T_ref in K.
         through: ``row()`` of the ledger.
-        sources: heat from sources in the body in J.
+        sources: heat in J from sources in the body, if the method chooses its own steps.
         roundings: of a method that chooses its own steps.
         contacts: heat flows through contacts in W.
     """
@@ -90,34 +89,40 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
         state.field.survey().sums,
         state.statistics.deviations(),
         state.ledger.row(),
-        state.ledger.source_heat(state.step),
+        state.ledger.shown_sources,
         state.roundings,
         contacts,
     )
 
 
-def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[float]) -> list[tuple[Heats, Terms]]:
-    """The heats through surfaces and the terms of the balance, in the order of :func:`heats`, for each sample.
+def _balances(
+    state: RunState, samples: Sequence[_Sample], stored: Sequence[float], keep: bool
+) -> tuple[HeatRows, Floats]:
+    """The heats through surfaces at each sample, and the terms of the balance in the order of :func:`heats`.
 
     Args:
         state: the run.
         samples: in the order of their times.
         stored: heat in J that the body has gained since the start, at each time.
+        keep: whether these are the next rows of the table.
     """
-    void, found = bool(state.problem.materials.weighted_surfaces.void), []
     through = state.ledger.heats_of([sample.through for sample in samples])
-    for sample, gained, of_time in zip(samples, stored, through, strict=True):
-        sources = sample.sources + of_time.beams + of_time.cells
-        residual = fsum((gained, -sources, *(-heat for heat in of_time.faces), -of_time.void))
-        of_void = (of_time.void, *of_time.surfaces) if void else ()
-        found.append((of_time, (gained, sources, *of_time.faces, *of_time.patches, *of_void, residual)))
-    return found
+    if state.problem.timeline.adaptive:
+        released = [sample.sources for sample in samples]
+    else:
+        released = state.ledger.source_heats([sample.step for sample in samples], keep)
+    beams, _, cells, _ = through.rest
+    sources = np.array(released) + beams + cells
+    given = np.column_stack([stored, -sources, -through.faces, -through.towards_void[:, 0]])
+    residual = [fsum(row) for row in given.tolist()]
+    void = [through.towards_void] if state.problem.materials.weighted_surfaces.void else []
+    return through, np.column_stack([stored, sources, through.through, *void, residual])
 
 
 def balance(state: RunState) -> dict[str, float]:
     """The time in s and the heats in J of the current step, by name."""
-    ((_, terms),) = _balances(state, [_sample(state)], [state.stored_heat()])
-    return {TIME: state.time, **dict(zip(heats(state.problem), terms, strict=True))}
+    _, terms = _balances(state, [_sample(state)], [state.stored_heat()], keep=False)
+    return {TIME: state.time, **dict(zip(heats(state.problem), terms[0].tolist(), strict=True))}
 
 
 def bound(state: RunState) -> float:
@@ -178,14 +183,11 @@ class Energy(TableObserver):
         totals = statistics.totals([sample.sums for sample in samples])
         stored = [heat - self._state.initial_heat for heat in statistics.heats(totals)]
         absolute = statistics.heats(totals, absolute=True)
-        balances = _balances(self._state, samples, stored)
-        for sample, (of_time, terms), heat in zip(samples, balances, absolute, strict=True):
-            turned_over = abs(terms[0]) + of_time.magnitude
-            around = sample.extremes.lowest, sample.extremes.highest
-            self._bound.add(Row(sample.step, heat, *around, turned_over, sample.roundings, of_time.cells_magnitude))
+        through, terms = _balances(self._state, samples, stored, keep=True)
+        self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
         names = list(heats(self._state.problem))
         known = [self._layout >= BY_SURFACE or name not in surface_names(self._state.problem) for name in names]
-        in_joules = np.array([terms for _, terms in balances])[:, known]
+        in_joules = terms[:, known]
         times = np.array([sample.time for sample in samples])
         columns = [times[:, np.newaxis], in_joules]
         if self.with_units:
@@ -217,3 +219,24 @@ class Energy(TableObserver):
         if self._regions.initial:
             saved["region_heats"] = json.dumps(self._regions.initial)
         return saved
+
+
+def _rows_of_bound(samples: Sequence[_Sample], through: HeatRows, absolute: Floats, stored: Floats) -> Rows:
+    """What the bound of the residual needs of rows.
+
+    Args:
+        samples: of the rows.
+        through: the heats through surfaces.
+        absolute: Σ ρ·cp·V·|T − T_ref| in J.
+        stored: heat in J that the body has gained since the start.
+    """
+    _, magnitude, _, cells_magnitude = through.rest
+    return Rows(
+        np.array([sample.step for sample in samples]),
+        absolute,
+        np.array([sample.extremes.lowest for sample in samples]),
+        np.array([sample.extremes.highest for sample in samples]),
+        np.abs(stored) + magnitude,
+        np.array([sample.roundings for sample in samples]),
+        cells_magnitude,
+    )

@@ -37,11 +37,11 @@ class ExtremeTemperatures(Observer):
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
-        coldest, hottest = min(range(len(low)), key=low.__getitem__), max(range(len(high)), key=high.__getitem__)
-        if state.lowest is None or low[coldest] < state.lowest.temperature:
-            state.lowest = self._record_of(state, coldest, low[coldest], highest=False)
-        if self._follows_highest and (state.highest is None or high[hottest] > state.highest.temperature):
-            state.highest = self._record_of(state, hottest, high[hottest], highest=True)
+        lowest, highest = min(low), max(high)
+        if state.lowest is None or lowest < state.lowest.temperature:
+            state.lowest = self._record_of(state, low.index(lowest), lowest, highest=False)
+        if self._follows_highest and (state.highest is None or highest > state.highest.temperature):
+            state.highest = self._record_of(state, high.index(highest), highest, highest=True)
         for one in self._ranged:
             one.compare(state, low, high)
 

@@ -221,10 +221,9 @@ class RegionStatistic:
             return state.statistics.liquid_fraction(region)
         if self._statistic == "mean":
             return state.statistics.mean(region)
-        extremes = state.statistics.extremes(region)
         if self._beyond is not None:
-            return self._beyond.at(extremes.lowest if self._beyond.below else extremes.highest, state.time)
-        return extremes.highest if self._statistic == "max" else extremes.lowest
+            return self._beyond.at(state.statistics.extreme(region, not self._beyond.below), state.time)
+        return state.statistics.extreme(region, self._statistic == "max")
 
     def place(self) -> tuple[int, int, int] | None:
         """The cell (x, y, z) that has the present extreme; None where it is not known. Collective."""

@@ -50,7 +50,7 @@ class TableObserver(Observer):
 
     _table: TableWriter | None = None  # of rank 0
     _layout = LAYOUT
-    _rows_at_once = 64
+    _rows_at_once = 256
 
     def __init__(self) -> None:
         self._open = ExitStack()

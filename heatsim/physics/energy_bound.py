@@ -35,17 +35,17 @@ materials that vary with temperature the same holds with contents (heatsim/physi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
+from heatsim.physics.interval_sums import interval_sums
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.temperature_range import surrounding
 from heatsim.scenario import Temperature, TimeFunction, depends_on_surface
@@ -59,12 +59,9 @@ _SUMMING = 64.0 * 2.0**-53
 _INTERPOLATING = 4.0
 # For products of roundings, and for the rounding of H itself.
 _SECOND_ORDER = 1.001
-_STEPS_AT_ONCE = 16_384
-_STEPS_AHEAD = 2_048
 
 
-@dataclass
-class Row:
+class Row(NamedTuple):
     """The data of a row of energy.csv that the bound uses.
 
     Attributes:
@@ -83,6 +80,27 @@ class Row:
     turned_over: float = 0.0
     roundings: float = 0.0
     of_cells: float = 0.0
+
+
+class Rows(NamedTuple):
+    """The data of many rows of energy.csv, each an array with one number for each row; see :class:`Row`."""
+
+    steps: NDArray[np.int64]
+    heat: Array
+    lowest: Array
+    highest: Array
+    turned_over: Array
+    roundings: Array
+    of_cells: Array
+
+    def behind(self, row: Row) -> "Rows":
+        """These rows with one before them."""
+        return Rows(*(np.concatenate(([before], after)) for before, after in zip(row, self, strict=True)))
+
+    @property
+    def last(self) -> Row:
+        """The last row."""
+        return Row(*(numbers[-1].item() for numbers in self))
 
 
 def roundings(problem: HeatProblem, sigma: Array) -> Array:
@@ -126,23 +144,25 @@ class EnergyBound:
         self._turned_over = 0.0
         self._first_heat = 0.0
 
-    def add(self, row: Row) -> None:
-        """Add the next row."""
+    def add(self, rows: Rows) -> None:
+        """Add the next rows; there is at least one."""
         if self.row is None:
-            self._first_heat = row.heat
+            self._first_heat = float(rows.heat[0])
         else:
-            brought = self._given(self.row.step, row.step) + abs(row.of_cells - self.row.of_cells)
-            self.given += brought
-            timeline = self._problem.timeline
-            seconds = timeline.time(row.step) - timeline.time(self.row.step)
-            by_heat = inf if timeline.adaptive else self.row.heat + self._power * seconds
-            self.heat = max(min(by_heat, self._within(self.row)) + brought, row.heat)
-            if timeline.adaptive:
-                self._rounded_heat += (row.roundings - self.row.roundings) * self.heat
-            else:
-                self._rounded_heat += self.roundings * (row.step - self.row.step) * self.heat
-        self._turned_over = max(self._turned_over, row.turned_over)
-        self.row = row
+            rows = rows.behind(self.row)
+        steps, timeline = rows.steps, self._problem.timeline
+        if len(steps) > 1:
+            brought = self._given(steps) + np.abs(np.diff(rows.of_cells))
+            self.given = _added(self.given, brought)
+            seconds = np.diff([timeline.time(step) for step in steps.tolist()])
+            by_heat = np.full(len(seconds), inf) if timeline.adaptive else rows.heat[:-1] + self._power * seconds
+            within = self._within(rows.lowest[:-1], rows.highest[:-1])
+            heat = np.maximum(np.minimum(by_heat, within) + brought, rows.heat[1:])
+            self.heat = float(heat[-1])
+            weights = np.diff(rows.roundings) if timeline.adaptive else self.roundings * np.diff(steps)
+            self._rounded_heat = _added(self._rounded_heat, weights * heat)
+        self._turned_over = max(self._turned_over, float(rows.turned_over.max()))
+        self.row = rows.last
 
     @property
     def residual(self) -> float:
@@ -183,15 +203,17 @@ class EnergyBound:
         around = [T - self._reference for T in surrounding(self._problem.boundary, self._problem.scenario.time.end)]
         return min(around, default=inf), max(around, default=-inf)
 
-    def _within(self, row: Row) -> float:
-        """Σ C·max|T − T_ref| in J over the temperatures of a row and the surroundings."""
-        low, high = min(row.lowest, self._surrounding[0]), max(row.highest, self._surrounding[1])
+    def _within(self, lowest: Array, highest: Array) -> Array:
+        """Σ C·max|T − T_ref| in J over the temperatures of each row and the surroundings."""
+        low, high = np.minimum(lowest, self._surrounding[0]), np.maximum(highest, self._surrounding[1])
         materials = self._problem.materials
         if not materials.varies:
-            return self._capacity * max(abs(low), abs(high))
-        ends = np.array([low, high])
-        largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
-        return float(self._capacities @ largest)
+            return np.asarray(self._capacity * np.maximum(np.abs(low), np.abs(high)))
+        found = np.empty(len(low))
+        for row, ends in enumerate(np.stack([low, high], axis=1)):
+            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
+            found[row] = self._capacities @ largest
+        return found
 
     @cached_property
     def _capacities(self) -> Array:
@@ -264,20 +286,15 @@ class EnergyBound:
         fluxes = [time_functions(condition).flux for condition, _, _ in self._areas]
         return bool(self._problem.scenario.sources) or any(flux != NOTHING for flux in fluxes)
 
-    def _given(self, first: int, last: int) -> float:
-        """Heat in J that sources, beams and fluxes bring in steps ``first`` … ``last`` − 1, by magnitude."""
-        timeline, total, step = self._problem.timeline, 0.0, first
-        while self._brings and step < last:
-            until = min(last, timeline.interval_end(step), step + _STEPS_AT_ONCE)
-            power, some = self._power_of_steps.of(step, until)
-            total += float(power[some].sum()) * timeline.dt(step)
-            step = until
-        return total
-
-    @cached_property
-    def _power_of_steps(self) -> StepsAhead[Array]:
-        """Sum of the magnitudes of the powers of sources, beams and fluxes in each step, in W. Many steps at a time."""
-        return StepsAhead(self._problem.timeline, _STEPS_AHEAD, self._find_power)
+    def _given(self, steps: NDArray[np.int64]) -> Array:
+        """Heat in J that sources, beams and fluxes bring from each of these steps to the next, by magnitude."""
+        given = [0.0] * (len(steps) - 1)
+        if self._brings:
+            found = interval_sums(self._problem.timeline, int(steps[0]), int(steps[-1]), self._find_power)
+            rows = np.searchsorted(steps, found.ends) - 1
+            for row, heat in zip(rows.tolist(), (found.sums * found.dts).tolist(), strict=True):
+                given[row] += heat
+        return np.array(given)
 
     def _find_power(self, first: int, until: int) -> Array:
         """The power in steps ``first`` … ``until`` − 1, of equal length. A step does not depend on the others."""
@@ -293,3 +310,8 @@ class EnergyBound:
             amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
             power = power + (amounts * heated.magnitudes).sum(axis=1) / dt
         return np.asarray(power + problem.sources.absorbed(times, dt))
+
+
+def _added(number: float, more: Array) -> float:
+    """The sum of a number and more numbers, added one after the other."""
+    return float(np.add.accumulate(np.concatenate(([number], more)))[-1])

@@ -91,19 +91,25 @@ class Sources:
         return {FACES.index(beam.face) for beam in beams if beam is not None and beam.absorption_depth is None}
 
     def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
-        """What steps of ``dt`` seconds give to the cells of each type, in K, shape (times, types).
+        """What steps of ``dt`` seconds give to the cells of each type, in K.
 
         Args:
             times: starts in s of the intervals over which the sources are averaged.
             dt: in s.
             lengths: of these intervals in s; None for ``dt``.
 
+        Returns:
+            Shape (times, types); (1, types) if all steps give the same.
+
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
         materials = self.materials
-        density = np.zeros((len(times), len(materials.types)))
-        for number, source in enumerate(self.even):
+        scales = [self._scale(source, times, dt if lengths is None else lengths) for source in self.even]
+        if all((scale == scale[:1]).all() for scale in scales):
+            scales = [scale[:1] for scale in scales]
+        density = np.zeros((len(scales[0]) if scales else 1, len(materials.types)))
+        for number, (source, scale) in enumerate(zip(self.even, scales, strict=True)):
             heated = np.array([number in cell_type.sources for cell_type in materials.types])
             if source.power_density is None:
                 assert source.power is not None
@@ -111,7 +117,7 @@ class Sources:
             else:
                 assert isinstance(source.power_density, float)
                 amount = source.power_density
-            density[:, heated] += (amount * self._scale(source, times, dt if lengths is None else lengths))[:, None]
+            density[:, heated] += (amount * scale)[:, None]
         capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
 
@@ -204,7 +210,8 @@ class Sources:
             return 0.0
         steps = factors.astype(precision).astype(np.float64)
         released = self.heat_of_steps(heat, precision)
-        return float(steps.sum() * released[0] if len(released) == 1 else steps @ released)
+        # Which sum it is must not depend on which stages give the same.
+        return float(steps.sum() * released[0] if self.heat_constant else steps @ np.resize(released, len(steps)))
 
     def heat_of_steps(self, heat: Array, precision: str) -> Array:
         """Heat in J of the sources in the body in each step, as rounded for kernels; arguments as for :meth:`total`.

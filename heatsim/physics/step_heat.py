@@ -10,7 +10,7 @@ from heatsim.physics.time_steps import Timeline
 Array = NDArray[np.float64]
 
 # For fewer steps, calls take longer than numbers.
-_STEPS_AT_ONCE = 2048
+_STEPS_AT_ONCE = 4096
 
 
 class StepHeat:
@@ -32,7 +32,7 @@ class StepHeat:
         if self._sources.heat_constant:
             return self._make(first, first + 1)
         heat, some = self._ahead.of(first, until)
-        return heat[some]
+        return heat if len(heat) == 1 else heat[some]
 
     def _make(self, first: int, until: int) -> Array:
         return self._sources.heat(self._timeline.step_times(first, until), self._timeline.dt(first))

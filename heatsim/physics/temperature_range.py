@@ -227,7 +227,7 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         for start, stop in pairwise((0.0, *scenario.switching_times, end)):
             dt = (stop - start) / _PARTS
             times = start + dt * np.arange(_PARTS, dtype=np.float64)
-            heat = sources.heat(times, dt) * materials.heat_capacity
+            heat = np.broadcast_to(sources.heat(times, dt), (_PARTS, len(materials.types))) * materials.heat_capacity
             gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
             lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
             if materials.heated.amounts:

@@ -138,6 +138,25 @@ class Timeline:
         end = self.steps[i + int(others[0])] if len(others) else self.steps[min(i + most - step, len(self.dts))]
         return min(int(end), most)
 
+    def equal_intervals(self, step: int, until: int, most: int, longest: int) -> tuple[int, int]:
+        """The number of steps to the next due time, and how many intervals in a row have as many steps of this length.
+
+        Args:
+            step: number of steps done.
+            until: no interval goes beyond this step.
+            most: steps of all these intervals, if there are several.
+            longest: the largest number of steps to return.
+        """
+        i = self.interval(step)
+        count = min(self._due_steps[i + 1], until) - step
+        if count > longest or step != self._due_steps[i]:
+            return min(count, longest), 1
+        together = max(1, most // count)
+        last = bisect_right(self._due_steps, until) - 1
+        steps = np.diff(self.steps[i : min(i + together, last) + 1])
+        others = np.flatnonzero((steps != count) | (self.dts[i : i + len(steps)] != self.dts[i]))
+        return count, int(others[0]) if len(others) else max(1, len(steps))
+
     def steps_at(self, every: float) -> NDArray[np.int64]:
         """The steps at which something is due that happens at 0, ``every``, 2·``every``, … and at the end."""
         if not self.last_step:

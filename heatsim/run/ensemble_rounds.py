@@ -21,6 +21,7 @@ from typing import Any
 
 from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
+from heatsim.run import time_loop
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import Batch, TimeLoop
 from heatsim.solver.body_ensemble import BodyEnsemble
@@ -33,6 +34,8 @@ from heatsim.solver.stepper import Stepper
 
 # Largest ratio of the simulated time to the end of a round to the time until the first run is due.
 _FARTHEST = 2
+# Observers check the clock this many times in the longest batch of steps, not at each row.
+_POLLS_A_BATCH = 5
 
 # By the numbers of the runs.
 Failures = dict[int, Exception]
@@ -52,6 +55,7 @@ class Rounds(ABC):
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
         self._sums = RowSums()
+        self._polled_at = 0.0
 
     def find_rows(self, states: Sequence[RunState]) -> None:
         """Find the sums that the observers of these runs read, with one wait for the GPU."""
@@ -80,10 +84,13 @@ class Rounds(ABC):
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
         self._find_rows([loop for loop in loops.values() if loop.due])
+        poll = time.monotonic() - self._polled_at >= time_loop.BATCH_SECONDS / _POLLS_A_BATCH
+        if poll:
+            self._polled_at = time.monotonic()
         failed: Failures = {}
         for number, loop in loops.items():
             try:
-                loop.look()
+                loop.look(poll)
             except Exception as error:
                 failed[number] = error
         return failed

@@ -3,7 +3,7 @@
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -117,6 +117,10 @@ class TimeLoop:
         self._leading = leading
         self._ahead: Queued | Exception | None = None
         self._observers = observers
+        # Of several ranks, a watch ends the job if one takes far longer than usual.
+        calls = [_unpaced if state.team.size > 1 and not observer.paced else _paced for observer in observers]
+        self._handle = [call(observer.handle) for call, observer in zip(calls, observers, strict=True)]
+        self._poll = [call(observer.poll) for call, observer in zip(calls, observers, strict=True)]
         self._due = Schedule([observer.due(state) for observer in observers])
         with self._observing():
             with understanding(state.folder) if saved is not None else nullcontext():
@@ -195,8 +199,11 @@ class TimeLoop:
         self.timing.stepping += seconds
         self.state.wall_time += seconds
 
-    def look(self) -> None:
-        """Call the observers that are due, and have all of them check the clock.
+    def look(self, poll: bool = True) -> None:
+        """Call the observers that are due.
+
+        Args:
+            poll: have all of them check the clock.
 
         Raises:
             NotFiniteError, StorageError: the run failed.
@@ -207,9 +214,8 @@ class TimeLoop:
             if self.due:
                 self._notify()
                 self._find_next()
-            for observer in self._observers:
-                with self._pace_of(observer):
-                    observer.poll(self.state)
+            for look_at_clock in self._poll if poll else ():
+                look_at_clock(self.state)
 
     def save(self) -> Values:
         """Write a checkpoint and return its values. Collective."""
@@ -263,13 +269,23 @@ class TimeLoop:
     def _notify(self) -> None:
         due = self._due.at(self.state.step)
         self.state.find_row()
-        for number, observer in enumerate(self._observers):
-            if due[number] or self.state.stopped:
-                with self._pace_of(observer):
-                    observer.handle(self.state)
+        for is_due, handle in zip(due, self._handle, strict=True):
+            if is_due or self.state.stopped:
+                handle(self.state)
 
-    def _pace_of(self, observer: Observer) -> AbstractContextManager[None]:
-        return nullcontext() if observer.paced or self.state.team.size == 1 else unforeseen()
+
+def _paced(call: Callable[[RunState], None]) -> Callable[[RunState], None]:
+    return call
+
+
+def _unpaced(call: Callable[[RunState], None]) -> Callable[[RunState], None]:
+    """The call, which may take any time without ending the job of several ranks."""
+
+    def marked(state: RunState) -> None:
+        with unforeseen():
+            call(state)
+
+    return marked
 
 
 class Schedule:

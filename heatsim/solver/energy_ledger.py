@@ -9,7 +9,6 @@ which leaves less than 1e-12 of the heat.
 """
 
 from collections.abc import Container, Hashable, Mapping, Sequence
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -21,8 +20,8 @@ from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.slab import Share
 from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.interval_sums import interval_sums
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steps_ahead import StepsAhead
 from heatsim.solver.heat_sums import HeatSums, SumLayout
 from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, Read, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import (
@@ -32,6 +31,7 @@ from heatsim.solver.surface_sums import (
     FACE_SUMS,
     LIT_SUMS,
     PART_SUMS,
+    HeatRows,
     Heats,
     OwnSums,
     SurfaceSums,
@@ -41,9 +41,6 @@ from heatsim.solver.surface_sums import (
 # interruption changes no bit.
 STEPS_TO_CARRY = 8_192
 
-_STEPS_AT_ONCE = 16_384
-# Number of steps whose heat is found together. With fewer steps, calls take longer than the arithmetic.
-_STEPS_AHEAD = 2_048
 _CARRIED = "_carried"  # suffix of the names of sums that were carried over
 
 
@@ -101,7 +98,7 @@ class Ledger:
 
     def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
-        return self.heats_of([self.row()])[0]
+        return self.heats_of([self.row()]).row(0)
 
     def row(self) -> OwnSums:
         """The present sums, for :meth:`heats_of`. Collective."""
@@ -111,7 +108,7 @@ class Ledger:
         assert self._row is not None
         return self._row
 
-    def heats_of(self, rows: Sequence[OwnSums]) -> list[Heats]:
+    def heats_of(self, rows: Sequence[OwnSums]) -> HeatRows:
         """Heat into the body in J at several times, from the results of :meth:`row` at these times."""
         return self._surfaces.heats(rows)
 
@@ -136,6 +133,21 @@ class Ledger:
     def own_sums(self, found: Sequence[Partials]) -> OwnSums:
         """The sums of this rank by part, from STATISTICS of :meth:`sections`."""
         return self._surfaces.of_rank(found)
+
+    @staticmethod
+    def own_sums_of(ledgers: "Sequence[Ledger]", found: Partials) -> Sequence[OwnSums]:
+        """:meth:`own_sums` of several ledgers whose sums lie at the same places.
+
+        Args:
+            ledgers: for which :meth:`lies_like` is true.
+            found: STATISTICS of the sections of all of them, shape (ledgers × arrays, sections, parts).
+        """
+        return list(ledgers[0]._surfaces.of_each(found.reshape(len(ledgers), -1, *found.shape[1:])))
+
+    def lies_like(self, other: "Ledger") -> bool:
+        """Whether the sums of another ledger lie at the same places, in as many arrays."""
+        carried = (self._carried is None) == (other._carried is None)
+        return carried and self._surfaces.lies_like(other._surfaces)
 
     def store(self, of_ranks: Sequence[OwnSums]) -> None:
         """Store the present sums; ``of_ranks``: :meth:`own_sums` of each rank."""
@@ -192,32 +204,34 @@ class Ledger:
             self._carried += self._values
         self._values.fill(0.0)
 
-    def source_heat(self, step: int) -> float:
-        """Heat in J that sources in the body have released until ``step``.
-
-        It is added up from one call to the next, in pieces that do not depend on where a run was interrupted: calls
-        come at due times only.
-        """
-        problem, timeline = self._problem, self._problem.timeline
-        if timeline.adaptive:  # set with the sums
-            return self._sources_heat
-        while problem.sources.even and self._sources_step < step:
-            until = min(step, timeline.interval_end(self._sources_step), self._sources_step + _STEPS_AT_ONCE)
-            heat, some = self._heat_of_steps.of(self._sources_step, until)
-            self._sources_heat += float(heat[some].sum())
-            self._sources_step = until
+    @property
+    def shown_sources(self) -> float:
+        """Heat in J of the sources that belongs to the sums, by :meth:`show` or by the last :meth:`source_heats`."""
         return self._sources_heat
 
-    @cached_property
-    def _heat_of_steps(self) -> StepsAhead[NDArray[np.float64]]:
-        """Heat in J of the sources in the body in each step."""
+    def source_heats(self, steps: Sequence[int], keep: bool = True) -> list[float]:
+        """Heat in J that sources in the body have released until each of some steps of Euler's method, ascending.
+
+        It is added up from one call to the next, in pieces that do not depend on where a run was interrupted.
+
+        Args:
+            steps: the numbers of steps done, at due times.
+            keep: go on from the last of these steps in the next call; later calls do not ask for earlier steps.
+        """
+        if not self._problem.sources.even:
+            return [self._sources_heat] * len(steps)
+        found = interval_sums(self._problem.timeline, self._sources_step, steps[-1], self._heat_of_steps)
+        heats = np.add.accumulate(np.concatenate(([self._sources_heat], found.sums)))
+        if keep:
+            self._sources_step, self._sources_heat = max(self._sources_step, steps[-1]), float(heats[-1])
+        released: list[float] = heats[np.searchsorted(found.ends, steps, side="right")].tolist()
+        return released
+
+    def _heat_of_steps(self, first: int, until: int) -> NDArray[np.float64]:
+        """Heat in J of the sources in the body in each of steps ``first`` … ``until`` − 1, all of one length."""
         problem = self._problem
-
-        def make(first: int, until: int) -> NDArray[np.float64]:
-            heat = problem.sources.heat_of_steps(problem.step_heat.of(first, until), problem.precision)
-            return np.broadcast_to(heat, until - first)
-
-        return StepsAhead(problem.timeline, _STEPS_AHEAD, make)
+        heat = problem.sources.heat_of_steps(problem.step_heat.of(first, until), problem.precision)
+        return np.broadcast_to(heat, until - first)
 
     def saved(self, sums: HeatSums) -> dict[str, Share]:
         """Other sums in the form in which :meth:`save` gives those of this ledger. Collective."""

@@ -44,6 +44,7 @@ class Field:
         device: the device of the buffers.
         grid: the cells of the whole field.
         halo: the planes that this rank has, and those of its neighbours; all planes in a run on one rank.
+        precision: of the values, "float32" or "float64".
         reference: the reference temperature in K, constant for a run.
         deviation: the current values in K of own planes and halos, a device array of shape (planes, ny, nx), float32
             or float64.
@@ -58,6 +59,7 @@ class Field:
         self.device = device
         self.grid = grid
         self.halo = halo or Halo.none(grid.shape[0], device)
+        self.precision = precision
         self.reference = reference
         self._own = self.slab.own
         shape = (self.slab.depth, *grid.shape[1:])
@@ -76,11 +78,6 @@ class Field:
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
         self._points: list[Points] = []
-
-    @property
-    def precision(self) -> str:
-        """The precision of the values, "float32" or "float64"."""
-        return str(self.deviation.dtype)
 
     @property
     def slab(self) -> Slab:

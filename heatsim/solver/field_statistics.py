@@ -76,6 +76,8 @@ class FieldStatistics:
         self._cell_types: list[int] = self._parts.cell_types.tolist()
         self._conducts = [cell_type != void for cell_type in self._cell_types]
         self._thermometer = Thermometer(np, problem.materials.enthalpies, lambda cell_types: cell_types)
+        labels = self._parts.labels
+        self._has_places = labels is None or labels.dtype == np.uint8
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
         self._places_of: FieldSurvey | None = None
@@ -114,6 +116,15 @@ class FieldStatistics:
         """Lowest and highest temperature in K of the body or a region, without void."""
         found, reference = self._extremes(self._of_region(region)), self._field.reference
         return Extremes(found.lowest + reference, found.highest + reference)
+
+    def extreme(self, region: str | None, highest: bool) -> float:
+        """The highest, or else the lowest temperature in K of a region, or of the whole body, without void."""
+        found, parts = self._found(), self._of_region(region)
+        values = found.highest if highest else found.lowest
+        if len(parts) == 1:
+            return values[parts[0]] + self._field.reference
+        of_parts = [values[part] for part in parts]
+        return (max(of_parts, default=-inf) if highest else min(of_parts, default=inf)) + self._field.reference
 
     def mean(self, region: str | None = None) -> float:
         """Mean temperature in K over the volume of the body or a region, without void."""
@@ -155,8 +166,7 @@ class FieldStatistics:
 
         None where more than 256 parts of the body are watched: their numbers do not fit a byte.
         """
-        labels = self._parts.labels
-        if labels is not None and labels.dtype != np.uint8:
+        if not self._has_places:
             return None
         return self._place(self._first(Extreme(None, region, highest)))
 
@@ -221,7 +231,9 @@ class FieldStatistics:
         A record broken in one row is often broken in the next row too. So these are the extremes of the latest row with
         a search.
         """
-        return tuple(dict.fromkeys(filter(self._can_search, self._asked or self._expected)))
+        if not self._asked or tuple(self._asked) == self._expected:
+            return self._expected
+        return tuple(dict.fromkeys(filter(self._can_search, self._asked)))
 
     def search_for(self, extreme: Extreme, found: Any) -> Search:
         """The search on a GPU for the cell of an extreme, whose value only the device has yet.
@@ -257,7 +269,7 @@ class FieldStatistics:
 
     def _begin_row(self, survey: FieldSurvey) -> None:
         if self._places_of is not survey:
-            self._expected = tuple(self._asked) or self._expected
+            self._expected = self.expected()
             self._places_of, self._places, self._asked = survey, {}, []
 
     def _first(self, extreme: Extreme) -> int:

@@ -133,7 +133,10 @@ class _Request:
         for some in self._fields:
             division = runs[some[0]].field.division
             passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division, workspaces))
+        self._ledgers_alike: list[bool] = []
         for some in self._ledgers:
+            ledgers = [runs[each].ledger for each in some]
+            self._ledgers_alike.append(all(ledger.lies_like(ledgers[0]) for ledger in ledgers))
             sections = [one for each in some for one in runs[each].ledger.sections()]
             passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, workspaces))
         works: list[Work] = [*passes]
@@ -169,11 +172,14 @@ class _Request:
         of_ledgers: dict[int, OwnSums] = {}
         for some, partial in zip(self._fields, found, strict=False):
             of_fields |= zip(some, partial, strict=True)
-        for some, partial in zip(self._ledgers, found[len(self._fields) :], strict=False):
-            rest = iter(partial)
-            for each in some:
-                ledger = self._runs[each].ledger
-                of_ledgers[each] = ledger.own_sums([next(rest) for _ in ledger.sections()])
+        for some, alike, partial in zip(self._ledgers, self._ledgers_alike, found[len(self._fields) :], strict=False):
+            ledgers = [self._runs[each].ledger for each in some]
+            if alike:
+                of_ledgers |= zip(some, Ledger.own_sums_of(ledgers, partial), strict=True)
+            else:
+                rest = iter(partial)
+                sums = [ledger.own_sums([next(rest) for _ in ledger.sections()]) for ledger in ledgers]
+                of_ledgers |= zip(some, sums, strict=True)
         others = found[len(self._fields) + len(self._ledgers) :]
         values = iter(others.pop(0) if self._gathers else ())
         self._cells = others.pop(0) if others else []
@@ -196,8 +202,9 @@ def _surveys(fields: Sequence[Sequence[Partials]]) -> list[FieldSurvey]:
     whole = [of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks) for of_ranks in fields]
     surveys: dict[int, FieldSurvey] = {}
     for some in _alike([of_field.shape for of_field in whole]):
-        together = np.stack([whole[each].view(np.float64) for each in some])  # NumPy is slow to join structs
-        surveys |= zip(some, FieldSurvey.of_each(together.view(STATISTICS)), strict=True)
+        # NumPy is slow to join structs, and slower to join many arrays than their bytes.
+        joined = np.frombuffer(b"".join([whole[each].data for each in some]), STATISTICS)
+        surveys |= zip(some, FieldSurvey.of_each(joined.reshape(len(some), *whole[some[0]].shape)), strict=True)
     return [surveys[number] for number in range(len(whole))]
 
 

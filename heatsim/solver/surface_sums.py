@@ -54,6 +54,55 @@ class Heats:
     cells_magnitude: float
 
 
+@dataclass(frozen=True, eq=False)
+class HeatRows:
+    """:class:`Heats` at several times.
+
+    Attributes:
+        numbers: in the order of its attributes, shape (times, numbers).
+        patches: the number of patches.
+        regions: the number of regions with a condition towards void.
+    """
+
+    numbers: NDArray[np.float64]
+    patches: int
+    regions: int
+
+    @property
+    def through(self) -> NDArray[np.float64]:
+        """Through the faces, then through the patches, shape (times, surfaces)."""
+        return self.numbers[:, : self._void]
+
+    @property
+    def faces(self) -> NDArray[np.float64]:
+        """Through the faces, shape (times, 6)."""
+        return self.numbers[:, : len(FACES)]
+
+    @property
+    def towards_void(self) -> NDArray[np.float64]:
+        """Through all surfaces towards void, then through those of each region, shape (times, 1 + regions)."""
+        return self.numbers[:, self._void : self._rest]
+
+    @property
+    def rest(self) -> NDArray[np.float64]:
+        """The other numbers: beams, magnitude, cells, cells_magnitude; one row each, shape (4, times)."""
+        return self.numbers[:, self._rest :].T
+
+    def row(self, number: int) -> Heats:
+        """The heats at one time."""
+        row: list[float] = self.numbers[number].tolist()
+        faces, patches, surfaces = row[: len(FACES)], row[len(FACES) : self._void], row[self._void + 1 : self._rest]
+        return Heats(tuple(faces), tuple(patches), row[self._void], tuple(surfaces), *row[self._rest :])
+
+    @property
+    def _void(self) -> int:
+        return len(FACES) + self.patches
+
+    @property
+    def _rest(self) -> int:
+        return self._void + 1 + self.regions
+
+
 # The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
 # and the number of the patch or of the condition towards void, or _NO_OWNER.
 _Part = tuple[str, int, int, int]
@@ -151,7 +200,7 @@ class SurfaceSums:
         """The sections of all sums; ``values``: the array of the layout."""
         return Sections(values, self._bounds, self._labels)
 
-    def heats(self, rows: Sequence[OwnSums]) -> list[Heats]:
+    def heats(self, rows: Sequence[OwnSums]) -> HeatRows:
         """The heats in J at some times.
 
         Args:
@@ -165,14 +214,7 @@ class SurfaceSums:
         terms = np.zeros((len(rows), 2 * len(self._of_parts) + 1))
         found = exact_sums(of_parts) * self._part_capacities[:, np.newaxis]
         terms[:, :-1] = found.reshape(len(rows), -1)
-        return [self._heats_of(row) for row in exact_sums(terms[:, self._of_heats]).tolist()]
-
-    def _heats_of(self, row: Sequence[float]) -> Heats:
-        """The heats of one time, from the numbers in the order of :meth:`_terms`."""
-        void = len(FACES) + self._patch_count
-        after = void + 1 + self._surface_count
-        faces, patches, surfaces = row[: len(FACES)], row[len(FACES) : void], row[void + 1 : after]
-        return Heats(tuple(faces), tuple(patches), row[void], tuple(surfaces), *row[after:])
+        return HeatRows(exact_sums(terms[:, self._of_heats]), self._patch_count, self._surface_count)
 
     def of_rank(self, found: Sequence[Partials]) -> OwnSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.
@@ -180,8 +222,19 @@ class SurfaceSums:
         Args:
             found: STATISTICS of the sections of one array of sums, or of several arrays to add.
         """
-        columns = [np.ascontiguousarray(one).view(np.float64).reshape(-1, NUMBERS) for one in found]
-        return np.array([of_array[self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns])
+        together = np.stack([np.ascontiguousarray(one).view(np.float64) for one in found])
+        sums: OwnSums = self.of_each(together[np.newaxis])[0]
+        return sums
+
+    def of_each(self, found: Partials) -> NDArray[np.float64]:
+        """:meth:`of_rank` for several runs; ``found`` has the shape (runs, arrays, sections, parts)."""
+        columns = np.ascontiguousarray(found).view(np.float64).reshape(*found.shape[:2], -1, NUMBERS)
+        return np.asarray(columns[:, :, self._entries, TOTAL : MAGNITUDE + 1])
+
+    def lies_like(self, other: "SurfaceSums") -> bool:
+        """Whether other sums lie at the same places."""
+        same = np.array_equal(self._bounds, other._bounds) and np.array_equal(self._entries, other._entries)
+        return same and self.division == other.division
 
 
 def _padded(places: Sequence[Sequence[int]], nothing: int) -> Indices:

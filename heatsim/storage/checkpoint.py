@@ -6,7 +6,7 @@ A checkpoint is an HDF5 file with a user block of 512 bytes in front:
     bytes <length of what follows the block>␤
     crc32 <checksum of what follows the block>␤            then zeros
     ── HDF5 ──
-    /values        one JSON object as text: flat, numbers in their shortest exact form
+    /values        one JSON object as text, with spaces behind it: flat, numbers in their shortest exact form
     /arrays/NAME   the arrays, contiguous
     /files/NAME    arrays that describe other files of the run: checksums of rows and fields
 

@@ -7,9 +7,8 @@ checksums, and writes the header, which makes the file valid.
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,15 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from heatsim.storage.checksums import Summed, combined
+from heatsim.storage.checksums import Summed, WrittenSum, combined
 from heatsim.storage.disk import reserve
-from heatsim.storage.hdf5_image import Image, early_without_fill
+from heatsim.storage.hdf5_image import Image, Part, early_without_fill
 from heatsim.storage.system import File
 
 BLOCK = 512
-# From this number of bytes on, a checksum takes longer than the start of a thread.
-_WORTH_A_THREAD = 1 << 22
+# The text of the values is filled up with spaces to a multiple of this, so that few structures differ.
+_TEXT_BYTES = 1024
+_KEPT = 4
 
 # The start of a part of the file, and its content.
 Segment = tuple[int, "bytes | Pieces"]
@@ -96,23 +96,20 @@ class Draft:
             if not isinstance(value, Value):
                 raise TypeError(f"checkpoint value {name!r} is a {type(value).__name__}, not a number or a text")
         text = json.dumps(dict(values), ensure_ascii=False).encode()
-        image, contents = Image(), dict[int, Pieces]()
-        with h5py.File(image, "w", userblock_size=BLOCK) as file:
-            file.create_dataset("values", data=text, dtype=h5py.string_dtype("utf-8", len(text)))
-            groups = file.create_group("arrays"), file.create_group("files")
-            for name, array in arrays.items():
-                groups[0].create_dataset(name, data=array, shape=array.shape, dtype=array.dtype)
-            self.places = {name: _add(groups[0], name, pieces) for name, pieces in large.items()}
-            first_late = image.length
-            for name, pieces in late.items():
-                place = _add(groups[1], name, pieces)
-                contents[place] = pieces
-                first_late = min(first_late, place)
+        text += b" " * (-len(text) % _TEXT_BYTES)
+        own = {name: Pieces.of(array) for name, array in arrays.items()}
+        structure = _structure(len(text), _kinds(own), _kinds(large), _kinds(late))
+        image = Image(structure.parts, structure.length)
+        image.put(structure.text, text)
+        for name, array in arrays.items():
+            image.put(structure.own[name], array.tobytes())
+        self.places = dict(structure.large)
         self._lengths = {self.places[name]: pieces.nbytes for name, pieces in large.items()}
         segments: list[Segment] = [(start, content) for start, content in image.parts() if start >= BLOCK]
-        large_ones: list[Segment] = [(self.places[name], pieces) for name, pieces in large.items()]
-        self._segments = sorted([*segments, *contents.items(), *large_ones], key=lambda segment: segment[0])
-        self.length = image.length
+        segments += [(structure.large[name], pieces) for name, pieces in large.items()]
+        segments += [(structure.late[name], pieces) for name, pieces in late.items()]
+        self._segments = sorted(segments, key=lambda segment: segment[0])
+        self.length = structure.length
         self.file = File.create(part)
         try:
             reserve(self.file, self.length)
@@ -142,25 +139,65 @@ class Draft:
 
 def fill(file: File, start: int, pieces: Iterable[NDArray[Any]]) -> Summed:
     """Write contiguous pieces of an array to a file from a position on. Returns their checksum and length."""
-    end, checksum = start, 0
-    with ExitStack() as stack:
-        summing: ThreadPoolExecutor | None = None
+    end = start
+    with WrittenSum() as written:
         for piece in pieces:
             content = np.ascontiguousarray(piece).data.cast("B")
-            if content.nbytes < _WORTH_A_THREAD:
-                file.write(end, content)
-                checksum = zlib.crc32(content, checksum)
-            else:
-                summing = summing or stack.enter_context(ThreadPoolExecutor(1))
-                summed = summing.submit(zlib.crc32, content, checksum)
-                file.write(end, content)
-                checksum = summed.result()
+            written.add(content, partial(file.write, end, content))
             end += content.nbytes
-    return checksum, end - start
+    return written.checksum, end - start
 
 
-def _add(group: h5py.Group, name: str, pieces: Pieces) -> int:
+@dataclass(frozen=True)
+class _Structure:
+    """A file without values.
+
+    Attributes:
+        parts: its bytes; those of the text and of the rank's own arrays are spaces and zeros.
+        length: of the file in bytes.
+        text: the position of the text of the values.
+        own, large, late: the positions of the arrays of each sort, by name.
+    """
+
+    parts: list[Part]
+    length: int
+    text: int
+    own: Mapping[str, int]
+    large: Mapping[str, int]
+    late: Mapping[str, int]
+
+
+# For each array its name, its shape and its type.
+_Kinds = tuple[tuple[str, tuple[int, ...], str], ...]
+
+
+def _kinds(arrays: Mapping[str, Pieces]) -> _Kinds:
+    return tuple((name, pieces.shape, np.dtype(pieces.dtype).str) for name, pieces in arrays.items())
+
+
+@lru_cache(maxsize=_KEPT)
+def _structure(text: int, own: _Kinds, large: _Kinds, late: _Kinds) -> _Structure:
+    """The structure of a file whose text has ``text`` bytes.
+
+    The last ones are kept: the runs of a study write files of equal structure, and HDF5 needs milliseconds for one.
+    """
+    image = Image()
+    with h5py.File(image, "w", userblock_size=BLOCK) as file:
+        values = file.create_dataset("values", data=b" " * text, dtype=h5py.string_dtype("utf-8", text))
+        place = values.id.get_offset()
+        arrays, files = file.create_group("arrays"), file.create_group("files")
+        with_values = {
+            name: arrays.create_dataset(name, data=np.zeros(shape, dtype)).id.get_offset() for name, shape, dtype in own
+        }
+        places = [
+            {name: _add(group, name, shape, dtype) for name, shape, dtype in kinds}
+            for group, kinds in ((arrays, large), (files, late))
+        ]
+    return _Structure(image.parts(), image.length, place, with_values, *places)
+
+
+def _add(group: h5py.Group, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> int:
     """Add an array to a group without values. Returns the position of its values in the file."""
-    dataset = group.create_dataset(name, shape=pieces.shape, dtype=pieces.dtype, dcpl=early_without_fill())
+    dataset = group.create_dataset(name, shape=shape, dtype=dtype, dcpl=early_without_fill())
     place: int = dataset.id.get_offset()
     return place

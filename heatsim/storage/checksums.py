@@ -1,13 +1,46 @@
-"""CRC-32 checksums of bytes that several ranks write, one behind the other."""
+"""CRC-32 checksums of bytes while they are written, and of bytes that several ranks write, one behind the other."""
 
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import lru_cache
+from typing import Self
 
 # A checksum, and the number of bytes that it is about.
 Summed = tuple[int, int]
 
 _POLYNOMIAL = 0xEDB88320  # of CRC-32, the lowest power in the highest bit
 _ONE = 1 << 31
+# From this number of bytes on, a checksum takes longer than the start of a thread.
+_WORTH_A_THREAD = 1 << 22
+
+
+class WrittenSum(ExitStack):
+    """The checksum of consecutive pieces that are being written. Large pieces are summed meanwhile, in a thread.
+
+    Attributes:
+        checksum: of the pieces so far.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.checksum = 0
+        self._thread: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return super().__enter__()
+
+    def add(self, content: memoryview, write: Callable[[], object]) -> None:
+        """Add the next piece and write it."""
+        if content.nbytes < _WORTH_A_THREAD:
+            write()
+            self.checksum = zlib.crc32(content, self.checksum)
+        else:
+            self._thread = self._thread or self.enter_context(ThreadPoolExecutor(1))
+            summed = self._thread.submit(zlib.crc32, content, self.checksum)
+            write()
+            self.checksum = summed.result()
 
 
 def combined(pieces: Iterable[Summed], checksum: int = 0) -> int:

@@ -3,8 +3,8 @@
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ from heatsim.errors import StorageError
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.storage import system
-from heatsim.storage.checksums import Summed
+from heatsim.storage.checksums import Summed, WrittenSum
 from heatsim.storage.disk import AGAIN, free_part_of, part_of, reason, remove_if_there, reserve, writing
 from heatsim.storage.field_layout import Layout, integer
 from heatsim.storage.hdf5_image import Image
@@ -192,8 +192,8 @@ class FieldFile:
         array, places = self.layout.array(name), self.layout.places(name, index)
         shape = array.shape[2:]
         bytes_per_plane = prod(shape) * array.dtype.itemsize
-        plane, checksum = own.first, 0
-        with ThreadPoolExecutor(1) as summing:
+        plane = own.first
+        with WrittenSum() as written:
             for slab in planes:
                 if slab.shape[1:] != tuple(shape) or plane + len(slab) > own.last:
                     raise ValueError(
@@ -201,20 +201,18 @@ class FieldFile:
                     )
                 with writing(self.path):
                     content = np.ascontiguousarray(slab, dtype=array.dtype).data.cast("B")
-                    summed = summing.submit(zlib.crc32, content, checksum)
-                    self._place(places, plane * bytes_per_plane, content)
-                checksum = summed.result()
+                    written.add(content, partial(self._place, places, plane * bytes_per_plane, content))
                 plane += len(slab)
         if plane != own.last:
             raise ValueError(f"{self.path}: {plane - own.first} planes for a field of {own.count}")
-        return checksum, own.count * bytes_per_plane
+        return written.checksum, own.count * bytes_per_plane
 
     def record(self, times: Sequence[float], sums: Sequence[int]) -> dict[str, NDArray[Any]]:
         """The part of the file that a checkpoint stores.
 
         The file was created here, or opened with such a record.
         """
-        parts = self.layout.image.parts()
+        parts = self.layout.parts
         return {
             "parts": np.array([[start, len(content)] for start, content in parts] + [[self.layout.length, 0]]),
             "structure": np.frombuffer(b"".join(content for _, content in parts), np.uint8),
@@ -224,7 +222,7 @@ class FieldFile:
 
     def record_shapes(self, count: int) -> dict[str, tuple[tuple[int, ...], DTypeLike]]:
         """Shape and type of each array that `record` returns for `count` times."""
-        parts = self.layout.image.parts()
+        parts = self.layout.parts
         return {
             "parts": ((len(parts) + 1, 2), np.int64),
             "structure": ((sum(len(content) for _, content in parts),), np.uint8),

@@ -11,7 +11,7 @@ changes: a file with room for more or fewer times is a new file. Only the values
 import atexit
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
 from typing import Any
@@ -37,6 +37,7 @@ from heatsim.storage.vtkhdf import (
 
 _INTEGER = "<i8"
 _KEPT = 4
+_PLACES_KEPT = 1024  # times whose positions a layout keeps
 
 
 @dataclass(frozen=True)
@@ -60,11 +61,20 @@ class Series:
         return integer(0 if self.name == MATERIAL_OFFSETS else index)
 
 
+@dataclass(frozen=True)
+class CellArray:
+    """The shape of an array of cells, that of its chunks, and its type; the first axis is that of the times."""
+
+    shape: tuple[int, ...]
+    chunks: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
 class Layout:
-    """The structure of one file.
+    """The structure of one file. Writers of equal files share it.
 
     Args:
-        image: the file, whose structure HDF5 can read.
+        image: the file, whose structure HDF5 can read; it does not change any more.
 
     Raises:
         OSError, RuntimeError, KeyError, ValueError, TypeError: it is damaged or not one that heatsim wrote.
@@ -87,6 +97,9 @@ class Layout:
             raise ValueError(f"fields of shape {root[TEMPERATURE].shape[1:]} on a grid of {self.grid.shape}")
         self.count_at = self._find(self.count, lambda steps, n: steps.attrs.modify("NSteps", np.int64(n)))
         self.series = tuple(self._series(name) for name in (VALUES, *offsets(root)))
+        arrays = {name: root[name] for name in (TEMPERATURE, HEAT_FLUX, MATERIAL) if name in root}
+        self._arrays = {name: CellArray(of.shape, of.chunks, of.dtype) for name, of in arrays.items()}
+        self._places: dict[tuple[str, int], list[tuple[int, int]]] = {}
 
     @classmethod
     @lru_cache(maxsize=_KEPT)
@@ -112,15 +125,20 @@ class Layout:
         return Layout.create(self.grid, self.dtype, room, HEAT_FLUX in self._root, names)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._root
+        return name in self._arrays
 
-    def array(self, name: str) -> h5py.Dataset:
-        """One of the arrays of cells, for its shape and type; it has no values."""
-        return self._root[name]
+    def array(self, name: str) -> CellArray:
+        """One of the arrays of cells."""
+        return self._arrays[name]
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The bytes of the structure: the start of each part, and its content."""
+        return self.image.parts()
 
     def counting(self, times: Sequence[float], counted: bytes) -> list[Part]:
         """All parts of the file with these times, except for the values of cells; NSteps becomes `counted`."""
-        image = Image(self.image.parts(), self.length)
+        image = Image(self.parts, self.length)
         for series in self.series:
             image.put(series.length_at, integer(len(times)))
             image.put(series.entries_at, b"".join(series.entry(i, time) for i, time in enumerate(times)))
@@ -132,16 +150,12 @@ class Layout:
 
         A chunk is a contiguous part of the array: whole planes, whole rows of one plane, or a part of one row.
         """
-        array = self.array(name)
-        shape, chunk = array.shape[1:], array.chunks[1:]
-        strides = [prod(shape[axis + 1 :]) * array.dtype.itemsize for axis in range(len(shape))]
-        return [
-            (
-                sum(place * stride for place, stride in zip(origin, strides, strict=True)),
-                array.id.get_chunk_info_by_coord((index, *origin)).byte_offset,
-            )
-            for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
-        ]
+        key = (name, index)
+        if key not in self._places:
+            if len(self._places) >= _PLACES_KEPT:
+                self._places.clear()
+            self._places[key] = self._find_places(name, index)
+        return self._places[key]
 
     def pieces(self, name: str, index: int) -> Iterator[tuple[int, int]]:
         """The positions of the values of entry `index` in the file, in C order: start and bytes of each chunk."""
@@ -149,6 +163,18 @@ class Layout:
         ends = [start for start, _ in places[1:]] + [prod(array.shape[1:]) * array.dtype.itemsize]
         for (start, place), end in zip(places, ends, strict=True):
             yield place, end - start
+
+    def _find_places(self, name: str, index: int) -> list[tuple[int, int]]:
+        array, dataset = self._arrays[name], self._root[name].id
+        shape, chunk = array.shape[1:], array.chunks[1:]
+        strides = [prod(shape[axis + 1 :]) * array.dtype.itemsize for axis in range(len(shape))]
+        return [
+            (
+                sum(place * stride for place, stride in zip(origin, strides, strict=True)),
+                dataset.get_chunk_info_by_coord((index, *origin)).byte_offset,
+            )
+            for origin in product(*(range(0, n, step) for n, step in zip(shape, chunk, strict=True)))
+        ]
 
     def close(self) -> None:
         """Release the image."""

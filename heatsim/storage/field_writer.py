@@ -85,8 +85,9 @@ class FieldWriter(Closing):
         writer = None
         with team.agreeing():
             if team.first:
-                layout = Layout.create(grid, float_type(dtype), 0, heat_flux, tuple(materials))
-                # First without room: the file of an earlier run is removed before space is reserved.
+                # First without room if there is a file: it is removed before space is reserved.
+                room = 0 if path.exists() else expected
+                layout = Layout.create(grid, float_type(dtype), room, heat_flux, tuple(materials))
                 writer = cls(FieldFile.create(path, layout, ()), (), (0,))._with_room(expected)
         return cls._shared(path, writer, team, slab)
 

@@ -24,7 +24,8 @@ def derived(sources: str, end: float = 2.0, every: float = 0.5):  # type: ignore
 
 def power_of(body, times: np.ndarray, dt: float) -> np.ndarray:  # type: ignore[no-untyped-def,type-arg]
     """W that the cells get in each step."""
-    return body.sources.heat(times, dt) @ (body.materials.counts * body.materials.cell_heat_capacity) / dt
+    power = body.sources.heat(times, dt) @ (body.materials.counts * body.materials.cell_heat_capacity) / dt
+    return np.broadcast_to(power, len(times))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
     if device.backend == "cpu":
         return [_on_cpu(array, division) for array in arrays]
     launches = Pass.of(device.xp, arrays, division)
-    return launches.read(device.to_host(launches.queue()))
+    return list(launches.read(device.to_host(launches.queue())))
 
 
 def macros(
@@ -219,9 +219,15 @@ class Pass:
             self.fold((sections, self.division.parts), (WARP,), (self.table, np.uint32(self.chunks), partial, result))
         return result
 
-    def read(self, found: NDArray[np.uint8]) -> list[Partials]:
-        """STATISTICS of the sections and parts of each array, from the bytes on the host."""
+    def read(self, found: NDArray[np.uint8]) -> Sequence[Partials]:
+        """STATISTICS of the sections and parts of each array, from the bytes on the host.
+
+        One array of shape (arrays, sections, parts) if all of them have equal numbers of sections.
+        """
         rows = found.view(STATISTICS).reshape(-1, self.division.parts)
+        if len(set(self.counts)) == 1:
+            together: Any = rows.reshape(len(self.counts), self.counts[0], -1)
+            return together  # type: ignore[no-any-return]
         return [rows[end - count : end] for end, count in zip(accumulate(self.counts), self.counts, strict=True)]
 
 

@@ -5,7 +5,6 @@ does not depend on which process sums which section.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -93,8 +92,7 @@ def combined(partials: Partials) -> list[Statistics]:
     ]
 
 
-@dataclass(frozen=True, eq=False)
-class FieldSurvey:
+class FieldSurvey(NamedTuple):
     """What observers read of a field at every due time; the rest follows from ``partials``.
 
     Attributes:

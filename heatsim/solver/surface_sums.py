@@ -178,10 +178,17 @@ class SurfaceSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.
 
         Args:
-            found: STATISTICS of the sections of one array of sums, or of several arrays to add.
+            found: STATISTICS of the sections of one array of sums, or of several arrays to add, shape (…, sections,
+                parts).
+
+        Returns:
+            Shape (…, arrays, sections of all parts, 2).
         """
-        columns = [np.ascontiguousarray(one).view(np.float64).reshape(-1, NUMBERS) for one in found]
-        return np.array([of_array[self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns])
+        columns = [
+            np.ascontiguousarray(one).view(np.float64).reshape(*one.shape[:-2], one.shape[-2] * one.shape[-1], NUMBERS)
+            for one in found
+        ]
+        return np.stack([of_array[..., self._entries, TOTAL : MAGNITUDE + 1] for of_array in columns], axis=-3)
 
 
 def _padded(places: Sequence[Sequence[int]], nothing: int) -> Indices:

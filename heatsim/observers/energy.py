@@ -31,6 +31,7 @@ from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import EnergyBound, Rows
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes
+from heatsim.solver.field_statistics import Extreme
 from heatsim.solver.surface_sums import HeatRows, OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
@@ -172,6 +173,10 @@ class Energy(TableObserver):
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
         self._limit_samples(state.field.survey().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
+
+    def reads(self, state: RunState) -> Sequence[Extreme]:
+        """The sums of the field and the ledger, and the temperatures beside contacts."""
+        return ()
 
     def sample(self, state: RunState) -> _Sample:
         """The sums of the field and the ledger."""

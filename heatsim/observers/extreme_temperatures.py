@@ -1,6 +1,7 @@
 """Record the lowest and highest temperature of a run, and temperatures outside the ranges of tables."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
+from heatsim.solver.field_statistics import Extreme
 
 
 class ExtremeTemperatures(Observer):
@@ -33,6 +35,13 @@ class ExtremeTemperatures(Observer):
             state.highest = Record.from_list(highest[0]) if highest and highest[0] else None
         self._state = state
         self._ranged = ranged(state)
+
+    def reads(self, state: RunState) -> Sequence[Extreme] | None:
+        """The extremes of all cell types; None if cells of a source must be read to compare them with its table."""
+        if any(one.amount is not None for one in self._ranged):
+            return None
+        types, void = range(len(state.problem.materials.types)), state.problem.materials.void
+        return [Extreme(number, None, highest) for number in types if number != void for highest in (False, True)]
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""

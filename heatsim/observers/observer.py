@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
+from heatsim.solver.field_statistics import Extreme
 from heatsim.storage.checkpoint_draft import Pieces
 
 Value = int | float | str | bool
@@ -35,6 +36,15 @@ class Observer:
     def due(self, state: RunState) -> NDArray[np.int64]:
         """The numbers of the steps after which :meth:`handle` is called, in ascending order."""
         return np.empty(0, dtype=np.int64)
+
+    def reads(self, state: RunState) -> Sequence[Extreme] | None:
+        """The extremes whose cells :meth:`handle` may ask for, if it reads no other data than the sums of a row.
+
+        These are the statistics of the field and of the ledger, and the temperatures of ``state.field.points``. On a
+        GPU :meth:`handle` may then be called when the field is some rows further. None, the default, if it reads the
+        field itself.
+        """
+        return None
 
     def prepare(self) -> None:
         """Called before the kernel is compiled, which can take some seconds, and before :meth:`start`."""

@@ -19,6 +19,7 @@ from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
 from heatsim.scenario import Probe
+from heatsim.solver.field_statistics import Extreme
 from heatsim.storage import folder
 
 _STATISTICS, _RECORDS = "probe_statistics", "probe_records"
@@ -117,6 +118,16 @@ class Probes(TableObserver):
                 columns.append(np.array(seconds)[:, np.newaxis])
         rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
         return rows
+
+    def reads(self, state: RunState) -> Sequence[Extreme] | None:
+        """The extremes of regions whose cells are recorded; None if a statistic reads the field."""
+        if any(statistic.reads_field for statistic in self._statistics.values()):
+            return None
+        return [
+            Extreme(None, probe.region, probe.statistic == "max")
+            for probe, statistic, has_place in self._without_points
+            if has_place and isinstance(statistic, RegionStatistic)
+        ]
 
     def sample(self, state: RunState) -> "_Sample":
         """Read the points, and the statistics of regions and surfaces.

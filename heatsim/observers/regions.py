@@ -212,6 +212,14 @@ class RegionStatistic:
         elif probe.statistic in TIMES_BEYOND:
             self._beyond = TimeBeyond.of(probe)
 
+    @property
+    def reads_field(self) -> bool:
+        """Whether :meth:`now` reads the field itself, and not only its statistics."""
+        with_degrees = self._statistic == LIQUID_FRACTION or (
+            self._statistic == "mean" and self._state.problem.materials.varies
+        )
+        return self._extent is not None or with_degrees
+
     def now(self) -> float:
         """The number of a row at the present step; a temperature in K."""
         state, region = self._state, self._region

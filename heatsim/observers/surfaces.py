@@ -24,6 +24,11 @@ class SurfaceStatistic:
         self._beyond = TimeBeyond.of(probe) if probe.statistic in TIMES_BEYOND else None
         self._extreme = 0
 
+    @property
+    def reads_field(self) -> bool:
+        """Never: the cells behind the surface are points of the field."""
+        return False
+
     def now(self) -> float:
         """The number of a row at the present step; a temperature in K, or a time in s. Collective."""
         temperatures = self._of_ranks(self._surface.of(self._cells.own_temperatures(), self._state.step))

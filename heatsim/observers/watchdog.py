@@ -1,10 +1,13 @@
 """Stops a run whose field is not finite, before the field is written."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
+from heatsim.solver.field_statistics import Extreme
 
 
 class Watchdog(Observer):
@@ -15,6 +18,10 @@ class Watchdog(Observer):
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
         return state.problem.timeline.steps
+
+    def reads(self, state: RunState) -> Sequence[Extreme]:
+        """The sum of the field."""
+        return ()
 
     def handle(self, state: RunState) -> None:
         """Sum the field: the sum is not finite if a cell is not.

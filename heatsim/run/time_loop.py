@@ -15,6 +15,8 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 from heatsim.parallel.activity import unforeseen
 from heatsim.solver.leading import Leading
+from heatsim.solver.row_sums import FoundRow
+from heatsim.solver.rows_ahead import RowsAhead
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.checkpoint import understanding
@@ -22,6 +24,7 @@ from heatsim.storage.checkpoint import understanding
 # Seconds of device work that are queued before the clock and signals are checked; twice as many with steps ahead.
 BATCH_SECONDS = 0.25
 _LONGER = 8
+_MOST_EXTREMES = 64  # whose cells are searched in every row
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
@@ -82,11 +85,17 @@ class Queued(NamedTuple):
         steps: their number.
         step: the number of steps done after them.
         wait: waits until they are done, and returns the seconds that they took.
+        due: whether a row is due after them.
+        rows: the due steps before, whose sums are queued between the steps.
+        read: waits for these sums, and returns them.
     """
 
     steps: int
     step: int
     wait: Callable[[], float]
+    due: bool
+    rows: Sequence[int] = ()
+    read: Callable[[], Sequence[FoundRow]] = tuple
 
 
 class TimeLoop:
@@ -122,14 +131,27 @@ class TimeLoop:
         self._handle = [call(observer.handle) for call, observer in zip(calls, observers, strict=True)]
         self._poll = [call(observer.poll) for call, observer in zip(calls, observers, strict=True)]
         self._due = Schedule([observer.due(state) for observer in observers])
+        self._rows_ahead: RowsAhead | None = None
         with self._observing():
             with understanding(state.folder) if saved is not None else nullcontext():
                 for observer in observers:
                     observer.start(state, saved)
             if saved is None:
                 self._notify()
+        if leading is not None:
+            self._find_rows_ahead(leading)
         self._begun, self._begun_at = replace(timing), time.perf_counter()
         self._find_next()
+
+    def _find_rows_ahead(self, leading: Leading) -> None:
+        """Find the due steps whose sums can be queued with the steps after them."""
+        state = self.state
+        reads = [observer.reads(state) for observer in self._observers]
+        found = [[each for each in some if state.statistics.can_search(each)] for some in reads if some is not None]
+        extremes = dict.fromkeys(each for some in found for each in some)
+        if sum(len(some) for some in reads if some is not None) == sum(map(len, found)) <= _MOST_EXTREMES:
+            self._due.read_sums([some is not None for some in reads])
+            self._rows_ahead = RowsAhead(state.observables, leading, list(extremes))
 
     @property
     def finished(self) -> bool:
@@ -157,7 +179,7 @@ class TimeLoop:
         return self.state.problem.timeline.time(self._next)
 
     def advance(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
-        """Do the next batch of steps and call the observers that are then due.
+        """Do the next batch of steps and call the observers that are due until then.
 
         Raises:
             ScenarioError: a condition or source cannot be used at one of the steps.
@@ -170,20 +192,44 @@ class TimeLoop:
             queued = ahead or self._queue(stepper, batch)
             if self._leading is not None:
                 self._leading.show()
-            if queued.step == self._next:
+            if queued.due:
                 self.state.queue_row()  # so the GPU starts with the row at once
             if self._leading is not None:
                 self._queue_ahead(stepper, batch)
             seconds = queued.wait()
             batch.took(queued.steps, seconds)
+            self._look_at_rows(queued)
             self.stepped(queued.step, seconds)
             self.look()
 
     def _queue(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> Queued:
-        """Queue the next batch of steps, at most to the next due step."""
-        steps = min(batch.steps, self._due.next_after(stepper.step) - stepper.step)
-        wait = self.state.field.device.timed(lambda: stepper.advance(steps))
-        return Queued(steps, stepper.step, wait)
+        """Queue the next batch of steps: to the next due step, or to a later one if sums of the rows before suffice."""
+        first, end, rows = stepper.step, stepper.step + batch.steps, list[int]()
+
+        def advance() -> None:
+            while True:
+                due = self._due.next_after(stepper.step)
+                try:
+                    stepper.advance(min(end, due) - stepper.step)
+                except Exception:
+                    if not rows:
+                        raise
+                    return  # rows before the error come first; then these steps are tried again
+                if stepper.step < min(due, end) or stepper.step == end or not self._keep_row(stepper.step):
+                    return
+                rows.append(stepper.step)
+
+        wait = self.state.field.device.timed(advance)
+        due = self._due.is_due(stepper.step) and stepper.step not in rows[-1:]
+        if not rows or self._rows_ahead is None:
+            return Queued(stepper.step - first, stepper.step, wait, due)
+        return Queued(stepper.step - first, stepper.step, wait, due, rows, self._rows_ahead.close())
+
+    def _keep_row(self, step: int) -> bool:
+        """Queue the sums of a due step for later, if observers need nothing else."""
+        if self._rows_ahead is None or not self._due.only_sums(step) or step == self.state.problem.timeline.last_step:
+            return False
+        return self._rows_ahead.add()
 
     def _queue_ahead(self, stepper: Stepper | AdaptiveStepper, batch: Batch) -> None:
         """Queue the batch after the one that observers will read. An error is raised when its turn comes."""
@@ -192,6 +238,20 @@ class TimeLoop:
                 self._ahead = self._queue(stepper, batch)
             except Exception as error:
                 self._ahead = error
+
+    def _look_at_rows(self, queued: Queued) -> None:
+        """Call the observers that are due before the last of the steps that were queued."""
+        if not queued.rows:
+            return
+        state = self.state
+        with self._observing():
+            for step, found in zip(queued.rows, queued.read(), strict=True):
+                state.step = step
+                found.show(state.observables)
+                self._call_due()
+            state.field.changed()
+            state.ledger.changed()
+        self._find_next()
 
     def stepped(self, step: int, seconds: float) -> None:
         """Record that ``step`` steps are done; the last batch took ``seconds``."""
@@ -267,8 +327,12 @@ class TimeLoop:
         self._next = self._due.next_after(self.state.step)
 
     def _notify(self) -> None:
-        due = self._due.at(self.state.step)
         self.state.find_row()
+        self._call_due()
+
+    def _call_due(self) -> None:
+        """Call the observers that are due."""
+        due = self._due.at(self.state.step)
         for is_due, handle in zip(due, self._handle, strict=True):
             if is_due or self.state.stopped:
                 handle(self.state)
@@ -301,6 +365,21 @@ class Schedule:
         due = np.array([np.isin(unique, of_one) for of_one in steps]).T
         self._due: list[Sequence[bool]] = due.tolist()
         self._none = (False,) * len(steps)
+        self._only_sums: set[int] = set()
+
+    def read_sums(self, observers: Sequence[bool]) -> None:
+        """Tell which observers read the sums of a row only."""
+        others = [number for number, only in enumerate(observers) if not only]
+        due = zip(self._steps, self._due, strict=True)
+        self._only_sums = {step for step, of_step in due if not any(of_step[number] for number in others)}
+
+    def only_sums(self, step: int) -> bool:
+        """Whether all observers that are due after ``step`` steps read the sums of a row only."""
+        return step in self._only_sums
+
+    def is_due(self, step: int) -> bool:
+        """Whether an observer is due after ``step`` steps."""
+        return self.at(step) is not self._none
 
     def next_after(self, step: int) -> int:
         """The first step after ``step`` at which an observer is due; a very large number if there is none."""

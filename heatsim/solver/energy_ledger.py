@@ -185,6 +185,7 @@ class Ledger:
     def follow(self, other: "Ledger") -> None:
         """Take over the sums of a ledger of the same problem; on a GPU this is queued behind the steps so far."""
         self.changed()
+        self._kept_surfaces = self._kept_surfaces or other._kept_surfaces
         self._device.copy(self._values, other._values)
         if other._carried is not None and self._carried is None:
             self._carried = other._carried.copy()

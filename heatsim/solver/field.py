@@ -102,6 +102,12 @@ class Field:
         other.changed()
         return other
 
+    def with_values(self, deviation: Any) -> "Field":
+        """The same field with the same points, but with the values of another buffer, for launches that read them."""
+        other = copy(self)
+        other.deviation = deviation
+        return other
+
     def divide(self, labels: Any, division: Labelling) -> None:
         """Divide the cells into parts, whose statistics are found separately from now on; see ``labels``."""
         self.labels, self.division = labels, division

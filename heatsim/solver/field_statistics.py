@@ -233,19 +233,20 @@ class FieldStatistics:
         """
         if not self._asked or tuple(self._asked) == self._expected:
             return self._expected
-        return tuple(dict.fromkeys(filter(self._can_search, self._asked)))
+        return tuple(dict.fromkeys(filter(self.can_search, self._asked)))
 
-    def search_for(self, extreme: Extreme, found: Any) -> Search:
+    def search_for(self, extreme: Extreme, values: Any, found: Any) -> Search:
         """The search on a GPU for the cell of an extreme, whose value only the device has yet.
 
         Args:
-            extreme: one of :meth:`expected`.
+            extreme: one for which :meth:`can_search` holds.
+            values: the values of the own cells, a device array.
             found: the device array of STATISTICS of the field's sections and parts.
         """
         labels, among = self._parts.labels, self._labelled(extreme)
         if extreme.cell_type is None and labels is not None:
             among = Labelled(labels, self._parts.division.mask & 0xFF, None)
-        return Search(self._field.own, self._extreme_of(extreme), among, found, self._parts.division.parts)
+        return Search(values, self._extreme_of(extreme), among, found, self._parts.division.parts)
 
     def _extreme_of(self, extreme: Extreme) -> ExtremeOf:
         """The parts of the body to which an extreme belongs."""
@@ -261,7 +262,7 @@ class FieldStatistics:
         self._begin_row(self._field.survey())
         self._places |= cells
 
-    def _can_search(self, extreme: Extreme) -> bool:
+    def can_search(self, extreme: Extreme) -> bool:
         """Whether a GPU can find the cell of an extreme without the host."""
         # In a region whose materials vary, the cell with the highest temperature need not have the highest enthalpy.
         by_content = extreme.cell_type is not None or not self._materials.varies

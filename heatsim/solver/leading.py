@@ -6,8 +6,9 @@ that observers read, and the next steps are queued before the row is read:
     host    queue steps │ queue copy, sums │ queue steps │ read the row, call observers │ queue copy, sums │ …
     GPU     steps       │ copy, sums       │ steps ─────────────────────────────►       │ copy, sums       │ …
 
-So observers see the field of their step, whatever is queued behind it. If a run stops, the steps ahead are dropped; a
-resumed run does them again with the same bits.
+So observers see the field of their step, whatever is queued behind it. If they need sums only, those of many rows are
+found of the field that is ahead (rows_ahead.py), and the copy is made once for all of these rows. If a run stops, the
+steps ahead are dropped; a resumed run does them again with the same bits.
 """
 
 from heatsim.kernels.cuda_graphs import LARGEST_GRID

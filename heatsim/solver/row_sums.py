@@ -7,7 +7,8 @@ nothing: a sum is found when an observer reads it.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +54,36 @@ class _Own(NamedTuple):
     at_points: list[PlacedValues]
 
 
+class FoundRow(NamedTuple):
+    """The numbers of a run at a due time that is over, on one rank.
+
+    Attributes:
+        survey: of the field.
+        of_ledger: the sums of the ledger; None if it records nothing.
+        at_points: for each of the field's points the values of its cells in the buffer.
+        cells: those of extremes.
+    """
+
+    survey: FieldSurvey
+    of_ledger: OwnSums | None
+    at_points: Sequence[NDArray[Any]]
+    cells: Mapping[Extreme, int]
+
+    def show(self, run: Observables) -> None:
+        """Let observers of a run read these numbers instead of those of its present field."""
+        _take_points(run.field, iter(self.at_points))
+        run.field.store(self.survey, [_at_points(run.field)])
+        if self.of_ledger is not None:
+            run.ledger.store([self.of_ledger])
+        run.statistics.store(self.cells)
+
+
 class RowSums:
     """Finds the sums of runs on one device, and caches the launches."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[Hashable, _Request] = OrderedDict()
-        self._queued: _Request | None = None
+        self._kept: OrderedDict[Hashable, Request] = OrderedDict()
+        self._queued: Request | None = None
         self._workspaces: dict[int, Any] = {}  # shared by all requests of single runs, which never run at once
 
     def queue(self, runs: Sequence[Observables]) -> None:
@@ -100,7 +125,7 @@ class RowSums:
         if request is not None:
             request.take_cells()
 
-    def _request(self, runs: Sequence[Observables]) -> "_Request":
+    def _request(self, runs: Sequence[Observables]) -> "Request":
         """The launches for some runs, cached: the same runs need them again at later due times."""
         expected = [run.statistics.expected() for run in runs]
         key = tuple(
@@ -108,14 +133,14 @@ class RowSums:
             for run, wanted in zip(runs, expected, strict=True)
         )
         workspaces = self._workspaces if len(runs) == 1 else {}
-        request = self._kept.pop(key, None) or _Request(runs, expected, workspaces)
+        request = self._kept.pop(key, None) or Request(runs, expected, workspaces)
         self._kept[key] = request
         if len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
         return request
 
 
-class _Request:
+class Request:
     """The launches that find the sums of some runs.
 
     Attributes:
@@ -129,7 +154,7 @@ class _Request:
         self._runs, self._expected = runs, expected
         self._fields = list(_alike([run.field.labelling_key for run in runs]))
         self._ledgers = list(_alike([run.ledger.labelling_key for run in runs]))
-        passes: list[Pass] = []
+        passes = self._passes = list[Pass]()
         for some in self._fields:
             division = runs[some[0]].field.division
             passes.append(Pass.of(device.xp, [runs[each].field.sections() for each in some], division, workspaces))
@@ -163,7 +188,7 @@ class _Request:
                 place += size * count
         for number, run in enumerate(self._runs):
             for extreme in self._expected[number]:
-                yield run.statistics.search_for(extreme, found[number])
+                yield run.statistics.search_for(extreme, run.field.own, found[number])
 
     def read(self) -> list[_Own]:
         """Wait for the numbers of each run, and return them."""
@@ -188,6 +213,37 @@ class _Request:
         return [
             _Own(of_fields[number], of_ledgers.get(number), _at_points(run.field))
             for number, run in enumerate(self._runs)
+        ]
+
+    def rows(self, results: NDArray[np.uint8]) -> list[FoundRow]:
+        """The numbers of a single run at several times, from the bytes of :meth:`LaunchBatch.queue_to`.
+
+        Args:
+            results: shape (times, bytes).
+        """
+        (run,), (expected,) = self._runs, self._expected
+        works, count = self.batch.parts(results), len(results)
+        found = [
+            part.view(STATISTICS).reshape(count, sum(launches.counts), launches.division.parts)
+            for part, launches in zip(works, self._passes, strict=False)
+        ]
+        of_ledgers: Sequence[OwnSums | None] = [None] * count
+        if len(self._passes) > 1:
+            ends = np.cumsum(self._passes[1].counts)[:-1]
+            of_ledgers = list(run.ledger.own_sums(np.split(found[1], ends, axis=1)))
+        others = works[len(self._passes) :]
+        values = others.pop(0).view(run.field.precision) if self._gathers else np.empty((count, 0))
+        ends = np.cumsum([points.cells.size for points in run.field.all_points]).tolist()
+        places = [slice(*place) for place in pairwise([0, *ends])] if self._gathers else []
+        at_points = [[of_row[place] for place in places] for of_row in values]
+        cells: list[list[int]] = [[]] * count
+        if others:
+            chunks = others.pop(0).view(np.uint64).reshape(count, len(expected), -1)
+            cells = chunks.min(axis=2).tolist()
+        surveys = FieldSurvey.of_each(found[0])
+        return [
+            FoundRow(survey, heats, its_values, dict(zip(expected, its_cells, strict=True)))
+            for survey, heats, its_values, its_cells in zip(surveys, of_ledgers, at_points, cells, strict=True)
         ]
 
     def take_cells(self) -> None:

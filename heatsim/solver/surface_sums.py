@@ -220,16 +220,20 @@ class SurfaceSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.
 
         Args:
-            found: STATISTICS of the sections of one array of sums, or of several arrays to add.
-        """
-        together = np.stack([np.ascontiguousarray(one).view(np.float64) for one in found])
-        sums: OwnSums = self.of_each(together[np.newaxis])[0]
-        return sums
+            found: STATISTICS of the sections of one array of sums, or of several arrays to add, shape (…, sections,
+                parts).
 
-    def of_each(self, found: Partials) -> NDArray[np.float64]:
-        """:meth:`of_rank` for several runs; ``found`` has the shape (runs, arrays, sections, parts)."""
-        columns = np.ascontiguousarray(found).view(np.float64).reshape(*found.shape[:2], -1, NUMBERS)
-        return np.asarray(columns[:, :, self._entries, TOTAL : MAGNITUDE + 1])
+        Returns:
+            Shape (…, arrays, sections of all parts, 2).
+        """
+        together = [np.ascontiguousarray(one).view(np.float64) for one in found]
+        return self.of_each(np.stack(together, axis=-3))
+
+    def of_each(self, found: Partials) -> OwnSums:
+        """:meth:`of_rank` for arrays in one, of shape (…, arrays, sections, parts)."""
+        values = np.ascontiguousarray(found).view(np.float64)
+        columns = values.reshape(*values.shape[:-2], -1, NUMBERS)
+        return np.asarray(columns[..., self._entries, TOTAL : MAGNITUDE + 1])
 
     def lies_like(self, other: "SurfaceSums") -> bool:
         """Whether other sums lie at the same places."""

@@ -19,9 +19,11 @@ from heatsim.device import Device
 from heatsim.errors import HeatsimError, Interrupted
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
+from heatsim.observers.watchdog import Watchdog
 from heatsim.run.simulation import Simulation
-from heatsim.solver import leading
+from heatsim.solver import field, leading, rows_ahead
 from heatsim.solver.leading import Leading
+from heatsim.solver.row_sums import FoundRow, Observables
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (
@@ -30,7 +32,9 @@ COMPOSITE = (
     )
     + '[[probes]]\nname = "warm part"\nstatistic = "extent_x"\nthreshold = 320.0\n'
 )
-TEXTS = {"one material": runs.TEXT, "composite": COMPOSITE}
+# Nothing reads the field itself between the fields: the extent of a part does, and so does the comparison of fields.
+SUMS = COMPOSITE.replace('"extent_x"\nthreshold = 320.0', '"max"').replace("stop_below = 1e-9\n", "")
+TEXTS = {"one material": runs.TEXT, "composite": COMPOSITE, "sums": SUMS}
 
 
 @pytest.fixture
@@ -61,23 +65,52 @@ def outcome(at: Path, text: str, *overrides: str) -> tuple[str, dict[str, bytes]
     return message, {name: (at / name).read_bytes() for name in ("probes.csv", "energy.csv")}
 
 
-@pytest.mark.parametrize(("name", "kernel"), [("one material", "streamed"), ("composite", "resident")])
+@pytest.mark.parametrize("most", [1, 64])
+@pytest.mark.parametrize(
+    ("name", "kernel"), [("one material", "streamed"), ("composite", "resident"), ("sums", "resident")]
+)
 def test_files_are_those_of_a_run_that_reads_each_row_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, name: str, kernel: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, name: str, kernel: str, most: int
 ) -> None:
-    """Also for batches that end between rows: the first ones have 1, 2, 4 steps."""
-    pending: list[int] = []
-    find_row = RunState.find_row
+    """Also for batches that end between rows: the first ones have 1, 2, 4 steps. Up to ``most`` rows are read later."""
+    monkeypatch.setattr(rows_ahead, "MOST_ROWS", most)
+    pending, later, searched = list[int](), list[int](), list[bool]()
+    handle, show, find_row, search = Watchdog.handle, FoundRow.show, RunState.find_row, field.first_of_each
+    is_later = False
 
-    def watched(state: RunState) -> None:
+    def handle_row(watchdog: Watchdog, state: RunState) -> None:
+        handle(watchdog, state)
+        pending.append(queue.pending)
+
+    def show_row(row: FoundRow, run: Observables) -> None:
+        nonlocal is_later
+        is_later = True
+        show(row, run)
+        later.append(queue.pending)
+
+    def find_now(state: RunState) -> None:
+        nonlocal is_later
+        is_later = False
         find_row(state)
-        if 0 < state.step < state.problem.timeline.last_step:
-            pending.append(queue.pending)
 
-    monkeypatch.setattr(RunState, "find_row", watched)
-    simulation(tmp_path / "ahead", TEXTS[name], f"solver.kernel={kernel}").run()
-    assert len(pending) > 5
-    assert all(pending), "the GPU has no work while a row is made"
+    def search_now(*arguments: Any) -> list[int]:
+        searched.append(is_later)
+        return search(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Watchdog, "handle", handle_row)
+        patch.setattr(FoundRow, "show", show_row)
+        patch.setattr(RunState, "find_row", find_now)
+        patch.setattr(field, "first_of_each", search_now)
+        simulation(tmp_path / "ahead", TEXTS[name], f"solver.kernel={kernel}").run()
+    # The first row is that of the start. While the last ones are made, no steps are left.
+    last = pending.index(0, 1)
+    assert last > 2, "the GPU has no work while a row is made"
+    assert not any(pending[last:])
+    assert not any(searched), "the field is that of a later step"
+    # In the other runs most rows have a field, or an extent that is read from the field.
+    assert len(later) > 1
+    assert (len(later) > 2) == (name == "sums")
     read_at_once(monkeypatch, queue)
     simulation(tmp_path / "direct", TEXTS[name], f"solver.kernel={kernel}").run()
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")

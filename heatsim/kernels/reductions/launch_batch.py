@@ -47,18 +47,40 @@ class LaunchBatch:
         self._address: int = self._host.ctypes.data
         self._wait: Callable[[], None] | None = None
         self._graph: Any = None
+        self._launched = False
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the results of all works, with the gaps between them."""
+        return self._length
 
     def queue(self) -> None:
         """Queue all launches, and the copy of the results to the host."""
-        if self._graph is None and self._wait is not None:
+        self._queue_launches()
+        # CuPy does not record copies to the host.
+        self._buffer.data.copy_to_host_async(self._address, self._length)
+        self._wait = self._device.record_event()
+
+    def queue_to(self, results: Any) -> None:
+        """Queue all launches, and the copy of the results to another device array of ``nbytes`` bytes."""
+        self._queue_launches()
+        results.data.copy_from_device_async(self._buffer.data, self._length)
+
+    def parts(self, results: NDArray[np.uint8]) -> list[NDArray[np.uint8]]:
+        """The bytes of each work, from those of :meth:`queue_to` of several times, shape (times, bytes)."""
+        return [
+            np.ascontiguousarray(results[:, start : start + work.nbytes])
+            for start, work in zip(self._starts, self._works, strict=True)
+        ]
+
+    def _queue_launches(self) -> None:
+        if self._graph is None and self._launched:
             self._graph = cuda_graphs.record(self._device, self._launch)
         if self._graph is not None:
             self._graph.launch()
         else:
             self._launch()  # the first launch may load a kernel, and loading cannot be recorded
-        # CuPy does not record copies to the host.
-        self._buffer.data.copy_to_host_async(self._address, self._length)
-        self._wait = self._device.record_event()
+        self._launched = True
 
     def read(self) -> list[Any]:
         """Wait for the copy, but not for later work. Returns the results of each work; call :meth:`queue` before."""

@@ -59,13 +59,13 @@ def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
-class _Sample(NamedTuple):
+class _EnergySample(NamedTuple):
     """What a row needs of the field and the ledger.
 
     Attributes:
         step: number of steps done.
         time: in s.
-        sums: ``sums`` of the field's survey.
+        sums: ``sums`` of the field's reduction.
         extremes: the lowest and highest T − T_ref in K.
         through: ``row()`` of the ledger.
         sources: heat from sources in the body in J.
@@ -83,11 +83,11 @@ class _Sample(NamedTuple):
     contacts: Sequence[float] = ()
 
 
-def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
-    return _Sample(
+def _sample(state: RunState, contacts: Sequence[float] = ()) -> _EnergySample:
+    return _EnergySample(
         state.step,
         state.time,
-        state.field.survey().sums,
+        state.field.reduction().sums,
         state.statistics.deviations(),
         state.ledger.row(),
         state.ledger.source_heat(state.step),
@@ -96,7 +96,7 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
     )
 
 
-def _balances(state: RunState, samples: Sequence[_Sample], stored: Sequence[float]) -> list[tuple[Heats, Terms]]:
+def _balances(state: RunState, samples: Sequence[_EnergySample], stored: Sequence[float]) -> list[tuple[Heats, Terms]]:
     """The heats through surfaces and the terms of the balance, in the order of :func:`heats`, for each sample.
 
     Args:
@@ -165,14 +165,14 @@ class Energy(TableObserver):
             self._before = json.loads(str(saved.get("energy_before", "null")))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
-        self._limit_samples(state.field.survey().sums.nbytes + state.ledger.row().nbytes)
+        self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
 
-    def sample(self, state: RunState) -> _Sample:
+    def sample(self, state: RunState) -> _EnergySample:
         """The sums of the field and the ledger."""
         return _sample(state, self._contacts.row())
 
-    def rows(self, samples: Sequence[_Sample]) -> list[list[float]]:
+    def rows(self, samples: Sequence[_EnergySample]) -> list[list[float]]:
         """The energy balances and heat flows of many rows, found together; adds them to the bound of the residual."""
         statistics = self._state.statistics
         totals = statistics.totals([sample.sums for sample in samples])

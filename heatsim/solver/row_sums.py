@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from heatsim.kernels.reductions.find import Search, Searches
 from heatsim.kernels.reductions.fused import Pass, partials
 from heatsim.kernels.reductions.gather import Gather
-from heatsim.kernels.reductions.launch_batch import LaunchBatch, Work, offsets
-from heatsim.kernels.reductions.statistics import STATISTICS, FieldSurvey, Partials
+from heatsim.kernels.reductions.launch_batch import BatchedLaunch, LaunchBatch, offsets
+from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
@@ -92,9 +92,9 @@ class RowSums:
         else:
             return
         gathered = list(zip(*team.gathered(own), strict=True))
-        surveys = _surveys([[each.of_field for each in of_ranks] for of_ranks in gathered])
-        for run, survey, of_ranks in zip(runs, surveys, gathered, strict=True):
-            run.field.store(survey, [each.at_points for each in of_ranks])
+        reductions = _reductions([[each.of_field for each in of_ranks] for of_ranks in gathered])
+        for run, reduction, of_ranks in zip(runs, reductions, gathered, strict=True):
+            run.field.store(reduction, [each.at_points for each in of_ranks])
             if run.ledger.recorded:
                 run.ledger.store([each.of_ledger for each in of_ranks if each.of_ledger is not None])
         if request is not None:
@@ -136,7 +136,7 @@ class _Request:
         for some in self._ledgers:
             sections = [one for each in some for one in runs[each].ledger.sections()]
             passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, workspaces))
-        works: list[Work] = [*passes]
+        works: list[BatchedLaunch] = [*passes]
         points = [(run.field.own, points.cells) for run in runs for points in run.field.all_points]
         self._gathers = any(cells.size for _, cells in points)
         if self._gathers:
@@ -191,14 +191,14 @@ class _Request:
             run.statistics.store({extreme: next(cells) for extreme in expected})
 
 
-def _surveys(fields: Sequence[Sequence[Partials]]) -> list[FieldSurvey]:
-    """The surveys of fields from STATISTICS of the sections of each rank; those of equal shapes are made together."""
+def _reductions(fields: Sequence[Sequence[Partials]]) -> list[FieldReduction]:
+    """The reductions of fields from STATISTICS of each rank's sections; those of equal shapes are made together."""
     whole = [of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks) for of_ranks in fields]
-    surveys: dict[int, FieldSurvey] = {}
+    reductions: dict[int, FieldReduction] = {}
     for some in _alike([of_field.shape for of_field in whole]):
         together = np.stack([whole[each].view(np.float64) for each in some])  # NumPy is slow to join structs
-        surveys |= zip(some, FieldSurvey.of_each(together.view(STATISTICS)), strict=True)
-    return [surveys[number] for number in range(len(whole))]
+        reductions |= zip(some, FieldReduction.of_each(together.view(STATISTICS)), strict=True)
+    return [reductions[number] for number in range(len(whole))]
 
 
 def _take_points(field: Field, values: Iterator[NDArray[Any]]) -> None:

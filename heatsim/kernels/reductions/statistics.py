@@ -94,7 +94,7 @@ def combined(partials: Partials) -> list[Statistics]:
 
 
 @dataclass(frozen=True, eq=False)
-class FieldSurvey:
+class FieldReduction:
     """What observers read of a field at every due time; the rest follows from ``partials``.
 
     Attributes:
@@ -111,8 +111,8 @@ class FieldSurvey:
     finite: bool
 
     @classmethod
-    def of_each(cls, partials: NDArray[Any]) -> "list[FieldSurvey]":
-        """The surveys of several fields with equal sections and parts, together.
+    def of_each(cls, partials: NDArray[Any]) -> "list[FieldReduction]":
+        """The reductions of several fields with equal sections and parts, together.
 
         Args:
             partials: STATISTICS of each field, shape (fields, sections, parts).

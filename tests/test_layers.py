@@ -194,3 +194,12 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         for needed in needs.values():
             needed.difference_update(free)
     assert not needs, f"circles among {sorted(needs)}"
+
+
+def test_a_class_name_is_unique_in_the_package() -> None:
+    modules: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(parse(module)):
+            if isinstance(node, ast.ClassDef):
+                modules.setdefault(node.name, []).append(module)
+    assert not {name: found for name, found in modules.items() if len(found) > 1}

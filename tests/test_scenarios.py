@@ -11,9 +11,9 @@ import pytest
 import runs
 from numpy.typing import NDArray
 
+from heatsim.physics.material_coefficients import material_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.regions import are_painted, paint
-from heatsim.physics.survey import survey
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
@@ -62,7 +62,7 @@ def test_all_regions_of_a_scenario_have_cells(path: Path) -> None:
     parts = paint(scenario)
     assert sum(parts.material_cells) == scenario.grid.cell_count
     assert all(parts.region_cells)
-    assert all(material.limit > 0.0 for material in survey(scenario))
+    assert all(material.limit > 0.0 for material in material_coefficients(scenario))
 
 
 @pytest.mark.parametrize("path", NOT_PAINTED, ids=lambda path: path.stem)

@@ -59,13 +59,13 @@ def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
-class _Sample(NamedTuple):
+class _EnergySample(NamedTuple):
     """What a row needs of the field and the ledger.
 
     Attributes:
         step: number of steps done.
         time: in s.
-        sums: ``sums`` of the field's survey.
+        sums: ``sums`` of the field's reduction.
         extremes: the lowest and highest T − T_ref in K.
         through: ``row()`` of the ledger.
         sources: heat in J from sources in the body, if the method chooses its own steps.
@@ -83,11 +83,11 @@ class _Sample(NamedTuple):
     contacts: Sequence[float] = ()
 
 
-def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
-    return _Sample(
+def _sample(state: RunState, contacts: Sequence[float] = ()) -> _EnergySample:
+    return _EnergySample(
         state.step,
         state.time,
-        state.field.survey().sums,
+        state.field.reduction().sums,
         state.statistics.deviations(),
         state.ledger.row(),
         state.ledger.shown_sources,
@@ -97,7 +97,7 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _Sample:
 
 
 def _balances(
-    state: RunState, samples: Sequence[_Sample], stored: Sequence[float], keep: bool
+    state: RunState, samples: Sequence[_EnergySample], stored: Sequence[float], keep: bool
 ) -> tuple[HeatRows, Floats]:
     """The heats through surfaces at each sample, and the terms of the balance in the order of :func:`heats`.
 
@@ -171,18 +171,18 @@ class Energy(TableObserver):
             self._before = json.loads(str(saved.get("energy_before", "null")))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
-        self._limit_samples(state.field.survey().sums.nbytes + state.ledger.row().nbytes)
+        self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
 
     def reads(self, state: RunState) -> Sequence[Extreme]:
         """The sums of the field and the ledger, and the temperatures beside contacts."""
         return ()
 
-    def sample(self, state: RunState) -> _Sample:
+    def sample(self, state: RunState) -> _EnergySample:
         """The sums of the field and the ledger."""
         return _sample(state, self._contacts.row())
 
-    def rows(self, samples: Sequence[_Sample]) -> list[list[float]]:
+    def rows(self, samples: Sequence[_EnergySample]) -> list[list[float]]:
         """The energy balances and heat flows of many rows, found together; adds them to the bound of the residual."""
         statistics = self._state.statistics
         totals = statistics.totals([sample.sums for sample in samples])
@@ -226,7 +226,7 @@ class Energy(TableObserver):
         return saved
 
 
-def _rows_of_bound(samples: Sequence[_Sample], through: HeatRows, absolute: Floats, stored: Floats) -> Rows:
+def _rows_of_bound(samples: Sequence[_EnergySample], through: HeatRows, absolute: Floats, stored: Floats) -> Rows:
     """What the bound of the residual needs of rows.
 
     Args:

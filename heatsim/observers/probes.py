@@ -25,7 +25,7 @@ from heatsim.storage import folder
 _STATISTICS, _RECORDS = "probe_statistics", "probe_records"
 
 
-class _Sample(NamedTuple):
+class _ProbeSample(NamedTuple):
     """What a row needs of the field.
 
     Attributes:
@@ -89,7 +89,7 @@ class Probes(TableObserver):
         self._limit_samples(8 * self._points.cells[0].size)
         super().start(state, saved)
 
-    def rows(self, samples: "Sequence[_Sample]") -> list[list[float]]:
+    def rows(self, samples: "Sequence[_ProbeSample]") -> list[list[float]]:
         """Make many rows together, because NumPy takes about as long for one row as for many.
 
         Raises:
@@ -129,7 +129,7 @@ class Probes(TableObserver):
             if has_place and isinstance(statistic, RegionStatistic)
         ]
 
-    def sample(self, state: RunState) -> "_Sample":
+    def sample(self, state: RunState) -> "_ProbeSample":
         """Read the points, and the statistics of regions and surfaces.
 
         Raises:
@@ -142,9 +142,9 @@ class Probes(TableObserver):
                 _check(probe, [value], state.time)
             if has_place:
                 self._record(probe, value, statistic)
-        return _Sample(state.step, state.time, self._cells.temperatures(), statistics)
+        return _ProbeSample(state.step, state.time, self._cells.temperatures(), statistics)
 
-    def _refuse(self, samples: "Sequence[_Sample]", kelvins: Sequence[Sequence[float]]) -> NoReturn:
+    def _refuse(self, samples: "Sequence[_ProbeSample]", kelvins: Sequence[Sequence[float]]) -> NoReturn:
         """Raise the error for the first point, in the first row, without a finite temperature."""
         points = [probe for probe in self._state.problem.scenario.probes if probe.points]
         for sample, of_row in zip(samples, kelvins, strict=True):

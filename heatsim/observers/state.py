@@ -188,7 +188,7 @@ class RunState:
         Raises:
             NotFiniteError: there is NaN or infinity in it.
         """
-        if not (field.survey().finite or np.isfinite(field.total())):
+        if not (field.reduction().finite or np.isfinite(field.total())):
             raise NotFiniteError(
                 f"NaN or infinity in the field, seen {self.progress} (t = {self.time!r} s); nothing of it was saved. "
                 "The files up to the step before are good, the last checkpoint too"

@@ -55,7 +55,7 @@ class PlaneContents:
         return np.asarray(nx * ny * cell + odd)
 
 
-def survey(scenario: Scenario, boundary: Boundary, share: Slab, team: Team) -> PlaneContents | None:
+def plane_contents(scenario: Scenario, boundary: Boundary, share: Slab, team: Team) -> PlaneContents | None:
     """Count what each plane contains; None if all planes contain the same. Collective.
 
     Mistakes in shapes are ignored here; painting reports them.
@@ -63,7 +63,7 @@ def survey(scenario: Scenario, boundary: Boundary, share: Slab, team: Team) -> P
     Args:
         scenario: the scenario.
         boundary: its conditions.
-        share: the planes that this rank surveys. Together the ranks survey all planes, in their order.
+        share: the planes that this rank counts. Together the ranks count all planes, in their order.
         team: the ranks.
     """
     uneven = [source for source in scenario.sources if source.beam is None and not source.even]

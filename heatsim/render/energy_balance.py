@@ -116,8 +116,12 @@ class EnergyBalance:
             again = ' To find out, run it again with solver.precision = "float64".'
             advice = again if self.precision == "float32" else ""
             return f"The residual is {residual}. It may be rounding, which can reach ±{bound} here.{advice}"
-        verdict = "the balance is closed" if self.closed else "THE BALANCE IS NOT CLOSED"
-        return f"The residual is {residual}; rounding may add up to ±{bound}: {verdict}."
+        if not self.closed:
+            return f"The residual is {residual}. Rounding can reach ±{bound} at most: THE BALANCE IS NOT CLOSED."
+        return (
+            f"The residual is {residual}: the balance is closed. Rounding errors mostly cancel; if all had the same "
+            f"sign, they would add up to ±{bound}."
+        )
 
 
 def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:

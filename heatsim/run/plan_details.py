@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from math import isfinite
 
+from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.survey import Survey, survey
 from heatsim.run.plan import Plan
 
 _LENGTHS_SHOWN = 4
@@ -16,7 +16,7 @@ def describe_details(plan: Plan) -> Iterator[str]:
     yield f"limit        {_limit(limit.dt)}" + (f", set by {_setter(problem)}" if isfinite(limit.dt) else "")
     if not problem.timeline.adaptive:
         yield from _equal_steps(problem)
-    found = survey(problem.scenario, problem.materials.palette, problem.reference)
+    found = material_coefficients(problem.scenario, problem.materials.palette, problem.reference)
     for material in found:
         if len(found) > 1:
             yield f"material     {material.name}: alone {_limit(material.limit)}"
@@ -53,7 +53,7 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
         yield f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths"
 
 
-def _coefficients_of_steps(problem: HeatProblem, material: Survey) -> Iterator[str]:
+def _coefficients_of_steps(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[str]:
     """A material's c0…c6 for each step length."""
     lengths = [] if problem.timeline.adaptive else list(problem.timeline.step_lengths)
     for dt in lengths[:_LENGTHS_SHOWN]:
@@ -63,7 +63,7 @@ def _coefficients_of_steps(problem: HeatProblem, material: Survey) -> Iterator[s
         yield start + between.join(coefficients)
 
 
-def _coefficients(material: Survey, dt: float) -> list[str]:
+def _coefficients(material: MaterialCoefficients, dt: float) -> list[str]:
     """c0…c6 as text, with equal ones combined; as ranges if the material varies with temperature."""
     alike: dict[str, list[int]] = {}
     pairs = zip(material.least_coefficients(dt), material.coefficients(dt), strict=True)

@@ -8,9 +8,9 @@ import numpy as np
 
 from heatsim.grid import AXES, FACES
 from heatsim.physics.division import Division
+from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.survey import Survey, survey
 from heatsim.physics.time_steps import INSTANT
 from heatsim.physics.without_effect import contact_areas, notes_without_effect
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
@@ -44,13 +44,13 @@ def _initial(scenario: Scenario) -> Iterator[str]:
 
 def _materials(problem: HeatProblem) -> Iterator[str]:
     """Each material with its properties and cells; void."""
-    for material in survey(problem.scenario, problem.materials.palette, problem.reference):
+    for material in material_coefficients(problem.scenario, problem.materials.palette, problem.reference):
         yield from _material(problem, material)
     if problem.scenario.uses_void:
         yield f"void         {problem.materials.cells_of('void'):,} cells"
 
 
-def _material(problem: HeatProblem, material: Survey) -> Iterator[str]:
+def _material(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[str]:
     kx, ky, kz = material.conductivity
     k = f"{kx:.6g}" if kx == ky == kz else f"[{kx:.6g}, {ky:.6g}, {kz:.6g}]"
     unit = problem.scenario.output.temperature_unit

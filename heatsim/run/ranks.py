@@ -16,7 +16,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.grounding import refuse_floating
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.materials import SOLVING, planes_to_hold
-from heatsim.physics.plane_costs import survey
+from heatsim.physics.plane_costs import plane_contents
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.physics.steady_balance import SteadyBalance
@@ -77,7 +77,7 @@ def painted_bytes(problem: HeatProblem, backend: str) -> int:
 def plane_costs(scenario: Scenario, team: Team) -> Array:
     """The cost of a sweep over each plane, shape (planes,). Collective.
 
-    It depends on the scenario and the kind of device. Each rank surveys a part of the planes.
+    It depends on the scenario and the kind of device. Each rank counts in a part of the planes.
 
     Raises:
         ScenarioError: the grid has too few planes.
@@ -86,7 +86,7 @@ def plane_costs(scenario: Scenario, team: Team) -> Array:
     contents = None
     if scenario.time.method not in SOLVING:  # kernels that solve equations do the same work in all cells
         boundary = Boundary.from_scenario(scenario)
-        contents = survey(scenario, boundary, cut(scenario, boundary, team.size)[team.rank], team)
+        contents = plane_contents(scenario, boundary, cut(scenario, boundary, team.size)[team.rank], team)
     if contents is None:
         return np.ones(scenario.grid.cells[2])
     return contents.costs(scenario, team.broadcast(devices.choose(scenario.solver.device).backend))

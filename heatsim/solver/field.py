@@ -12,7 +12,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
 from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
-from heatsim.kernels.reductions.statistics import FieldSurvey, Partials, Statistics, combined
+from heatsim.kernels.reductions.statistics import FieldReduction, Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import Team
@@ -74,7 +74,7 @@ class Field:
         self._bounds = grid.groups.starts(self.slab.count) * (ny * nx)
         self.division: Labelling = WHOLE
         self.labels: Any = None
-        self._survey: FieldSurvey | None = None
+        self._reduction: FieldReduction | None = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
         self._points: list[Points] = []
@@ -115,7 +115,7 @@ class Field:
 
     def changed(self) -> None:
         """Discard stored statistics. Call this after every change of the current values."""
-        self._survey = self._statistics = self._joined = None
+        self._reduction = self._statistics = self._joined = None
         for points in self._points:
             points.forget()
 
@@ -195,14 +195,14 @@ class Field:
         if division is not None:
             return combined(self._partials(self.sections(), division))
         if self._statistics is None:
-            self._statistics = combined(self.survey().partials)
+            self._statistics = combined(self.reduction().partials)
         return self._statistics
 
-    def survey(self) -> FieldSurvey:
+    def reduction(self) -> FieldReduction:
         """What a due time reads of the buffer, from one pass; stored until the field changes. Collective."""
-        if self._survey is None:
-            (self._survey,) = FieldSurvey.of_each(self._partials(self.sections(), self.division)[np.newaxis])
-        return self._survey
+        if self._reduction is None:
+            (self._reduction,) = FieldReduction.of_each(self._partials(self.sections(), self.division)[np.newaxis])
+        return self._reduction
 
     def statistics(self) -> Statistics:
         """Sums, extremes and number of non-finite values of the whole buffer, from one pass; void is included."""
@@ -266,7 +266,7 @@ class Field:
     @property
     def known(self) -> bool:
         """Whether the statistics of the current values are known."""
-        return self._survey is not None
+        return self._reduction is not None
 
     @property
     def all_points(self) -> Sequence[Points]:
@@ -280,14 +280,14 @@ class Field:
         label = None if labels is None else str(labels.dtype)
         return self.precision, division.parts, division.mask, label, id(division.thermometers)
 
-    def store(self, survey: FieldSurvey, at_points: Sequence[Sequence[PlacedValues]]) -> None:
+    def store(self, reduction: FieldReduction, at_points: Sequence[Sequence[PlacedValues]]) -> None:
         """Store the statistics and temperatures of the current values.
 
         Args:
-            survey: the statistics.
+            reduction: the statistics.
             at_points: places and temperatures in K of the own cells, for each rank and each of the points.
         """
-        self._survey, self._statistics, self._joined = survey, None, None
+        self._reduction, self._statistics, self._joined = reduction, None, None
         for points, values in zip(self._points, zip(*at_points, strict=True), strict=True):
             points.of_ranks = values
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.find import MOST_PARTS, ExtremeOf, Labelled, Search
-from heatsim.kernels.reductions.statistics import FieldSurvey, Statistics, exact_sum, exact_sums
+from heatsim.kernels.reductions.statistics import FieldReduction, Statistics, exact_sum, exact_sums
 from heatsim.physics.cell_types import CELL_TYPE
 from heatsim.physics.enthalpy import Thermometer
 from heatsim.physics.problem import HeatProblem
@@ -29,11 +29,11 @@ class _Found:
     """What is known of the current values of a field.
 
     Attributes:
-        survey: of the buffer.
+        reduction: of the buffer.
         lowest, highest: T − T_ref in K of each part; inf and −inf for void and parts without a number.
     """
 
-    survey: FieldSurvey
+    reduction: FieldReduction
     lowest: list[float]
     highest: list[float]
 
@@ -80,7 +80,7 @@ class FieldStatistics:
         self._has_places = labels is None or labels.dtype == np.uint8
         self._known: _Found | None = None
         self._regions: dict[str | None, list[int]] = {}
-        self._places_of: FieldSurvey | None = None
+        self._places_of: FieldReduction | None = None
         self._places: dict[Extreme, int] = {}
         self._asked: list[Extreme] = []
         self._expected: tuple[Extreme, ...] = ()
@@ -88,14 +88,14 @@ class FieldStatistics:
 
     def heat(self, region: str | None = None, *, absolute: bool = False) -> float:
         """Σ ρ·cp·V·(T − T_ref) over all cells or those of a region in J; Σ ρ·cp·V·|T − T_ref| if ``absolute``."""
-        totals = self.totals([self._field.survey().sums])
+        totals = self.totals([self._field.reduction().sums])
         return self.heats(totals, region, absolute=absolute)[0]
 
     def totals(self, sums: Sequence[Floats]) -> Floats:
         """Σ (T − T_ref) and Σ |T − T_ref| in K over the cells of each part at some times, shape (times, parts, 2).
 
         Args:
-            sums: ``sums`` of the field's survey at each time.
+            sums: ``sums`` of the field's reduction at each time.
         """
         return exact_sums(np.stack(sums).transpose(0, 2, 3, 1))
 
@@ -109,8 +109,8 @@ class FieldStatistics:
         """The lowest and highest T − T_ref in K; includes void cells if no material varies."""
         if self._materials.varies:
             return self._extremes(self._of_region(None))
-        survey = self._field.survey()
-        return Extremes(min(survey.lowest), max(survey.highest))
+        reduction = self._field.reduction()
+        return Extremes(min(reduction.lowest), max(reduction.highest))
 
     def extremes(self, region: str | None = None) -> Extremes:
         """Lowest and highest temperature in K of the body or a region, without void."""
@@ -181,15 +181,15 @@ class FieldStatistics:
 
     def _found(self) -> _Found:
         """What follows from the field's statistics, stored until the field changes."""
-        survey = self._field.survey()
-        if self._known is None or self._known.survey is not survey:
-            lowest, highest = survey.lowest, survey.highest
+        reduction = self._field.reduction()
+        if self._known is None or self._known.reduction is not reduction:
+            lowest, highest = reduction.lowest, reduction.highest
             if not all(self._conducts):
                 lowest = [low if conducts else inf for low, conducts in zip(lowest, self._conducts, strict=True)]
                 highest = [high if conducts else -inf for high, conducts in zip(highest, self._conducts, strict=True)]
             if self._materials.varies:
                 lowest, highest = self._temperatures(lowest), self._temperatures(highest)
-            self._known = _Found(survey, lowest, highest)
+            self._known = _Found(reduction, lowest, highest)
         return self._known
 
     def _temperatures(self, contents: list[float]) -> list[float]:
@@ -259,7 +259,7 @@ class FieldStatistics:
 
     def store(self, cells: Mapping[Extreme, int]) -> None:
         """Store the cells of extremes of the current values, as indices in the flattened field."""
-        self._begin_row(self._field.survey())
+        self._begin_row(self._field.reduction())
         self._places |= cells
 
     def can_search(self, extreme: Extreme) -> bool:
@@ -268,14 +268,14 @@ class FieldStatistics:
         by_content = extreme.cell_type is not None or not self._materials.varies
         return by_content and self._field.slab.alone and self._parts.division.parts <= MOST_PARTS
 
-    def _begin_row(self, survey: FieldSurvey) -> None:
-        if self._places_of is not survey:
+    def _begin_row(self, reduction: FieldReduction) -> None:
+        if self._places_of is not reduction:
             self._expected = self.expected()
-            self._places_of, self._places, self._asked = survey, {}, []
+            self._places_of, self._places, self._asked = reduction, {}, []
 
     def _first(self, extreme: Extreme) -> int:
         """The index, in the flattened whole field, of the first cell with an extreme. Collective."""
-        self._begin_row(self._field.survey())
+        self._begin_row(self._field.reduction())
         if extreme not in self._places:
             (self._places[extreme],) = self._field.first_with(self._search(extreme))
         self._asked.append(extreme)
@@ -284,7 +284,7 @@ class FieldStatistics:
     def _search(self, extreme: Extreme) -> tuple[float, Labelled | None]:
         """The value of an extreme in the buffer, and the cells to search."""
         found, highest = self._found(), extreme.highest
-        ends = found.survey.lowest, found.survey.highest
+        ends = found.reduction.lowest, found.reduction.highest
         if extreme.cell_type is not None:
             own = np.flatnonzero(self._parts.cell_types == extreme.cell_type)
             value = (max if highest else min)(ends[highest][part] for part in own)

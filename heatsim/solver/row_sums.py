@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from heatsim.kernels.reductions.find import Search, Searches
 from heatsim.kernels.reductions.fused import Pass, partials
 from heatsim.kernels.reductions.gather import Gather
-from heatsim.kernels.reductions.launch_batch import LaunchBatch, Work, offsets
-from heatsim.kernels.reductions.statistics import STATISTICS, FieldSurvey, Partials
+from heatsim.kernels.reductions.launch_batch import BatchedLaunch, LaunchBatch, offsets
+from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import Extreme, FieldStatistics
@@ -58,13 +58,13 @@ class FoundRow(NamedTuple):
     """The numbers of a run at a due time that is over, on one rank.
 
     Attributes:
-        survey: of the field.
+        reduction: of the field.
         of_ledger: the sums of the ledger; None if it records nothing.
         at_points: for each of the field's points the values of its cells in the buffer.
         cells: those of extremes.
     """
 
-    survey: FieldSurvey
+    reduction: FieldReduction
     of_ledger: OwnSums | None
     at_points: Sequence[NDArray[Any]]
     cells: Mapping[Extreme, int]
@@ -72,7 +72,7 @@ class FoundRow(NamedTuple):
     def show(self, run: Observables) -> None:
         """Let observers of a run read these numbers instead of those of its present field."""
         _take_points(run.field, iter(self.at_points))
-        run.field.store(self.survey, [_at_points(run.field)])
+        run.field.store(self.reduction, [_at_points(run.field)])
         if self.of_ledger is not None:
             run.ledger.store([self.of_ledger])
         run.statistics.store(self.cells)
@@ -117,9 +117,9 @@ class RowSums:
         else:
             return
         gathered = list(zip(*team.gathered(own), strict=True))
-        surveys = _surveys([[each.of_field for each in of_ranks] for of_ranks in gathered])
-        for run, survey, of_ranks in zip(runs, surveys, gathered, strict=True):
-            run.field.store(survey, [each.at_points for each in of_ranks])
+        reductions = _reductions([[each.of_field for each in of_ranks] for of_ranks in gathered])
+        for run, reduction, of_ranks in zip(runs, reductions, gathered, strict=True):
+            run.field.store(reduction, [each.at_points for each in of_ranks])
             if run.ledger.recorded:
                 run.ledger.store([each.of_ledger for each in of_ranks if each.of_ledger is not None])
         if request is not None:
@@ -164,7 +164,7 @@ class Request:
             self._ledgers_alike.append(all(ledger.lies_like(ledgers[0]) for ledger in ledgers))
             sections = [one for each in some for one in runs[each].ledger.sections()]
             passes.append(Pass.of(device.xp, sections, runs[some[0]].ledger.division, workspaces))
-        works: list[Work] = [*passes]
+        works: list[BatchedLaunch] = [*passes]
         points = [(run.field.own, points.cells) for run in runs for points in run.field.all_points]
         self._gathers = any(cells.size for _, cells in points)
         if self._gathers:
@@ -240,10 +240,10 @@ class Request:
         if others:
             chunks = others.pop(0).view(np.uint64).reshape(count, len(expected), -1)
             cells = chunks.min(axis=2).tolist()
-        surveys = FieldSurvey.of_each(found[0])
+        reductions = FieldReduction.of_each(found[0])
         return [
-            FoundRow(survey, heats, its_values, dict(zip(expected, its_cells, strict=True)))
-            for survey, heats, its_values, its_cells in zip(surveys, of_ledgers, at_points, cells, strict=True)
+            FoundRow(reduction, heats, its_values, dict(zip(expected, its_cells, strict=True)))
+            for reduction, heats, its_values, its_cells in zip(reductions, of_ledgers, at_points, cells, strict=True)
         ]
 
     def take_cells(self) -> None:
@@ -253,15 +253,15 @@ class Request:
             run.statistics.store({extreme: next(cells) for extreme in expected})
 
 
-def _surveys(fields: Sequence[Sequence[Partials]]) -> list[FieldSurvey]:
-    """The surveys of fields from STATISTICS of the sections of each rank; those of equal shapes are made together."""
+def _reductions(fields: Sequence[Sequence[Partials]]) -> list[FieldReduction]:
+    """The reductions of fields from STATISTICS of each rank's sections; those of equal shapes are made together."""
     whole = [of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks) for of_ranks in fields]
-    surveys: dict[int, FieldSurvey] = {}
+    reductions: dict[int, FieldReduction] = {}
     for some in _alike([of_field.shape for of_field in whole]):
         # NumPy is slow to join structs, and slower to join many arrays than their bytes.
         joined = np.frombuffer(b"".join([whole[each].data for each in some]), STATISTICS)
-        surveys |= zip(some, FieldSurvey.of_each(joined.reshape(len(some), *whole[some[0]].shape)), strict=True)
-    return [surveys[number] for number in range(len(whole))]
+        reductions |= zip(some, FieldReduction.of_each(joined.reshape(len(some), *whole[some[0]].shape)), strict=True)
+    return [reductions[number] for number in range(len(whole))]
 
 
 def _take_points(field: Field, values: Iterator[NDArray[Any]]) -> None:

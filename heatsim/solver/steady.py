@@ -12,7 +12,7 @@ Newton step.
 
 Heat that grows with the temperature may make A indefinite. Conjugate gradients then meet a direction with p·A·p ≤ 0,
 and the Newton step turns the sign of these slopes: it moves away from a state that is unstable, as time does. At the
-end :meth:`Search.is_stable` looks for such a direction.
+end :meth:`NewtonSolver.is_stable` looks for such a direction.
 
 Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §6.7.3 (eigenvalues), §9.2 (preconditioned
 conjugate gradients); van der Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo,
@@ -91,23 +91,23 @@ def solve(
         NotFiniteError: numbers overflow or are NaN.
         Interrupted: ``stopped`` returned true.
     """
-    search = Search(equations, sweeps, stopped)
+    solver = NewtonSolver(equations, sweeps, stopped)
     try:
-        found = search.solve(tolerance)
+        found = solver.solve(tolerance)
     except (NotConvergedError, NotFiniteError) as error:
-        if search.met_unstable:
+        if solver.met_unstable:
             raise NotConvergedError(f"no {equations.sought} was found. {_RUNAWAY}") from error
         raise
-    if search.met_unstable and equations.hotter_than_sources():
+    if solver.met_unstable and equations.hotter_than_sources():
         raise NotConvergedError(
             f"no {equations.sought} was found at temperatures for which all sources are known. {_RUNAWAY}"
         )
-    if not search.is_stable():
+    if not solver.is_stable():
         raise NotConvergedError(f"the {equations.sought} that was found is unstable. {_RUNAWAY}")
     return found
 
 
-class Search:
+class NewtonSolver:
     """The iterations and their vectors. It can solve the same equations again after they have changed.
 
     Args:

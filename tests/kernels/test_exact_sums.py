@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.kernels.reductions.statistics import STATISTICS, FieldSurvey, exact_sums
+from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, exact_sums
 
 Array = NDArray[np.float64]
 
@@ -45,10 +45,10 @@ def test_sums_of_what_is_not_finite_are_not_finite() -> None:
     assert np.isfinite(found).tolist() == [False, False, False, False, True]
 
 
-def test_a_survey_calls_a_field_finite_only_if_its_sum_certainly_is() -> None:
+def test_a_reduction_calls_a_field_finite_only_if_its_sum_certainly_is() -> None:
     found = np.zeros((4, 3, 2), STATISTICS)
     found["total"], found["magnitude"] = -1.0, 1.0
     found["magnitude"][1, 2, 1], found["magnitude"][2, 0, 0], found["magnitude"][3, 1, 0] = nan, inf, 1e307
-    surveys = FieldSurvey.of_each(found)
-    assert [survey.finite for survey in surveys] == [True, False, False, False]
-    assert surveys[0].sums.tolist() == [[[-1.0, 1.0]] * 2] * 3
+    reductions = FieldReduction.of_each(found)
+    assert [reduction.finite for reduction in reductions] == [True, False, False, False]
+    assert reductions[0].sums.tolist() == [[[-1.0, 1.0]] * 2] * 3

@@ -11,7 +11,7 @@ from thread_team import on_ranks
 from heatsim.parallel.cuts import cheapest_cuts
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
-from heatsim.physics.plane_costs import survey
+from heatsim.physics.plane_costs import plane_contents
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import cut, divide, plane_costs
 
@@ -101,7 +101,7 @@ def test_planes_that_cost_more_are_shared_by_more_ranks() -> None:
 
 def test_contents_are_those_of_the_painted_body() -> None:
     problem = problem_of(PINS, solver=SOLVER)
-    contents = survey(problem.scenario, problem.boundary, problem.slab, ALONE)
+    contents = plane_contents(problem.scenario, problem.boundary, problem.slab, ALONE)
     assert contents is not None
     solid = problem.materials.cells & 0x7F != problem.materials.void
     beside = [np.diff(solid.astype(np.int8), axis=axis) != 0 for axis in range(3)]

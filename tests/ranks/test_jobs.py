@@ -64,20 +64,23 @@ def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_p
 
 
 def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
-    """Jobs run side by side: one of them waits ten seconds for a rank that gives no sign of life."""
+    """Jobs run side by side: one of them waits ten seconds for a rank that gives no sign of life.
+
+    Three ranks, where it matters that two of them are left.
+    """
     scenario = runs.write(tmp_path)
     arguments = [*jobs.options(*jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy"), "--quiet"]
 
-    def start(how: str, rank: int) -> "jobs.subprocess.Popen[str]":
+    def start(how: str, rank: int, ranks: int = 2) -> "jobs.subprocess.Popen[str]":
         command = (HERE / "failing_rank.py", how, str(rank), "8")
-        return jobs.start(3, *command, "run", scenario, "--output", tmp_path / how, *arguments)
+        return jobs.start(ranks, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
-    began, stopped, blocked, at_end = time.monotonic(), start("stop", 1), start("block", 1), start("end", 0)
-    late, dead, in_mpi = start("late disk", 1), start("dead disk", 2), start("finalize", 2)
+    began, stopped, blocked, at_end = time.monotonic(), start("stop", 1, 3), start("block", 1, 3), start("end", 0)
+    late, dead, in_mpi = start("late disk", 1), start("dead disk", 1), start("finalize", 2, 3)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
         ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
-        ("disk", 2, 1, "could not be written: No space left on device; free some disk space"),
+        ("disk", 1, 1, "could not be written: No space left on device; free some disk space"),
     ):
         code, out, err = jobs.ended(start(how, rank))
         assert (code, out) == (expected, "")
@@ -87,7 +90,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
             f"heatsim: the program failed; continue from the last checkpoint with `heatsim resume {tmp_path / how} "
         )
         assert (advice in err) == (how == "raise")
-    code, _, _ = jobs.ended(start("kill", 0))
+    code, _, _ = jobs.ended(start("kill", 0, 3))
     assert code not in (0, 2, 130)
     code, _, err = jobs.ended(blocked)
     assert code == 1

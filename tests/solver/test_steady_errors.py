@@ -14,7 +14,7 @@ from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario, load, parse
-from heatsim.solver.steady import Convergence, Search, solve
+from heatsim.solver.steady import Convergence, NewtonSolver, solve
 from heatsim.solver.steady_equations import Equations, VaryingEquations
 
 MODULE = Path(__file__).parents[2] / "scenarios" / "power_module.toml"
@@ -104,18 +104,18 @@ def test_radiation_in_float32_is_found_to_less_than_roundings_of_its_temperature
     assert np.abs(T + reference - known).max() <= 1e-3
 
 
-def test_a_search_leaves_no_arrays_behind() -> None:
-    """On a GPU the memory of a search must be free as soon as it ends, not when Python looks for cycles."""
+def test_a_solver_leaves_no_arrays_behind() -> None:
+    """On a GPU the memory of a solver must be free as soon as it ends, not when Python looks for cycles."""
     problem = HeatProblem.from_scenario(steady(BODIES["cube"]))
     shape = problem.grid.shape
     equations = Equations(SteadyBalance(problem, 300.0), "float32", np.zeros(shape), CpuSweeps())
-    search = Search(equations, CpuSweeps())
+    solver = NewtonSolver(equations, CpuSweeps())
     gc.collect()
     gc.disable()
     try:
-        search.solve()
+        solver.solve()
         there = weakref.ref(equations)
-        del search, equations
+        del solver, equations
         assert there() is None
     finally:
         gc.enable()

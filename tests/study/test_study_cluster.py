@@ -39,11 +39,15 @@ def dask(at: Path, *words: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen([sys.executable, "-m", *words], cwd=at, env=runs.environment(), stdout=log, stderr=log)
 
 
-@pytest.fixture
-def scheduler(tmp_path: Path) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """The address of a scheduler, and the processes of its two workers and of the scheduler."""
-    at = tmp_path / "dask"
-    at.mkdir()
+@pytest.fixture(scope="module")
+def scheduler(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """The address of a scheduler, and the processes of its two workers and of the scheduler.
+
+    The first test loses a worker, the last one the scheduler; the worker that is left is enough for it.
+    """
+    at = tmp_path_factory.mktemp("dask")
     port_file = at / "scheduler.json"
     words = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
     processes = [dask(at, *words, "--scheduler-file", str(port_file))]

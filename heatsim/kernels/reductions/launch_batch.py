@@ -14,7 +14,7 @@ from heatsim.kernels import cuda_graphs
 _ALIGNMENT = 256
 
 
-class Work(Protocol):
+class BatchedLaunch(Protocol):
     """One or more launches with results of a fixed size."""
 
     @property
@@ -37,7 +37,7 @@ class LaunchBatch:
         works: the launches, in the order in which they run.
     """
 
-    def __init__(self, device: Device, buffer: Any, works: Sequence[Work]) -> None:
+    def __init__(self, device: Device, buffer: Any, works: Sequence[BatchedLaunch]) -> None:
         self._device, self._works = device, works
         self._starts, self._length = offsets(work.nbytes for work in works)
         self._buffer = buffer

@@ -92,7 +92,7 @@ def combined(partials: Partials) -> list[Statistics]:
     ]
 
 
-class FieldSurvey(NamedTuple):
+class FieldReduction(NamedTuple):
     """What observers read of a field at every due time; the rest follows from ``partials``.
 
     Attributes:
@@ -109,8 +109,8 @@ class FieldSurvey(NamedTuple):
     finite: bool
 
     @classmethod
-    def of_each(cls, partials: NDArray[Any]) -> "list[FieldSurvey]":
-        """The surveys of several fields with equal sections and parts, together.
+    def of_each(cls, partials: NDArray[Any]) -> "list[FieldReduction]":
+        """The reductions of several fields with equal sections and parts, together.
 
         Args:
             partials: STATISTICS of each field, shape (fields, sections, parts).

@@ -27,7 +27,7 @@ from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStage
 from heatsim.solver.plane_sums import PlaneSums
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
-from heatsim.solver.steady import Search
+from heatsim.solver.steady import NewtonSolver
 from heatsim.solver.steady_state import coarse_cells, make_sweeps
 from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 from heatsim.storage.checkpoint import Checkpoint
@@ -75,7 +75,7 @@ class FieldStages(FieldEnds):
         self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True, sums=sums)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
-        self._search = Search(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
+        self._newton = NewtonSolver(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
         self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
         self._tried = 0.0
         self._end_of_step: Rows | None = None
@@ -155,7 +155,7 @@ class FieldStages(FieldEnds):
         equations, counts = self._equations, self._counts
         exact = False
         while not exact:
-            found = self._search.solve(stages.tolerance)
+            found = self._newton.solve(stages.tolerance)
             counts["cycles"] += found.cycles
             counts["newton_steps"] += found.newton_steps
             counts["applications"] += found.applications

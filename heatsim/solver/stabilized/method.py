@@ -68,7 +68,7 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Work:
+class StepCounts:
     """Counts since the start of the run.
 
     Attributes:
@@ -122,7 +122,7 @@ class AdaptiveMethod:
     bounds: tuple[float, float] = (-inf, inf)
     longest: float = inf
     controller: Controller = field(default_factory=Controller)
-    work: Work = field(default_factory=Work)
+    work: StepCounts = field(default_factory=StepCounts)
     stages: int = 0
     last: Step | None = None
     rough: bool = True
@@ -226,7 +226,7 @@ class AdaptiveMethod:
         # After a jump the rate at the start of the next step is another one; a trial calculates it once more.
         self._rate_known = self.controller.h is not None
         before = self.work
-        self.work = Work(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
+        self.work = StepCounts(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
         self.stages = stages.count
         self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
         self.t, self.tolerance, self.rough = attempt.end, tolerance, rough
@@ -268,7 +268,7 @@ class AdaptiveMethod:
         self.t = float(saved["t"])
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])
-        self.work, self.stages = Work(**saved["work"]), int(saved["stages"])
+        self.work, self.stages = StepCounts(**saved["work"]), int(saved["stages"])
         self.last, self._rate_known, self.rough = None, False, saved["rough"]
 
     def _largest(self, norm: float, weights: Weights, stages: int) -> tuple[float, bool]:

@@ -17,7 +17,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.tolerance import Tolerance, least_tolerance
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, Work
+from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, StepCounts
 from heatsim.solver.stabilized.substeps import Restart, StepInterrupted, Substeps
 
 _METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
@@ -116,7 +116,7 @@ class AdaptiveStepper:
         return self.method.t
 
     @property
-    def work(self) -> Work:
+    def work(self) -> StepCounts:
         """Steps and stages done so far, and steps rejected."""
         return self.method.work
 

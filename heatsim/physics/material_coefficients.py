@@ -13,7 +13,7 @@ _ROOM_TEMPERATURE = 300.0
 
 
 @dataclass(frozen=True)
-class Survey:
+class MaterialCoefficients:
     """One material, in cells with six neighbours of the same material.
 
     Attributes:
@@ -52,7 +52,9 @@ class Survey:
         return replace(self, rates=(x * share, y * share, z * share)).coefficients(dt)
 
 
-def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: float | None = None) -> tuple[Survey, ...]:
+def material_coefficients(
+    scenario: Scenario, palette: Sequence[Substance] = (), reference: float | None = None
+) -> tuple[MaterialCoefficients, ...]:
     """Every conducting material of the palette, in the order of the palette.
 
     Args:
@@ -81,7 +83,7 @@ def survey(scenario: Scenario, palette: Sequence[Substance] = (), reference: flo
         )
         varies = isinstance(k, MaterialFunction) or isinstance(cp, MaterialFunction)
         found.append(
-            Survey(
+            MaterialCoefficients(
                 name,
                 conductivity,
                 material.density,

@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from heatsim.physics.survey import survey
+from heatsim.physics.material_coefficients import material_coefficients
 from heatsim.scenario import parse
 
 TEXT = """
@@ -33,7 +33,7 @@ end = 1.0
 
 
 def test_each_material_has_its_limit_and_its_coefficients():
-    steel, wood = survey(parse(tomllib.loads(TEXT), "x.toml"))
+    steel, wood = material_coefficients(parse(tomllib.loads(TEXT), "x.toml"))
     assert (steel.name, steel.at, steel.conductivity, steel.specific_heat) == ("steel", 400.0, (50.0,) * 3, 550.0)
     assert (wood.name, wood.at, wood.conductivity) == ("wood", None, (0.3, 0.1, 0.1))
     # α/d² with spacings of 1 and 2 cm; one cell along z conducts nothing
@@ -46,12 +46,12 @@ def test_each_material_has_its_limit_and_its_coefficients():
 
 def test_one_cell_sets_no_limit():
     text = TEXT.replace("cells = [10, 10, 1]", "cells = [1, 1, 1]").replace("[0.05, 0.05, 0.3]", "[0.06, 0.11, 0.3]")
-    assert survey(parse(tomllib.loads(text), "x.toml"))[0].limit == inf
+    assert material_coefficients(parse(tomllib.loads(text), "x.toml"))[0].limit == inf
 
 
 def test_a_field_that_is_no_number_is_looked_at_at_room_temperature():
     text = TEXT.replace("temperature = 400.0", 'temperature = "400 + x"')
-    assert survey(parse(tomllib.loads(text), "x.toml"))[0].conductivity == (60.0,) * 3
+    assert material_coefficients(parse(tomllib.loads(text), "x.toml"))[0].conductivity == (60.0,) * 3
 
 
 def test_of_a_law_the_largest_diffusivity_counts():
@@ -59,7 +59,7 @@ def test_of_a_law_the_largest_diffusivity_counts():
 
     scenario = parse(tomllib.loads(TEXT.replace("temperature = 400.0", 'temperature = "300 + 2000*x"')), "x.toml")
     body = HeatProblem.from_scenario(scenario)
-    steel, wood = survey(scenario, body.materials.palette, body.reference)
+    steel, wood = material_coefficients(scenario, body.materials.palette, body.reference)
     # From 310 to 490 K: k from 59 to 41 W/(m K), cp from 505 to 595 J/(kg K); the middle is 400 K.
     assert (steel.at, steel.conductivity, steel.specific_heat) == (400.0, (50.0,) * 3, 550.0)
     assert steel.enthalpy is not None

@@ -40,16 +40,18 @@ class RowsAhead:
         self._filled: _Places | None = None
         self._others: _Places | None = None
         self._count = 0
+        self._latest: Request | None = None
 
     def add(self) -> bool:
         """Queue the sums of the leading field as it is after the steps so far. False if there is no room for them."""
         request, device = self._request(), self._shown.field.device
-        if self._filled is None or (not self._count and self._filled.nbytes != request.batch.nbytes):
+        if self._filled is None or (not self._count and self._filled.sizes != request.batch.sizes):
             self._filled = _Places.of(device, request)
-        if self._count == len(self._filled.each) or self._filled.nbytes != request.batch.nbytes:
+        if self._count == len(self._filled.each) or self._filled.sizes != request.batch.sizes:
             return False
         request.batch.queue_to(self._filled.each[self._count])
         self._count += 1
+        self._latest = request
         return True
 
     def close(self) -> Callable[[], list[FoundRow]]:
@@ -57,9 +59,9 @@ class RowsAhead:
 
         Call that before the rows after the next ones are added.
         """
-        places, count, request = self._filled, self._count, self._request()
+        places, count, request = self._filled, self._count, self._latest
         self._filled, self._others, self._count = self._others, self._filled, 0
-        if places is None or not count:
+        if places is None or request is None or not count:
             return list
         places.device_memory.data.copy_to_host_async(places.host.ctypes.data, count * places.nbytes)
         wait = self._shown.field.device.record_event()
@@ -83,6 +85,7 @@ class _Places(NamedTuple):
     """Memory for the results of rows.
 
     Attributes:
+        sizes: bytes of the parts of a row.
         nbytes: of a row.
         device_memory: on the device, shape (rows, bytes).
         each: the memory of each row.
@@ -90,6 +93,7 @@ class _Places(NamedTuple):
         host: a copy on the host.
     """
 
+    sizes: tuple[int, ...]
     nbytes: int
     device_memory: Any
     each: Sequence[Any]
@@ -104,4 +108,4 @@ class _Places(NamedTuple):
         memory = device.xp.empty((rows, nbytes), dtype=np.uint8)
         pinned = device.xp.cuda.alloc_pinned_memory(rows * nbytes)
         host = np.frombuffer(pinned, np.uint8, rows * nbytes).reshape(rows, nbytes)
-        return cls(nbytes, memory, [memory[row] for row in range(rows)], pinned, host)
+        return cls(request.batch.sizes, nbytes, memory, [memory[row] for row in range(rows)], pinned, host)

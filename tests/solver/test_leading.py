@@ -22,6 +22,7 @@ from heatsim.observers.state import RunState
 from heatsim.observers.watchdog import Watchdog
 from heatsim.run.simulation import Simulation
 from heatsim.solver import field, leading, rows_ahead
+from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.leading import Leading
 from heatsim.solver.row_sums import FoundRow, Observables
 
@@ -113,6 +114,34 @@ def test_files_are_those_of_a_run_that_reads_each_row_at_once(
     assert (len(later) > 2) == (name == "sums")
     read_at_once(monkeypatch, queue)
     simulation(tmp_path / "direct", TEXTS[name], f"solver.kernel={kernel}").run()
+    assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
+
+
+def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
+) -> None:
+    """The steps queued after the last row of a batch carry the ledger over for the first time: its sums become two."""
+    monkeypatch.setattr("heatsim.solver.stepper.STEPS_TO_CARRY", 40)
+    often = "solver.kernel=resident", "output.probe_every=0.002", "output.every=0.1", "time.end=0.1"
+    carried, rows = list[int](), list[bool]()
+    carry, show = Ledger.carry, FoundRow.show
+
+    def carry_now(ledger: Ledger) -> None:
+        carry(ledger)
+        carried.append(len(rows))
+
+    def show_row(row: FoundRow, run: Observables) -> None:
+        show(row, run)
+        rows.append(bool(carried))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "carry", carry_now)
+        patch.setattr(FoundRow, "show", show_row)
+        simulation(tmp_path / "ahead", SUMS, *often).run()
+    assert carried
+    assert True in rows
+    read_at_once(monkeypatch, queue)
+    simulation(tmp_path / "direct", SUMS, *often).run()
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
 
 

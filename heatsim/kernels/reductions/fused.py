@@ -226,7 +226,7 @@ class Pass:
         """
         rows = found.view(STATISTICS).reshape(-1, self.division.parts)
         if len(set(self.counts)) == 1:
-            together: Any = rows.reshape(len(self.counts), self.counts[0], -1)
+            together: Any = rows.reshape(len(self.counts), self.counts[0], self.division.parts)
             return together  # type: ignore[no-any-return]
         return [rows[end - count : end] for end, count in zip(accumulate(self.counts), self.counts, strict=True)]
 

@@ -35,11 +35,15 @@ class LaunchBatch:
         device: a GPU.
         buffer: a device array of bytes for the results; :func:`offsets` gives the length it needs.
         works: the launches, in the order in which they run.
+
+    Attributes:
+        sizes: bytes of the results of each work.
     """
 
     def __init__(self, device: Device, buffer: Any, works: Sequence[BatchedLaunch]) -> None:
         self._device, self._works = device, works
-        self._starts, self._length = offsets(work.nbytes for work in works)
+        self.sizes = tuple(work.nbytes for work in works)
+        self._starts, self._length = offsets(self.sizes)
         self._buffer = buffer
         self._results = [buffer[start : start + work.nbytes] for start, work in zip(self._starts, works, strict=True)]
         self._pinned = device.xp.cuda.alloc_pinned_memory(max(1, self._length))

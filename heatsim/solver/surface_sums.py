@@ -232,7 +232,8 @@ class SurfaceSums:
     def of_each(self, found: Partials) -> OwnSums:
         """:meth:`of_rank` for arrays in one, of shape (…, arrays, sections, parts)."""
         values = np.ascontiguousarray(found).view(np.float64)
-        columns = values.reshape(*values.shape[:-2], -1, NUMBERS)
+        *arrays, sections, numbers = values.shape
+        columns = values.reshape(*arrays, sections * numbers // NUMBERS, NUMBERS)
         return np.asarray(columns[..., self._entries, TOTAL : MAGNITUDE + 1])
 
     def lies_like(self, other: "SurfaceSums") -> bool:

@@ -53,7 +53,7 @@ def _advance_numba(
     base: Field | None = None,
 ) -> tuple[Field, Field]:
     # Imported here, because importing numba takes half a second.
-    from heatsim.kernels.cpu.composite_parts import kernel_for
+    from heatsim.kernels.cpu.composite_parts import OptionalParts, kernel_for
     from heatsim.kernels.cpu.composite_plan import make_plan
     from heatsim.kernels.cpu.ring_axes import AS_IN_GRID, ring_axes
     from heatsim.kernels.cpu.surface_rises import ROOM
@@ -66,7 +66,8 @@ def _advance_numba(
     sums = fields * chosen.ring
     surfaces = sums + chosen.rows * chosen.stride + chosen.margin
     plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, axes, chosen, sums, surfaces)
-    advance = kernel_for(plan.numbers, T.dtype)
+    has = OptionalParts.of(body, periodic, beams=len(steps.beams) > 0)
+    advance = kernel_for(has, plan.numbers, T.dtype)
     return run_sweeps(partial(advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
 
 

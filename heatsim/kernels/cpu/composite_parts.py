@@ -24,6 +24,7 @@ from heatsim.kernels.cpu import (
 from heatsim.kernels.cpu.called_parts import called_part
 from heatsim.kernels.cpu.compiling import Code, compile_all, sweeps
 from heatsim.kernels.cpu.composite import advance
+from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.composite_cells import PLAN
 from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
@@ -62,33 +63,31 @@ class OptionalParts(NamedTuple):
     mixed: bool
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64]) -> "OptionalParts":
-        """What the body of a plan has."""
-        return cls(*(numbers[_PLACES] != 0).tolist())
+    def of(cls, body: HostBody, periodic: tuple[bool, bool, bool], beams: bool) -> "OptionalParts":
+        """What a body has; ``beams``: whether there are any."""
+        return cls(
+            varying=body.enthalpies.vary,
+            void=len(body.void_conditions) > 0,
+            heated=len(body.heated) > 0,
+            faces=any(is_open and not periodic[face // 2] for face, is_open in enumerate(body.open_faces)),
+            beams=beams,
+            mixed=len(body.mixed.places) > 0,
+        )
 
 
-# For each of these a field of the plan that is 0 without it, and the fields with the addresses of parts.
-_PLACES = [
-    PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "open_faces", "beam_count", "mixed_cells")
-]
+# The fields of a plan with the addresses of parts.
 _PARTS = [PLAN.index(name) for name in ("sums_part", "varying_part", "void_part", "faces_part", "heat_part")]
 
 
-def kernel_for(numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
-    """The kernel for the body of a plan. Enters the addresses of the parts that it needs into the plan's numbers."""
-    numbers[_PARTS] = _addresses(OptionalParts.of(numbers), dtype)
+def kernel_for(has: OptionalParts, numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
+    """The kernel for a body. Enters the addresses of the parts that it needs into the numbers of a plan."""
+    numbers[_PARTS] = _addresses(has, dtype)
     return advance
 
 
 def codes(has: OptionalParts, dtype: np.dtype[Any]) -> list[Code]:
     """The kernel and the parts that a body needs; the one that takes longest to compile is first."""
     return [sweeps(advance, dtype), *(Code(part) for part in _parts(has, dtype) if part is not None)]
-
-
-def plain_codes(faces: bool, dtype: np.dtype[Any]) -> list[Code]:
-    """The same for bodies of one material without sources; ``faces``: whether any face of the box lets heat through."""
-    has = OptionalParts(varying=False, void=False, heated=False, faces=faces, beams=False, mixed=False)
-    return codes(has, dtype)
 
 
 @cache

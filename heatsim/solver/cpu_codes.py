@@ -7,6 +7,7 @@ import numpy as np
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.physics.problem import HeatProblem
+from heatsim.scenario.boundaries import is_linear
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 
@@ -73,7 +74,10 @@ def _codes_of_kernel(
     codes = [sweeps(blocked.advance, dtype)] if problem.linear else []
     if problem.timeline.adaptive or not problem.linear:
         assert arrays is not None
-        beams = len(problem.sources.beams) > 0
-        has = composite_parts.OptionalParts.of(arrays.body, problem.periodic, beams)
-        codes = [*composite_parts.codes(has, dtype), *codes]
+        beams, radiating = len(problem.sources.beams) > 0, not all(map(is_linear, problem.boundary.conditions))
+        seven_term = problem.scheme == "seven_term" and not problem.timeline.adaptive
+        has = composite_parts.OptionalParts.of(
+            arrays.body, problem.periodic, beams=beams, radiating=radiating, seven_term=seven_term
+        )
+        codes += composite_parts.codes(has, dtype)
     return codes

@@ -2,8 +2,7 @@
 
 numba translates, optimises and loads each function, and optimises it once more in every function that calls it, in all
 that call those, and so on. Of the fifty functions of a kernel Python calls one. The others are optimised alone, so that
-their loops become vectors, and once more in the one that Python calls. That saves a third of the time to compile. The
-first of the two needs only LLVM's first level of optimisation, which makes vectors too: another sixth.
+their loops become vectors, and once more in the one that Python calls. That saves a third of the time to compile.
 """
 
 import os
@@ -35,14 +34,6 @@ class _LinkedLibrary(JITCodeLibrary):
         for library in dict.fromkeys(called):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(library._get_module_for_linking(), preserve=True)
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """Set what numba sets here; its passes for single functions are not needed before those for the module."""
-        ll_module.data_layout = self._codegen._data_layout
-
-    def _optimize_final_module(self) -> None:
-        passes, builder = self._codegen._module_pass_manager(opt=1)
-        passes.run(self._final_module, builder)
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

@@ -21,6 +21,7 @@ from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
 from heatsim.solver.cell_parts import CellParts
+from heatsim.solver.cpu_codes import compile_ahead
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_statistics import FieldStatistics
@@ -173,4 +174,6 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     set_thermometers(problem, field, cells)
     parts = CellParts.of_problem(problem, cells, field)
     statistics = FieldStatistics(problem, field, cells, parts)
+    if plan.device.backend == "cpu":
+        compile_ahead(part, field, ledger, arrays, plan.kernel)
     return RunState(problem, part, field, ledger, statistics, arrays, target, copies=copies)

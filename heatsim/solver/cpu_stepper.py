@@ -11,6 +11,7 @@ from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
 from heatsim.kernels.launch_shapes import Choice, Shape
 from heatsim.physics.steps_ahead import StepsAhead
+from heatsim.solver.cpu_codes import codes_of_steps
 from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
 from heatsim.solver.stepper import Stepper
 
@@ -35,6 +36,11 @@ class CpuStepper(Stepper):
     def _prepare(self) -> None:
         """Have numba compile; the field stays as it is."""
         arguments = self.arguments
+        if self._spec.name == "numba":
+            from heatsim.kernels.cpu.compiling import compile_all
+
+            arrays = arguments.arrays if isinstance(arguments, GeneralArguments) else None
+            compile_all(codes_of_steps(self.problem, arrays, self._spec))
         if isinstance(arguments, LinearArguments):
             cell = np.zeros((1, 1, 1), dtype=self.problem.precision)
             c, f, g = (np.zeros(n, dtype=self.problem.precision) for n in (7, 6, 6))

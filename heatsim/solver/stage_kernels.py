@@ -20,6 +20,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import StageTimes
 from heatsim.solver.corrected_trial import TrialSteps
+from heatsim.solver.cpu_codes import codes_of_steps
 from heatsim.solver.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
@@ -156,24 +157,13 @@ class CpuStageKernels(StageKernels):
 
     def prepare(self, T: Any, out: Any) -> None:
         """Have numba compile; nothing is entered."""
-        self._compile()
+        from heatsim.kernels.cpu.compiling import compile_all
+
+        compile_all(codes_of_steps(self._problem, self._rates.arrays, self._spec))
         moment = StageTimes(*(np.array([value]) for value in (0.0, 0.0, self._rates.reference_dt, 0.0)))
         values = self.evaluate(moment, moment)
         self.advance(T, out, values, slice(0, 1), enters=False)
         self.add_increments(None, T, out, values, 0)
-
-    def _compile(self) -> None:
-        """Compile the kernels of a body of one material, which has two, and the error of a step on several cores."""
-        from heatsim.kernels.cpu import blocked, composite_parts
-        from heatsim.kernels.cpu.compiling import compile_all, sweeps
-        from heatsim.kernels.reductions import cpu_step_error
-
-        dtype = np.dtype(self._problem.precision)
-        codes = []
-        if self._spec.name == "numba" and self._problem.linear:
-            faces = any(self._rates.arrays.body.open_faces)
-            codes = [*composite_parts.plain_codes(faces, dtype), sweeps(blocked.advance, dtype)]
-        compile_all([*codes, cpu_step_error.code(dtype)])
 
     def _advance(self, T: Any, T_new: Any, values: StageValues[Any], some: slice, enters: bool) -> tuple[Any, Any]:
         return self._arguments.advance_on_cpu(self._spec.name, T, T_new, values.numbers, some, enters)

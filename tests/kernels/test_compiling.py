@@ -16,9 +16,9 @@ from numba import types
 import heatsim
 from heatsim import numba_cache
 from heatsim.kernels.cpu import blocked, compiling, composite
-from heatsim.kernels.cpu.compiling import Code, compile_all, sweeps
+from heatsim.kernels.cpu.compiling import Code, compile_ahead, compile_all, sweeps
 from heatsim.kernels.multigrid.cpu_coarsening import codes
-from heatsim.kernels.reductions import cpu_step_error
+from heatsim.kernels.reductions import cpu_fused, cpu_step_error
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes fork on Linux only")
 
@@ -70,6 +70,28 @@ def test_each_function_is_compiled_by_one_of_several_processes(tmp_path: Path) -
     assert 1 <= len(elsewhere) <= 2
     # Three streams, the pipe, and the list of open files.
     assert {opened for _, opened in elsewhere} == {5}
+
+
+def test_functions_are_compiled_beside_other_work(tmp_path: Path) -> None:
+    codes = [Task(tmp_path, (number, 0.0)) for number in range(3)]
+    compile_ahead(codes[:2])
+    compile_ahead(codes[:2])  # as if another run were set up
+    until = time.monotonic() + 20.0
+    while len(done(tmp_path)) < 2 and time.monotonic() < until:
+        time.sleep(0.01)
+    assert [number for number, process, _ in done(tmp_path) if process != HERE] == [0, 1]
+    compile_all(codes)
+    # This process loads what the other one compiled, and compiles the last function.
+    assert [number for number, process, _ in done(tmp_path) if process == HERE] == [0, 1, 2]
+
+
+def test_a_forked_process_leaves_what_another_one_began(tmp_path: Path) -> None:
+    compile_ahead([Task(tmp_path, (0, 1.0))])
+    process = os.fork()
+    if process == 0:
+        os._exit(len(compiling._ahead))
+    assert os.waitpid(process, 0)[1] == 0
+    compile_all([])
 
 
 def test_a_process_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,8 +152,11 @@ def test_runs_call_the_code_that_is_compiled_beforehand(tmp_path: Path, method: 
     """If types differed, it would be compiled twice."""
     dtype = np.dtype("float32")
     planned = [*codes(dtype), *(sweeps(kernel.advance, dtype) for kernel in KERNELS), cpu_step_error.code(dtype)]
+    for number in (dtype, np.dtype("float64")):
+        planned += cpu_fused.codes(number, np.dtype("uint8"), thermometers=True)
     before = {id(code.function): set(code.function.overloads) for code in planned}
     overrides = [*SLAB, f'time.method="{method}"']
     heatsim.Simulation.from_scenario(SCENARIO, overrides, output=tmp_path).run()
     for code in planned:
-        assert set(code.function.overloads) - before[id(code.function)] <= {code.types}
+        types_of_function = {other.types for other in planned if other.function is code.function}
+        assert set(code.function.overloads) - before[id(code.function)] <= types_of_function

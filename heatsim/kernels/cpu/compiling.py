@@ -3,6 +3,8 @@
 numba holds the interpreter's lock while it compiles, so threads would not help. A process stores the code that it has
 compiled in numba's cache on disk, from which this process loads it. A pipe holds the numbers of all functions; each
 process takes the next one. Where that fails, this process compiles all of them: no result depends on it.
+
+The forked processes may begin while this one does other work (:func:`compile_ahead`).
 """
 
 import gc
@@ -13,7 +15,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -70,25 +72,60 @@ def last_default(kernel: Any) -> Any:
     return omitted(vars(kernel)["__defaults__"][-1])
 
 
+def compile_ahead(codes: Sequence[Code]) -> None:
+    """Begin to compile functions in forked processes. :func:`compile_all` does the rest and waits for them."""
+    if not _ahead and (helpers := _helpers(missing := _missing(codes), already=0)):
+        _ahead.append(_Sharing.begin(missing, helpers))
+
+
 def compile_all(codes: Sequence[Code]) -> None:
     """Load functions, or compile them on several cores; the function that takes longest should come first."""
-    missing, here = [code for code in codes if not code.stored], list[Code]()
-    alone = sys.platform != "linux" or environment.size() > 1 or not all(code.kept for code in missing)
-    # The threads of this process, not all cores: a study's workers share the cores, and each compiles.
-    processes = 1 if alone else min(vars(config)["NUMBA_NUM_THREADS"], len(missing))
-    if processes > 1:
-        here = _share(missing, processes - 1)
+    here = list[Code]()
+    while _ahead:
+        here += _ahead.pop().finish()
+    missing = _missing([code for code in codes if code not in here])
+    if helpers := _helpers(missing, already=1):
+        here += _Sharing.begin(missing, helpers).finish()
     for code in codes:
         if code not in here:
             code.compile()
 
 
-def _share(codes: Sequence[Code], helpers: int) -> list[Code]:
-    """Compile functions in this process and in forked ones. Returns those that this process compiled."""
-    parent = os.getpid()
-    taken, given = os.pipe()
-    processes, here = list[int](), list[Code]()
-    try:
+def _missing(codes: Sequence[Code]) -> list[Code]:
+    return [code for code in codes if not code.stored]
+
+
+def _helpers(codes: Sequence[Code], already: int) -> int:
+    """The number of processes to fork, if ``already`` processes compile these functions."""
+    if sys.platform != "linux" or environment.size() > 1 or not all(code.kept for code in codes):
+        return 0
+    # The threads of this process, not all cores: a study's workers share the cores, and each compiles.
+    threads = int(vars(config)["NUMBA_NUM_THREADS"])
+    return max(0, min(threads - 1, len(codes) - already))
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    """Functions that this process and forked ones compile.
+
+    Attributes:
+        codes: the functions.
+        pipe: its bytes are the numbers of the functions that are left.
+        processes: the forked ones that may still compile.
+        started: when they were forked; of time.monotonic().
+    """
+
+    codes: Sequence[Code]
+    pipe: int
+    processes: list[int] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def begin(cls, codes: Sequence[Code], helpers: int) -> "_Sharing":
+        """Fork processes that compile functions."""
+        parent = os.getpid()
+        taken, given = os.pipe()
+        sharing = cls(codes, taken)
         os.write(given, bytes(range(len(codes))))
         # Before the forks: the pipe ends after the last number, even if a process hangs that has just been forked.
         os.close(given)
@@ -99,17 +136,28 @@ def _share(codes: Sequence[Code], helpers: int) -> list[Code]:
                 process = os.fork()
                 if process == 0:
                     _help(codes, taken, parent)
-                processes.append(process)
-        started = time.monotonic()
-        for code in _taken(codes, taken):
-            code.compile()
-            here.append(code)
-        _await(processes, max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - started)))
-    finally:
-        os.close(taken)
-        for process in processes:
-            _end(process)
-    return here
+                sharing.processes.append(process)
+        return sharing
+
+    def finish(self) -> list[Code]:
+        """Compile what is left, and wait for the processes. Returns the functions that this process compiled."""
+        here = list[Code]()
+        try:
+            for code in _taken(self.codes, self.pipe):
+                code.compile()
+                here.append(code)
+            _await(self.processes, max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - self.started)))
+        finally:
+            os.close(self.pipe)
+            for process in self.processes:
+                _end(process)
+        return here
+
+
+_ahead = list[_Sharing]()  # what compile_ahead began: one at most
+if hasattr(os, "register_at_fork"):
+    # The processes belong to the process that forked them.
+    os.register_at_fork(after_in_child=_ahead.clear)
 
 
 def _taken(codes: Sequence[Code], pipe: int) -> Iterator[Code]:

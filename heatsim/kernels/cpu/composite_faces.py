@@ -1,8 +1,8 @@
 """Heat of a composite body through the faces of the box. Up to SURFACES cells are done together, as vectors.
 
-Functions here build the kernels: without the code for beams, or for cells whose surface has several conditions, if a
-body has none, because numba then compiles less. numba cannot cache a function that takes functions as arguments; so
-a kernel gets them as variables of the function that builds it.
+Functions here build the kernels: without the code for beams, for radiation, or for cells whose surface has several
+conditions, if a body has none, because numba then compiles less. numba cannot cache a function that takes functions as
+arguments; so a kernel gets them as variables of the function that builds it.
 """
 
 from typing import Any
@@ -34,6 +34,7 @@ from heatsim.kernels.cpu.surface_rises import (
     RISE_AT,
     SHARE_AT,
     SURFACES,
+    find_linear_rises,
     find_rises,
     surface_rise,
 )
@@ -44,16 +45,16 @@ from heatsim.physics.surface_balance import FREE
 place_of: Any = compiled(mixed_cells.place_of)
 
 
-def adding_faces(*, beams: bool, mixed: bool) -> Any:
+def adding_faces(*, beams: bool, mixed: bool, radiating: bool) -> Any:
     """Build the compiled function that adds the heat through the faces of the box to the sums of some rows.
 
     Args:
         beams: whether the body has beams.
         mixed: whether it has cells whose surface has several conditions.
+        radiating: whether a condition has radiation, or a table of fluxes.
     """
-    add_line = _adding_lines(
-        gather_beams if beams else gather_nothing, _adding_cells(pass_parts if mixed else pass_nothing)
-    )
+    add_cells = _adding_cells(pass_parts if mixed else pass_nothing, find_rises if radiating else find_linear_rises)
+    add_line = _adding_lines(gather_beams if beams else gather_nothing, add_cells)
 
     @compiled
     def add_faces(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
@@ -119,7 +120,7 @@ def _adding_lines(gather: Any, add_cells: Any) -> Any:
     return add_line
 
 
-def _adding_cells(pass_mixed: Any) -> Any:
+def _adding_cells(pass_mixed: Any, find: Any) -> Any:
     """Build the compiled function that adds the heat of one condition, or of the conditions that share a cell.
 
     ``some`` are the place of the first cell on the face, the number of cells, and which of them are recorded.
@@ -157,7 +158,7 @@ def _adding_cells(pass_mixed: Any) -> Any:
             surface[SHARE_AT] = type(surface[RISE_AT])(1.0)
             share = behind(surface, SHARE_AT)
         elif not held:
-            find_rises(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
+            find(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
         for j in range(count):
             sums[j * distance] += share[j] * surface[RISE_AT + j]
         factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])

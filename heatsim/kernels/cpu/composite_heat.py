@@ -170,6 +170,11 @@ def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
 
 
 @compiled
+def no_light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
+    """Do nothing: there are no beams."""
+
+
+@compiled
 def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
     """Gather the flux of beams on some void surfaces, and enter its heat in the ledger."""
     surface, zero = behind(T, plan.surfaces), T[rows.here] - T[rows.here]

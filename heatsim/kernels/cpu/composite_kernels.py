@@ -6,13 +6,16 @@ Both do the operations of composite/composite.cuh in the same order and without 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
+import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_oracle import advance_numpy
 from heatsim.kernels.cpu.oracle import choose_tiling, run_sweeps
 from heatsim.physics.coefficients import Scheme
+from heatsim.physics.surface_balance import EMISSION, FREE, LAW
 
 Field = NDArray[Any]
 
@@ -53,7 +56,7 @@ def _advance_numba(
     base: Field | None = None,
 ) -> tuple[Field, Field]:
     # Imported here, because importing numba takes half a second.
-    from heatsim.kernels.cpu.composite_parts import kernel_for
+    from heatsim.kernels.cpu.composite_parts import OptionalParts, kernel_for
     from heatsim.kernels.cpu.composite_plan import make_plan
     from heatsim.kernels.cpu.ring_axes import AS_IN_GRID, ring_axes
     from heatsim.kernels.cpu.surface_rises import ROOM
@@ -66,9 +69,23 @@ def _advance_numba(
     sums = fields * chosen.ring
     surfaces = sums + chosen.rows * chosen.stride + chosen.margin
     plan = make_plan(T, periodic, body, tables, steps, first, ledger, scheme, base, axes, chosen, sums, surfaces)
-    advance = kernel_for(plan.numbers, T.dtype)
+    has = OptionalParts.of(
+        body, periodic, beams=len(steps.beams) > 0, radiating=_radiates(steps), seven_term=scheme == "seven_term"
+    )
+    advance = kernel_for(has, plan.numbers, T.dtype)
     return run_sweeps(partial(advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
 
+
+def _radiates(steps: StepRows) -> bool:
+    """Whether a condition has radiation, or a table of fluxes; found once for the rows that these are a slice of."""
+    whole = steps if steps.part_of is None else steps.part_of[0]
+    if whole not in _radiating:
+        emission, free = whole.conditions[..., EMISSION], whole.conditions[..., FREE]
+        _radiating[whole] = bool(np.any((emission > 0) | (free == LAW)))
+    return _radiating[whole]
+
+
+_radiating: WeakKeyDictionary[StepRows, bool] = WeakKeyDictionary()
 
 # kernel(T, T_new, periodic, body, tables, steps, first, ledger, scheme, base=None) does the steps; the first has number
 # ``first``. It returns (result, other array); the other array has no useful contents. With one step the result

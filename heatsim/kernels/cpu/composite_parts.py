@@ -1,7 +1,7 @@
 """The compiled parts of the CPU kernel for composite bodies: those that a body needs, compiled on several cores."""
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +27,15 @@ from heatsim.kernels.cpu.composite import advance
 from heatsim.kernels.cpu.composite_cells import PLAN
 from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
-from heatsim.kernels.cpu.composite_sums import sum_rows
-from heatsim.kernels.cpu.composite_void import add_void
+from heatsim.kernels.cpu.composite_sums import summing_rows
+from heatsim.kernels.cpu.composite_void import adding_void
 from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import Callback
 from heatsim.physics import mixed_cells, surface_balance
+
+if TYPE_CHECKING:
+    from heatsim.kernels.cpu.composite_body import HostBody
 
 SOURCES = (
     *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
@@ -52,6 +55,8 @@ class OptionalParts(NamedTuple):
         faces: faces of the box that let heat through.
         beams: beams on faces of the box, or on cells.
         mixed: cells whose surface has several conditions.
+        radiating: conditions with radiation, or with a table of fluxes.
+        seven_term: the scheme of sums of that name.
     """
 
     varying: bool
@@ -60,23 +65,33 @@ class OptionalParts(NamedTuple):
     faces: bool
     beams: bool
     mixed: bool
+    radiating: bool
+    seven_term: bool
 
     @classmethod
-    def of(cls, numbers: NDArray[np.int64]) -> "OptionalParts":
-        """What the body of a plan has."""
-        return cls(*(numbers[_PLACES] != 0).tolist())
+    def of(
+        cls, body: "HostBody", periodic: tuple[bool, bool, bool], *, beams: bool, radiating: bool, seven_term: bool
+    ) -> "OptionalParts":
+        """What a body has; the other arguments are as the attributes."""
+        return cls(
+            varying=body.enthalpies.vary,
+            void=len(body.void_conditions) > 0,
+            heated=len(body.heated) > 0,
+            faces=any(is_open and not periodic[face // 2] for face, is_open in enumerate(body.open_faces)),
+            beams=beams,
+            mixed=len(body.mixed.places) > 0,
+            radiating=radiating,
+            seven_term=seven_term,
+        )
 
 
-# For each of these a field of the plan that is 0 without it, and the fields with the addresses of parts.
-_PLACES = [
-    PLAN.index(name) for name in ("potentials", "surface_x", "heated_x", "open_faces", "beam_count", "mixed_cells")
-]
-_PARTS = [PLAN.index(name) for name in ("sums_part", "varying_part", "void_part", "faces_part", "heat_part")]
+# The fields of a plan with the addresses of parts.
+_PARTS = [PLAN.index(f"{name}_part") for name in ("sums", "varying", "void", "faces", "heat")]
 
 
-def kernel_for(numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
-    """The kernel for the body of a plan. Enters the addresses of the parts that it needs into the plan's numbers."""
-    numbers[_PARTS] = _addresses(OptionalParts.of(numbers), dtype)
+def kernel_for(has: OptionalParts, numbers: NDArray[np.int64], dtype: np.dtype[Any]) -> Any:
+    """The kernel for a body. Enters the addresses of the parts that it needs into the numbers of a plan."""
+    numbers[_PARTS] = _addresses(has, dtype)
     return advance
 
 
@@ -85,27 +100,23 @@ def codes(has: OptionalParts, dtype: np.dtype[Any]) -> list[Code]:
     return [sweeps(advance, dtype), *(Code(part) for part in _parts(has, dtype) if part is not None)]
 
 
-def plain_codes(faces: bool, dtype: np.dtype[Any]) -> list[Code]:
-    """The same for bodies of one material without sources; ``faces``: whether any face of the box lets heat through."""
-    has = OptionalParts(varying=False, void=False, heated=False, faces=faces, beams=False, mixed=False)
-    return codes(has, dtype)
-
-
 @cache
 def _parts(has: OptionalParts, dtype: np.dtype[Any]) -> tuple[Callback | None, ...]:
     """The parts, in the order of their addresses; None for those that a body does not need."""
-    faces = "_".join(("faces", *["beams"] * has.beams, *["mixed"] * has.mixed))
+    beams, radiating = ["beams"] * has.beams, ["radiating"] * has.radiating
+    sums, void = ["seven_term"] * has.seven_term, adding_void(beams=has.beams, radiating=has.radiating)
+    faces = adding_faces(beams=has.beams, mixed=has.mixed, radiating=has.radiating)
     return (
-        _part("sums", sum_rows, dtype),
-        _part("varying", sum_varying_cells, dtype) if has.varying else None,
-        _part("void", add_void, dtype) if has.void else None,
-        _part(faces, adding_faces(beams=has.beams, mixed=has.mixed), dtype) if has.faces else None,
-        _part("heat", add_cell_heat, dtype) if has.heated else None,
+        _part(["sums", *sums], summing_rows(seven_term=has.seven_term), dtype),
+        _part(["varying"], sum_varying_cells, dtype) if has.varying else None,
+        _part(["void", *beams, *radiating], void, dtype) if has.void else None,
+        _part(["faces", *beams, *["mixed"] * has.mixed, *radiating], faces, dtype) if has.faces else None,
+        _part(["heat"], add_cell_heat, dtype) if has.heated else None,
     )
 
 
-def _part(name: str, advance_part: Any, dtype: np.dtype[Any]) -> Callback:
-    return called_part(name, PLAN, advance_part, dtype, _KEY)
+def _part(names: list[str], advance_part: Any, dtype: np.dtype[Any]) -> Callback:
+    return called_part("_".join(names), PLAN, advance_part, dtype, _KEY)
 
 
 @cache

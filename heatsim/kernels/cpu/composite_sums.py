@@ -7,63 +7,67 @@ import numpy as np
 from heatsim.kernels.cpu.composite_cells import around, moved, row_number, sum_constant, sum_dense
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
-from heatsim.kernels.cpu.rows import SEVEN_TERM, add_constant, compiled, sum_increments, sum_seven_term
+from heatsim.kernels.cpu.rows import add_constant, compiled, sum_increments, sum_seven_term
 
 
-@compiled
-def sum_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-    """Sum over neighbours and sources; odd cells of materials that vary are left to varying_cells.py."""
-    _sum_runs(plan, step, rows, T)
-    if plan.potentials == 0:
-        _sum_odd_cells(plan, step, rows, T)
+def summing_rows(*, seven_term: bool) -> Any:
+    """Build the compiled function that sums over neighbours and sources of some rows.
 
+    It leaves odd cells of materials that vary to varying_cells.py. ``seven_term``: the scheme of sums.
+    """
+    sum_run = sum_seven_term if seven_term else sum_increments
 
-@compiled
-def _sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
-    """Sum over neighbours and sources as if each cell had the stencil of its run."""
-    stride, first, ends, stencils = (
-        plan.stride,
-        ints_at(plan.run_first),
-        ints_at(plan.run_end),
-        ints_at(plan.run_stencil),
-    )
-    heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
-    neighbours = around(plan, rows)
-    row = np.int64(0)
-    while row < rows.size:
-        dense = ints_at(plan.dense_of)[first_row + row]
-        if dense >= 0:
-            count = 1
-            while row + count < rows.size and ints_at(plan.dense_of)[first_row + row + count] == dense:
-                count += 1
-            _sum_dense_rows(plan, neighbours, row, count, dense, heat, T)
+    @compiled
+    def sum_runs(plan: Any, step: int, rows: RowBlock, T: Any) -> None:
+        """Sum over neighbours and sources as if each cell had the stencil of its run."""
+        stride, first, ends, stencils = (
+            plan.stride,
+            ints_at(plan.run_first),
+            ints_at(plan.run_end),
+            ints_at(plan.run_stencil),
+        )
+        heat, first_row = behind(reals_at(plan.heat, T), step * plan.heat_stride), row_number(plan, rows)
+        neighbours = around(plan, rows)
+        row = np.int64(0)
+        while row < rows.size:
+            dense = ints_at(plan.dense_of)[first_row + row]
+            if dense >= 0:
+                count = 1
+                while row + count < rows.size and ints_at(plan.dense_of)[first_row + row + count] == dense:
+                    count += 1
+                _sum_dense_rows(plan, neighbours, row, count, dense, heat, T)
+                row += count
+                continue
+            of_row, count, x = first_row + row, 1, np.int64(0)
+            run, end_run = first[of_row], first[of_row + 1]
+            if end_run == run + 1:
+                # Rows of one stencil are one run; the padding between them is summed but not used.
+                while row + count < rows.size:
+                    other = first[of_row + count]
+                    alike = first[of_row + count + 1] == other + 1 and stencils[other] == stencils[run]
+                    if not alike or ints_at(plan.dense_of)[of_row + count] >= 0:
+                        break
+                    count += 1
+            while run < end_run:
+                stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
+                # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
+                n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
+                there, out = moved(neighbours, plan.potentials + at), plan.sums + at
+                c = behind(reals_at(plan.c, T), 7 * stencil)
+                sum_run(c, T, there, stride, T, out, stride, (1, n))
+                own = bytes_at(plan.own)[stencil]
+                if own >= plan.first_heated:
+                    add_constant(heat[own], T, out, n)
+                x, run = end, run + 1
             row += count
-            continue
-        of_row, count, x = first_row + row, 1, np.int64(0)
-        run, end_run = first[of_row], first[of_row + 1]
-        if end_run == run + 1:
-            # Rows of one stencil are one run; the padding between them is summed but not used.
-            while row + count < rows.size:
-                other = first[of_row + count]
-                alike = first[of_row + count + 1] == other + 1 and stencils[other] == stencils[run]
-                if not alike or ints_at(plan.dense_of)[of_row + count] >= 0:
-                    break
-                count += 1
-        while run < end_run:
-            stencil, end, at = np.int64(stencils[run]), np.int64(ends[run]), row * stride + x
-            # Whole vectors: what is written beyond the end of a run is overwritten by the next, or not used.
-            n = ((count - 1) * stride + end - x + plan.margin - 1) // plan.margin * plan.margin
-            there, out = moved(neighbours, plan.potentials + at), plan.sums + at
-            c = behind(reals_at(plan.c, T), 7 * stencil)
-            if plan.scheme == SEVEN_TERM:
-                sum_seven_term(c, T, there, stride, T, out, stride, (1, n))
-            else:
-                sum_increments(c, T, there, stride, T, out, stride, (1, n))
-            own = bytes_at(plan.own)[stencil]
-            if own >= plan.first_heated:
-                add_constant(heat[own], T, out, n)
-            x, run = end, run + 1
-        row += count
+
+    @compiled
+    def sum_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+        sum_runs(plan, step, rows, T)
+        if plan.potentials == 0:
+            _sum_odd_cells(plan, step, rows, T)
+
+    return sum_rows
 
 
 @compiled

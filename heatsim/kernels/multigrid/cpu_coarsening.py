@@ -159,6 +159,7 @@ def codes(dtype: np.dtype[Any]) -> list[Code]:
     factors, share = (long, long, long), (long, long)
     return [
         Code(coarsen, (level, level, *factors, *share, last_default(coarsen))),
+        Code(cpu_sweeps.residual, (level, exact, run, run, *share)),
         Code(cpu_sweeps.smooth, (level, run, run, run, number, *share)),
         Code(cpu_sweeps.start, (level, run, run, number, *share)),
         Code(cpu_sweeps.restrict, (level, run, run, run, *factors, *share)),

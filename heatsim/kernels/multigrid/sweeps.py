@@ -156,6 +156,7 @@ class CpuSweeps(WholeLevels):
 
     def residual(self, A: Operator, T: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
+        self._coarsening.compile_cycle(A.ground.dtype)
         self._share(A, self._compiled.residual, self._level(A), _run(T), _run(b), _run(out))
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:

@@ -7,7 +7,9 @@ can be vectorised on every processor, and the order of additions does not depend
 from typing import Any
 
 import numpy as np
+from numba import from_dtype, types
 
+from heatsim.kernels.cpu.compiling import Code
 from heatsim.kernels.cpu.linked_functions import linked
 from heatsim.kernels.reductions.statistics import (
     CHANGE,
@@ -157,3 +159,21 @@ def find_changes(values: Any, before: Any, bounds: Any, found: Any, first: int, 
             change = np.float64(abs(values[i] - before[i]))
             largest = change if change > largest else largest
         found[section, 0, CHANGE] = largest
+
+
+def codes(dtype: np.dtype[Any], label: np.dtype[Any], thermometers: bool) -> list[Code]:
+    """The code of :func:`look` for values of a type, and of :func:`add_degrees` if there are thermometers.
+
+    Args:
+        dtype: of the values.
+        label: of the labels; uint8 if there are none.
+        thermometers: whether temperatures and liquid parts are asked for.
+    """
+    exact, long, one = types.float64, types.int64, from_dtype(label)
+    values, labels, bounds = types.Array(from_dtype(dtype), 1, "C"), types.Array(one, 1, "C"), types.Array(long, 1, "C")
+    found, seen, run = types.Array(exact, 3, "C"), types.Array(types.uint8, 1, "C"), types.Array(exact, 1, "C")
+    given, some = (values, labels, one, bounds), (found, long, long)
+    look_at = Code(look, (*given, found, seen, *some))
+    if not thermometers:
+        return [look_at]
+    return [look_at, Code(add_degrees, (*given, types.Array(exact, 2, "C"), run, run, *some))]

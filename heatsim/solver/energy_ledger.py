@@ -142,7 +142,8 @@ class Ledger:
             ledgers: for which :meth:`lies_like` is true.
             found: STATISTICS of the sections of all of them, shape (ledgers × arrays, sections, parts).
         """
-        return list(ledgers[0]._surfaces.of_each(found.reshape(len(ledgers), len(found) // len(ledgers), *found.shape[1:])))
+        of_each = found.reshape(len(ledgers), len(found) // len(ledgers), *found.shape[1:])
+        return list(ledgers[0]._surfaces.of_each(of_each))
 
     def lies_like(self, other: "Ledger") -> bool:
         """Whether the sums of another ledger lie at the same places, in as many arrays."""

@@ -67,7 +67,7 @@ def _refuse_launcher(words: Sequence[str]) -> None:
     Raises:
         InputError: the command is one of these.
     """
-    if environment.size() > 1 and words[0] in _OF_ONE_PROCESS and "--help" not in words:
+    if environment.size() > 1 and words[0] in _OF_ONE_PROCESS and not {"--help", "-h"} & set(words):
         raise InputError(
             f"the launcher started {environment.size()} processes, and each of them would do all of `heatsim "
             f"{words[0]}`; start it without a launcher{_OF_ONE_PROCESS[words[0]]}"

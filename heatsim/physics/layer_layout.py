@@ -21,9 +21,9 @@ below a held surface, with the conductance
 
     K = max(64·k/d, 2·S/dx² + 2·S/dy²)      as much as the layer conducts along the plane, or more
 
-Along the plane the layer is held from the edge of such a surface on.
-The cell behind is nearer by as much, so the resistance of the whole body is exact. In a body of one cell across, the
-node stays in the centre.
+Along the plane the layer is held from the edge of such a surface on. The cell behind is nearer by as much, so the
+resistance of the whole body is exact. In a body of one cell across, the node stays in the centre, and half of t/k
+counts towards each surface.
 """
 
 from collections.abc import Callable, Sequence
@@ -224,7 +224,9 @@ class _Layout:
             cells = own[sheet.covered]
             places, plain = self._places(cells), self._matter.halves(sheet.axis, cells)
             left = 1.0 - sheet.side * self.node[places, sheet.axis]
-            outwards = self._covering(sheet, cells) + left * plain
+            # A cell between two surfaces has the resistance of the sheet once, a half of it towards each.
+            both = ~self._matter.beside(sheet.axis, cells, -sheet.side)[1]
+            outwards = self._covering(sheet, cells) * np.where(both, 0.5, 1.0) + left * plain
             found[places, sheet.axis] = np.where(self._at_end(sheet, cells), outwards, (2.0 - left) * plain)
         plain = found.copy()
         for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
@@ -307,9 +309,10 @@ class _Layout:
         behind, conduct = self._matter.beside(sheet.axis, cells, -sheet.side)
         surface, surface_behind = (self._at_surface(axis, of) for of in (cells, behind))
         halves = sheet.in_half_cells(place)[:, sheet.covered] / self._face_area(sheet, place)
-        # Where another layer lies on that surface, the node is there already.
         node = self.node[places, axis]
-        halves *= surface & (np.stack((1.0 + node, 1.0 - node)) > 2.0 * DEPTH)
+        distance = np.stack((1.0 + node, 1.0 - node))
+        # Where another layer lies on that surface, the node is there already.
+        halves *= np.where(surface & (distance > 2.0 * DEPTH), 1.0 / np.maximum(distance, DEPTH), 0.0)
         # A cell between two surfaces has the mean conductance of both halves.
         added = halves.sum(axis=0) / np.maximum(surface.sum(axis=0), 1)
         both = conduct & (surface == surface_behind).all(axis=0) & surface.any(axis=0) & (node == 0.0)

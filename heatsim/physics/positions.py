@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from heatsim.grid import Grid
 
+_ON_FACE = 1e-9  # cells: a point this near to a face of the box lies on it
+
 
 @dataclass(frozen=True)
 class Position:
@@ -38,11 +40,12 @@ def locate(grid: Grid, periodic: bool, axis: int, coordinate: float, node: float
     if periodic:
         return Position((lower % n, (lower + 1) % n), s - lower, None)
     # A node may lie on a face. A point on the face has the temperature of the face, not that of the node.
-    if lower < 0 or s == -0.5:
-        return Position((0, 0), (s + 0.5) / (node / 2.0 + 0.5) if s > -0.5 else 0.0, 2 * axis)
-    if s == n - 0.5 or (lower == n - 1 and s > cell + node / 2.0):
-        beyond = n - 0.5 - s
-        return Position((n - 1, n - 1), beyond / (0.5 - node / 2.0) if beyond > 0.0 else 0.0, 2 * axis + 1)
+    below, above = s + 0.5, n - 0.5 - s
+    if lower < 0 or below <= _ON_FACE:
+        return Position((0, 0), below / (node / 2.0 + 0.5) if below > _ON_FACE else 0.0, 2 * axis)
+    if above <= _ON_FACE or (lower == n - 1 and s > cell + node / 2.0):
+        weight = above / (0.5 - node / 2.0) if above > _ON_FACE else 0.0
+        return Position((n - 1, n - 1), weight, 2 * axis + 1)
     lower = min(lower, max(n - 2, 0))
     return Position((lower, min(lower + 1, n - 1)), s - lower, None)
 

@@ -26,7 +26,7 @@ def describe_methods(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     lines = [f"method       {method}; {_why(choice, method, problem.choice is not None)}"]
     for name in fitting_methods(problem):
         try:
-            fitting = plan if name == method else Plan.of(problem.with_method(name))
+            fitting = plan if name == method else Plan.of(problem.with_method(name), plan.team)
         except ScenarioError:
             continue
         count, (least, most) = _count(fitting.problem, name, work)

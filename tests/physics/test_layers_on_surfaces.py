@@ -151,6 +151,48 @@ def test_layers_of_two_faces_meet_in_their_edge(tmp_path: Path, cells: int) -> N
     assert energy["x_min (W)"] == pytest.approx(10.0 * 390.0 * 35e-6 * 0.004 / 0.02, rel=1e-4)
 
 
+@pytest.mark.parametrize("cells", [3, 6])
+def test_a_layer_that_crosses_another_one_conducts_up_to_the_end(tmp_path: Path, cells: int) -> None:
+    """With 3 cells the node of the first one lies on the crossing layer, a whole cell away from the held end."""
+    foam = "[materials.foam]\nconductivity = 1e-6\ndensity = 10.0\nspecific_heat = 1000.0\n"
+    body = (
+        foam
+        + layer("z", 0.004)
+        + layer("x", 0.001)
+        + (
+            '[boundaries]\nx_min = { type = "temperature", value = 310.0 }\n'
+            'x_max = { type = "temperature", value = 300.0 }\n'
+        )
+    )
+    _, energy, _ = run(tmp_path, text((0.003, 0.002, 0.004), (cells, 1, 4), body, "foam"))
+    assert energy["x_min (W)"] == pytest.approx(10.0 * 390.0 * 35e-6 * 0.002 / 0.003, rel=1e-4)
+
+
+@pytest.mark.parametrize("place", [0.0, 1.0])
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_the_resistance_of_a_layer_counts_once(tmp_path: Path, cells: int, place: float) -> None:
+    """Also in a body of one cell across, whose node has a surface on both sides."""
+    body = layer("z", place * 0.001, None, None, 1e-4, "film") + (
+        '[boundaries]\nz_max = { type = "temperature", value = 350.0 }\n'
+        'z_min = { type = "temperature", value = 300.0 }\n'
+    )
+    _, energy, _ = run(tmp_path, text((0.003, 0.003, 0.001), (3, 3, cells), body))
+    assert energy["z_max (W)"] == pytest.approx(9e-6 * 50.0 / (0.001 / 0.3 + FILM), rel=1e-9)
+
+
+@pytest.mark.parametrize("origin", [0.0, 0.1])
+def test_a_point_on_a_face_has_the_temperature_of_the_face(tmp_path: Path, origin: float) -> None:
+    """Although (0.3 − 0.1)/0.2 is less than 1 by rounding, and the node lies on the face."""
+    body = layer("z", origin + 0.2, None, None, 1e-4, "film") + (
+        '[boundaries]\nz_max = { type = "flux", value = 200.0 }\n'
+        'z_min = { type = "temperature", value = 300.0 }\n'
+        f'[[probes]]\nname = "face"\npoint = [0.001, 0.001, {round(origin + 0.2, 12)!r}]\n'
+    )
+    scenario = text((0.003, 0.003, 0.2), (3, 3, 6), body).replace("size =", f"origin = [0.0, 0.0, {origin}], size =")
+    _, _, (face,) = run(tmp_path, scenario)
+    assert face == pytest.approx(300.0 + 200.0 * (0.2 / 0.3 + FILM), abs=1e-6)
+
+
 def on_board(top: str, layers: str) -> Stability:
     """The limits of a board of laminate in cells of 1 × 1 × 0.2 mm."""
     body = layers + f"[initial]\ntemperature = 300.0\n[boundaries]\nz_max = {top}\n"

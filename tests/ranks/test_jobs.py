@@ -235,7 +235,7 @@ def test_a_launcher_does_not_start_a_command_several_times(
         assert out == ""
         start = f"heatsim: the launcher started 2 processes, and each of them would do all of `heatsim {command}`; "
         assert err.startswith(f"{start}start it without a launcher") if told else err == ""
-        for shown in ([command, "--help"], ["kernels"]):
+        for shown in ([command, "--help"], [command, "-h"], ["kernels"]):
             assert main(shown) == 0
             assert (capsys.readouterr().out != "") == told
     assert not list(tmp_path.iterdir())

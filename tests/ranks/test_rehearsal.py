@@ -79,10 +79,11 @@ def test_only_errors_of_the_last_pass_count() -> None:
         ("laser_track", 2, ()),
         ("cube", 3, ("time.method=implicit",)),
         ("periodic_cosine", 2, ()),
+        ("house_wall", 2, ()),
     ],
 )
 def test_the_plan_is_that_of_a_job(name: str, ranks: int, overrides: tuple[str, ...]) -> None:
-    """Contacts, void, layers, steady states (whose ranks exchange arrays), melting, beams, and periodic axes."""
+    """Contacts, void, layers, steady states (whose ranks exchange arrays), melting, beams, periodic axes, faces."""
     scenario = load(SCENARIOS / f"{name}.toml", overrides)
 
     def in_job(team: Team) -> str:

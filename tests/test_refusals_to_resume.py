@@ -106,17 +106,10 @@ def test_a_copy_of_an_input_file_that_was_changed_is_told(tmp_path: Path, capsys
 def test_a_checkpoint_of_another_version_of_the_numerics_is_refused(
     half: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-<<<<<<< HEAD
     monkeypatch.setattr(resume, "NUMERICS", NUMERICS + 1)
     told = refusal(half, capsys)
     assert f"{half / folder.CHECKPOINT}: was written with version {NUMERICS} of the numerics" in told
     assert f"calculates with version {NUMERICS + 1}" in told
-=======
-    monkeypatch.setattr(resume, "NUMERICS", 9)
-    told = refusal(half, capsys)
-    assert f"{half / folder.CHECKPOINT}: was written with version {NUMERICS} of the numerics" in told
-    assert "calculates with version 9" in told
->>>>>>> review1
     assert "start again with `heatsim run … --overwrite`" in told
 
 

@@ -28,7 +28,7 @@ from heatsim.observers.observer import Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.energy_bound import EnergyBound, Rows
+from heatsim.physics.energy_bound import BoundRows, EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes
 from heatsim.solver.field_statistics import Extreme
@@ -226,7 +226,7 @@ class Energy(TableObserver):
         return saved
 
 
-def _rows_of_bound(samples: Sequence[_EnergySample], through: HeatRows, absolute: Floats, stored: Floats) -> Rows:
+def _rows_of_bound(samples: Sequence[_EnergySample], through: HeatRows, absolute: Floats, stored: Floats) -> BoundRows:
     """What the bound of the residual needs of rows.
 
     Args:
@@ -236,7 +236,7 @@ def _rows_of_bound(samples: Sequence[_EnergySample], through: HeatRows, absolute
         stored: heat in J that the body has gained since the start.
     """
     _, magnitude, _, cells_magnitude = through.rest
-    return Rows(
+    return BoundRows(
         np.array([sample.step for sample in samples]),
         absolute,
         np.array([sample.extremes.lowest for sample in samples]),

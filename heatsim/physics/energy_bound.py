@@ -82,7 +82,7 @@ class Row(NamedTuple):
     of_cells: float = 0.0
 
 
-class Rows(NamedTuple):
+class BoundRows(NamedTuple):
     """The data of many rows of energy.csv, each an array with one number for each row; see :class:`Row`."""
 
     steps: NDArray[np.int64]
@@ -93,9 +93,9 @@ class Rows(NamedTuple):
     roundings: Array
     of_cells: Array
 
-    def behind(self, row: Row) -> "Rows":
+    def behind(self, row: Row) -> "BoundRows":
         """These rows with one before them."""
-        return Rows(*(np.concatenate(([before], after)) for before, after in zip(row, self, strict=True)))
+        return BoundRows(*(np.concatenate(([before], after)) for before, after in zip(row, self, strict=True)))
 
     @property
     def last(self) -> Row:
@@ -144,7 +144,7 @@ class EnergyBound:
         self._turned_over = 0.0
         self._first_heat = 0.0
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: BoundRows) -> None:
         """Add the next rows; there is at least one."""
         if self.row is None:
             self._first_heat = float(rows.heat[0])

@@ -37,8 +37,8 @@ class RowsAhead:
         self._shown, self._leading, self._extremes = shown, leading, tuple(extremes)
         self._requests: dict[object, Request] = {}
         self._workspaces: dict[int, Any] = {}
-        self._filled: _Places | None = None
-        self._others: _Places | None = None
+        self._filled: _RowMemory | None = None
+        self._others: _RowMemory | None = None
         self._count = 0
         self._latest: Request | None = None
 
@@ -46,7 +46,7 @@ class RowsAhead:
         """Queue the sums of the leading field as it is after the steps so far. False if there is no room for them."""
         request, device = self._request(), self._shown.field.device
         if self._filled is None or (not self._count and self._filled.sizes != request.batch.sizes):
-            self._filled = _Places.of(device, request)
+            self._filled = _RowMemory.of(device, request)
         if self._count == len(self._filled.each) or self._filled.sizes != request.batch.sizes:
             return False
         request.batch.queue_to(self._filled.each[self._count])
@@ -81,7 +81,7 @@ class RowsAhead:
         return self._requests[key]
 
 
-class _Places(NamedTuple):
+class _RowMemory(NamedTuple):
     """Memory for the results of rows.
 
     Attributes:
@@ -101,7 +101,7 @@ class _Places(NamedTuple):
     host: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, device: Device, request: Request) -> "_Places":
+    def of(cls, device: Device, request: Request) -> "_RowMemory":
         """Room for as many rows of a request as are read together."""
         nbytes = request.batch.nbytes
         rows = max(1, min(MOST_ROWS, _MOST_BYTES // nbytes))

@@ -195,8 +195,8 @@ class NewtonSolver:
             self.met_unstable = False  # the reason is another one
             if system.exact:
                 raise NotConvergedError(
-                    f"no {self._equations.sought} was found: conductances inside the body exceed those to the "
-                    "surroundings by more than 15 digits; check conductivities, film coefficients and their units"
+                    f"no {self._equations.sought} was found: a part of the body exchanges no heat with its "
+                    "surroundings; check film coefficients, emissivities and their units"
                 ) from None
             raise NotConvergedError(
                 f"no {self._equations.sought} was found: the search reached temperatures at which the heat of no "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import spsolve
 
 from heatsim.errors import NotConvergedError
+from heatsim.kernels.multigrid import cycle
 from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like, merge
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
@@ -324,10 +325,31 @@ def test_coarse_cells_have_the_sum_of_the_capacities_of_their_cells() -> None:
     np.testing.assert_allclose(coarse.ground - merged, known.ground, atol=1e-13)
 
 
-def test_an_operator_that_is_singular_in_float64_is_an_error() -> None:
+def pair(link: float, ground: float) -> Operator:
+    """Two cells."""
+    links = np.zeros((1, 1, 2))
+    links[0, 0, 1] = link
+    return Operator((links, np.zeros_like(links), np.zeros_like(links)), np.full_like(links, ground))
+
+
+def test_weak_ground_is_not_lost_in_rounding() -> None:
     """1e20 W/K between two cells, 1 W/K to the surroundings: the sum of both is 1e20."""
-    link = np.zeros((1, 1, 2))
-    link[0, 0, 1] = 1e20
-    operator = Operator((link, np.zeros_like(link), np.zeros_like(link)), np.ones_like(link))
-    with pytest.raises(NotConvergedError, match="more than 15 digits; check conductivities"):
-        solve(Linear(operator, np.ones_like(link), np.zeros_like(link)), CpuSweeps(), 1e-3)
+    T = np.zeros((1, 1, 2))
+    solve(Linear(pair(1e20, 1.0), np.ones_like(T), T), CpuSweeps(), 1e-3)
+    np.testing.assert_allclose(T, 1.0, atol=1e-3)
+
+
+def test_the_inverse_of_weakly_grounded_cells_is_accurate_in_every_entry() -> None:
+    """The temperatures of an almost isolated body are equal: the heat over the ground."""
+    rng = np.random.default_rng(7)
+    links = [rng.random((3, 4, 5)) for _ in range(3)]
+    for axis, link in enumerate(links):
+        np.moveaxis(link, 2 - axis, 0)[0] = 0.0
+    ground = 1e-30 * rng.random((3, 4, 5))
+    np.testing.assert_allclose(cycle._inverse(links, ground), 1.0 / ground.sum(), rtol=1e-12)
+
+
+def test_a_part_without_ground_is_an_error() -> None:
+    operator = pair(1.0, 0.0)
+    with pytest.raises(NotConvergedError, match="exchanges no heat with its surroundings; check film coefficients"):
+        solve(Linear(operator, np.ones((1, 1, 2)), np.zeros((1, 1, 2))), CpuSweeps(), 1e-3)

@@ -348,7 +348,7 @@ def test_long_lines_go_on_below_their_texts_on_a_terminal(monkeypatch: pytest.Mo
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr(shutil, "get_terminal_size", lambda: os.terminal_size((40, 24)))
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_, **__: os.terminal_size((40, 24)))
     line = "material     steel: 1,000 cells; k = 50 W/(m K), cp = 500 J/(kg K)"
     assert terminal.fitted(line, Terminal(), " " * 13).splitlines() == [
         "material     steel: 1,000 cells; k =",

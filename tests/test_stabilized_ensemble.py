@@ -1,8 +1,10 @@
 """Stabilized runs advanced together have the files, to the bit, that each has alone: each has its own steps."""
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from cuda_host import gpu
 
 from heatsim.errors import Interrupted, Mistake, NotFiniteError, ScenarioError
 from heatsim.kernels import cuda_graphs
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
 from heatsim.physics.stage_times import StageTimes
+from heatsim.run import ensemble_rounds
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver import ensemble_stages
@@ -155,3 +160,32 @@ def test_all_members_try_a_step_in_each_round(tmp_path: Path, monkeypatch: pytes
     tries = [summary["steps"] + summary["rejected"] for summary in summaries(m.folder for m in members)]
     assert len(rounds) == max(tries)
     assert sum(rounds) == sum(tries)
+
+
+def test_the_clock_is_checked_for_each_run_although_rows_are_due_in_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rounds take a second each, so no run may leave a round unchecked: a checkpoint by the clock depends on it."""
+    rounds, advance = 0, StabilizedEnsemble.advance
+
+    class Watcher(Observer):
+        def __init__(self) -> None:
+            self.polled = set[int]()
+
+        def poll(self, state: RunState) -> None:
+            self.polled.add(rounds)
+
+    def count(ensemble: StabilizedEnsemble, numbers: Iterable[int]) -> dict[int, Exception]:
+        nonlocal rounds
+        rounds += 1
+        return advance(ensemble, numbers)
+
+    monkeypatch.setattr(StabilizedEnsemble, "advance", count)
+    clock = SimpleNamespace(monotonic=lambda: float(rounds), perf_counter=time.perf_counter)
+    monkeypatch.setattr(ensemble_rounds, "time", clock)
+    members, watchers = simulations(tmp_path, "output.probe_every=0.05")[:2], (Watcher(), Watcher())
+    assert all(ended.error is None for ended in run_together(members, [[watcher] for watcher in watchers]))
+    assert rounds > 2
+    for watcher, member in zip(watchers, members, strict=True):
+        steps = member.state.method.work.steps
+        assert len(watcher.polled) >= min(rounds, steps)

@@ -90,13 +90,18 @@ __device__ __forceinline__ int end_face(const Grid& grid, int z)
     return z == grid.nz - 1 ? 5 : z == 0 ? 4 : -1;
 }
 
-// face_heat() through z_min or z_max; if `keeps`, it is added to `sum` instead of the ledger.
-__device__ __forceinline__ Real end_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T, bool keeps,
-                                         double* sum)
+// The heat through the z faces that a cell touches; that through end_face() is added to `end_sum` instead of the ledger.
+__device__ __forceinline__ void add_ends(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+                                         int z, size_t i, Real T, Real& sum, double& end_sum)
 {
-    const Real heat = face_heat(sweep, ledger, face, i, T, !keeps);
-    if (keeps) *sum += (double)heat;
-    return heat;
+#pragma unroll
+    for (int face = 4; face < 6; ++face) {
+        if (z != (face == 4 ? 0 : grid.nz - 1)) continue;
+        const bool kept = face == end_face(grid, z);
+        const Real heat = face_heat(sweep, ledger, face, i, T, !kept);
+        if (kept) end_sum += (double)heat;
+        sum += heat;
+    }
 }
 
 // add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, only the last x_max.
@@ -105,7 +110,6 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
                                           int x, int y, int z, const Cells& T, Cells& sum, double* end_sums)
 {
     const size_t nx = grid.nx, ny = grid.ny;
-    const bool keeps_first = end_sums && grid.nz > 1, keeps_last = end_sums;
     if (x == 0) sum.at[0] += face_heat(sweep, ledger, 0, z * ny + y, T.at[0]);
     if (x + VECTOR == grid.nx) sum.at[VECTOR - 1] += face_heat(sweep, ledger, 1, z * ny + y, T.at[VECTOR - 1]);
     if ((unsigned)(y - 1) < (unsigned)(grid.ny - 2) && (unsigned)(z - 1) < (unsigned)(grid.nz - 2)) return;  // most warps
@@ -113,8 +117,12 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
     for (int i = 0; i < VECTOR; ++i) {
         if (y == 0)           sum.at[i] += face_heat(sweep, ledger, 2, z * nx + x + i, T.at[i]);
         if (y == grid.ny - 1) sum.at[i] += face_heat(sweep, ledger, 3, z * nx + x + i, T.at[i]);
-        if (z == 0)           sum.at[i] += end_heat(sweep, ledger, 4, y * nx + x + i, T.at[i], keeps_first, end_sums + i);
-        if (z == grid.nz - 1) sum.at[i] += end_heat(sweep, ledger, 5, y * nx + x + i, T.at[i], keeps_last, end_sums + i);
+        if (end_sums) {
+            add_ends(grid, sweep, ledger, z, y * nx + x + i, T.at[i], sum.at[i], end_sums[i]);
+            continue;
+        }
+        if (z == 0)           sum.at[i] += face_heat(sweep, ledger, 4, y * nx + x + i, T.at[i]);
+        if (z == grid.nz - 1) sum.at[i] += face_heat(sweep, ledger, 5, y * nx + x + i, T.at[i]);
     }
 }
 

@@ -40,9 +40,9 @@ class Observer:
     def reads(self, state: RunState) -> Sequence[Extreme] | None:
         """The extremes whose cells :meth:`handle` may ask for, if it reads no other data than the sums of a row.
 
-        These are the statistics of the field and of the ledger, and the temperatures of ``state.field.points``. On a
-        GPU :meth:`handle` may then be called when the field is some rows further. None, the default, if it reads the
-        field itself.
+        These are the statistics of the field and of the ledger, and the temperatures of ``state.field.points`` that
+        were asked for in :meth:`start`. On a GPU :meth:`handle` may then be called when the field is some rows further.
+        None, the default, if it reads the field itself, writes it, or ends the run by ``state.stopped``.
         """
         return None
 

@@ -55,7 +55,7 @@ class Rounds(ABC):
     def __init__(self, plan: Plan, steppers: Sequence[Stepper | AdaptiveStepper], stopped: Callable[[], bool]) -> None:
         self._device = plan.device
         self._sums = RowSums()
-        self._polled_at = 0.0
+        self._polled_at: dict[int, float] = {}
 
     def find_rows(self, states: Sequence[RunState]) -> None:
         """Find the sums that the observers of these runs read, with one wait for the GPU."""
@@ -84,11 +84,11 @@ class Rounds(ABC):
     def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
         self._find_rows([loop for loop in loops.values() if loop.due])
-        poll = time.monotonic() - self._polled_at >= time_loop.BATCH_SECONDS / _POLLS_A_BATCH
-        if poll:
-            self._polled_at = time.monotonic()
-        failed: Failures = {}
+        now, failed = time.monotonic(), Failures()
         for number, loop in loops.items():
+            poll = now - self._polled_at.get(number, 0.0) >= time_loop.BATCH_SECONDS / _POLLS_A_BATCH
+            if poll:
+                self._polled_at[number] = now
             try:
                 loop.look(poll)
             except Exception as error:

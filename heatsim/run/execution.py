@@ -83,6 +83,9 @@ class Execution:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
             leading = self._leading()
+            if leading is not None:
+                # After an error, steps ahead still fill memory that the next run in the process may get.
+                stack.callback(self.plan.device.synchronise)
             stepper = self.stepper(leading)
             batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
             if self.state.method is not None:

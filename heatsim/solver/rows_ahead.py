@@ -41,12 +41,19 @@ class RowsAhead:
         self._others: _RowMemory | None = None
         self._count = 0
         self._latest: Request | None = None
+        self._has_memory = True
 
     def add(self) -> bool:
         """Queue the sums of the leading field as it is after the steps so far. False if there is no room for them."""
-        request, device = self._request(), self._shown.field.device
-        if self._filled is None or (not self._count and self._filled.sizes != request.batch.sizes):
-            self._filled = _RowMemory.of(device, request)
+        if not self._has_memory:
+            return False
+        try:
+            request = self._request()
+            if self._filled is None or (not self._count and self._filled.sizes != request.batch.sizes):
+                self._filled = _RowMemory.of(self._shown.field.device, request)
+        except MemoryError:  # on the device: from here on each row is read at once
+            self._has_memory = False
+            return False
         if self._count == len(self._filled.each) or self._filled.sizes != request.batch.sizes:
             return False
         request.batch.queue_to(self._filled.each[self._count])

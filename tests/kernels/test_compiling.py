@@ -103,6 +103,22 @@ def test_a_process_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     assert {number for number, process, _ in done(tmp_path) if process == HERE} == {0, 1}
 
 
+def test_a_process_that_hangs_is_ended_if_a_run_starts_long_after_its_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiling, "_MOST_PATIENCE", 0.5)
+    task = Task(tmp_path, (0, 60.0))
+    compile_ahead([task])
+    until = time.monotonic() + 20.0
+    while not done(tmp_path) and time.monotonic() < until:
+        time.sleep(0.01)
+    clock = time.monotonic
+    monkeypatch.setattr(compiling.time, "monotonic", lambda: clock() + 3600.0)
+    started = clock()
+    compile_all([])
+    assert clock() - started < 10.0
+
+
 def test_a_process_that_hangs_at_its_start_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiling, "_keep_only", lambda pipe: time.sleep(60.0))
     monkeypatch.setattr(compiling, "_PATIENCE", 0.1)

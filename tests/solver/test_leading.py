@@ -3,7 +3,7 @@
 The host plays a GPU that does all work as late as possible: when the host waits for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,7 +24,7 @@ from heatsim.run.simulation import Simulation
 from heatsim.solver import field, leading, rows_ahead
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.leading import Leading
-from heatsim.solver.row_sums import FoundRow, Observables
+from heatsim.solver.row_sums import FoundRow, Observables, Request
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (
@@ -143,6 +143,59 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
     read_at_once(monkeypatch, queue)
     simulation(tmp_path / "direct", SUMS, *often).run()
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_without_room_for_the_sums_of_rows_each_row_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, call: int
+) -> None:
+    """The device may have no room for the first launches, or for those that read the other buffer of the field."""
+    calls, request = 0, Request.__init__
+
+    def refuse(self: Request, runs: Sequence[Observables], *arguments: Any) -> None:
+        nonlocal calls
+        if runs[0].ledger is not state.ledger:
+            calls += 1
+            if calls == call:
+                raise MemoryError
+        request(self, runs, *arguments)
+
+    often = "solver.kernel=streamed", "output.probe_every=0.004"
+    with monkeypatch.context() as patch:
+        patch.setattr(Request, "__init__", refuse)
+        run = simulation(tmp_path / "ahead", SUMS, *often)
+        state = run.state
+        run.run()
+    assert calls == call
+    read_at_once(monkeypatch, queue)
+    simulation(tmp_path / "direct", SUMS, *often).run()
+    assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
+
+
+def test_a_run_that_fails_between_rows_resumes_to_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
+) -> None:
+    """It ends when the device has done the steps ahead: they fill memory that the next run in this process may get."""
+    often = "solver.kernel=resident", "output.probe_every=0.004", "output.checkpoint_wall=1e-9"
+    handle = Watchdog.handle
+
+    def fail(watchdog: Watchdog, state: RunState) -> None:
+        if state.step > 100 and queue.pending:
+            raise HeatsimError("a mistake")
+        handle(watchdog, state)
+
+    parts = simulation(tmp_path / "parts", SUMS, *often)
+    with monkeypatch.context() as patch:
+        patch.setattr(Watchdog, "handle", fail)
+        with pytest.raises(HeatsimError, match="a mistake"):
+            parts.run()
+    assert not queue.pending
+    resumed = Simulation.resume(tmp_path / "parts")
+    assert 0 < resumed.step < parts.step
+    resumed.run()
+    read_at_once(monkeypatch, queue)
+    simulation(tmp_path / "direct", SUMS, *often).run()
+    assert runs.results(tmp_path / "parts") == runs.results(tmp_path / "direct")
 
 
 @pytest.mark.parametrize("step", [5, 9])  # rows are due after even steps

@@ -24,9 +24,9 @@ from numba import config, from_dtype, types
 from heatsim.numba_cache import Callback, is_kept, stored
 from heatsim.parallel import environment
 
-# A forked process may wait for a lock that another thread held. Its time limit is the
-# time of this process times _PATIENCE, at least _LEAST_PATIENCE in s.
-_PATIENCE, _LEAST_PATIENCE = 4.0, 5.0
+# A forked process may wait for a lock that another thread held. Its time limit is the time since the fork times
+# _PATIENCE, from _LEAST_PATIENCE to _MOST_PATIENCE in s: a run may start long after its set-up.
+_PATIENCE, _LEAST_PATIENCE, _MOST_PATIENCE = 4.0, 5.0, 120.0
 _SECONDS_BETWEEN_LOOKS = 0.002
 
 
@@ -146,7 +146,8 @@ class _Sharing:
             for code in _taken(self.codes, self.pipe):
                 code.compile()
                 here.append(code)
-            _await(self.processes, max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - self.started)))
+            patience = max(_LEAST_PATIENCE, _PATIENCE * (time.monotonic() - self.started))
+            _await(self.processes, min(patience, _MOST_PATIENCE))
         finally:
             os.close(self.pipe)
             for process in self.processes:

@@ -10,7 +10,7 @@ again for all ranks, with the values of the calls before, until no rank gives an
 The values of the first collective call depend on nothing, so they are right in the first pass. Those of each call
 depend on the calls before it, so they are right at the latest one pass later. If a pass changes no value, every rank
 has worked with the values that all ranks give: it has returned what it would return in a job. Most calls depend on few
-others, so two or three passes are enough.
+others: the bundled scenarios take two to five passes.
 """
 
 import gc

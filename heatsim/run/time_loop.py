@@ -34,7 +34,7 @@ class Timing:
 
     Attributes:
         preparing: reading the initial field and compiling.
-        stepping: the steps, on a GPU by its own clock.
+        stepping: the steps, on a GPU by its own clock; with them the sums of rows that are queued between steps.
         observing: sums, copies of the field, rows of tables.
         waiting: until fields and checkpoints were written.
     """

@@ -4,6 +4,7 @@ A worker takes about a second to import its modules and to connect to a GPU. The
 read and check all runs. If the preview was wrong, the main process ends these workers and starts others.
 """
 
+import threading
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from heatsim.device import listed_gpus
+from heatsim.device import connect, listed_gpus
 from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
 
 _LONGEST = 2**20  # largest size in bytes of a file that is previewed
@@ -95,6 +96,9 @@ class EarlyWorkers:
         if look is not None and (requested is None or requested > 0):
             on_gpu = look.device != "cpu" and find_spec("cupy") is not None
             gpus = names_of_gpus(listed_gpus() if on_gpu else 0)
+            if gpus:
+                # This process checks the runs on the GPU. The driver connects processes one after the other.
+                threading.Thread(target=connect, daemon=True).start()
             early._processes = WorkerProcesses(early._study, Shares.among(look.runs, gpus, requested), look.device)
         return early
 

@@ -107,7 +107,9 @@ class LocalWorkers:
             yield Event(message["run"], message["step"])
 
     def _give(self, worker: WorkerProcess) -> None:
+        """Send a worker the next group. If there is none, tell it to end: that takes time, while others still work."""
         if not self._waiting or worker.process.stdin is None:
+            worker.tell_to_end()
             return
         worker.group = self._waiting.popleft()
         # If the worker has just died, its closed output reports that.

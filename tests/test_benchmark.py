@@ -213,7 +213,12 @@ def test_what_does_not_fit_is_refused_before_anything_is_measured(monkeypatch: p
 def test_a_file_that_cannot_be_written_is_refused_beforehand(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for target, complaint in ((tmp_path / "no" / "file", "there is no folder"), (tmp_path, "is a folder")):
+    suffix = {"--json": ".json", "--plot": ".png"}[option]
+    for target, complaint in (
+        (tmp_path / "no" / f"file{suffix}", "there is no folder"),
+        (tmp_path, "is a folder"),
+        (tmp_path / "plate.toml", f"the name must end in {suffix}"),
+    ):
         assert main(["bench", "--device", "cpu", option, str(target)]) == 2
         out, err = capsys.readouterr()
         assert out == ""

@@ -214,6 +214,8 @@ def test_a_scenario_can_be_a_dictionary(tmp_path: Path) -> None:
         ScenarioError, match=r"got str; a dictionary is expected; Simulation\.from_scenario reads a file"
     ):
         heatsim.Simulation.from_dict("bar.toml", tmp_path / "no")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"takes no scenario; write Simulation\.from_scenario for a file"):
+        heatsim.Simulation("cube.toml")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"got a dictionary; .*; Simulation\.from_dict reads a dictionary"):
         heatsim.Simulation.from_scenario(document)  # type: ignore[arg-type]
     array = {**document, "initial": {"temperature": np.full((1, 2, 4), 310.0)}}

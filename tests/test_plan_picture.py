@@ -175,9 +175,9 @@ def test_plan_draws_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "parts.pdf" in capsys.readouterr().out
     assert set(tmp_path.iterdir()) - before == {tmp_path / "parts.pdf"}
     assert main(["plan", str(scenario), "--picture", str(tmp_path / "parts.bmp")]) == 2
-    assert ".bmp is not a format of pictures; use .png, .pdf, .svg" in capsys.readouterr().err
-    assert main(["plan", str(scenario), "--picture", str(tmp_path / "nowhere" / "parts.png")]) == 1
-    assert "could not be written" in capsys.readouterr().err
+    assert "the name must end in .png or .pdf or .svg; nothing was written" in capsys.readouterr().err
+    assert main(["plan", str(scenario), "--picture", str(tmp_path / "nowhere" / "parts.png")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
 
 
 def test_a_material_around_all_others_is_translucent() -> None:

@@ -188,7 +188,7 @@ def test_an_interrupted_benchmark_leaves_nothing(
         (["lumped.toml", "--methods", "--cells", "4"], "--cells is for kernels"),
         (["lumped.toml", "--methods", "--repeats", "5"], "--repeats is for kernels"),
         (["lumped.toml", "--methods", "--kernel", "numba", "--kernel", "numpy"], "give one kernel"),
-        (["lumped.toml", "--methods", "--json", "no/file"], "there is no folder no"),
+        (["lumped.toml", "--methods", "--json", "no/file.json"], "there is no folder no"),
         (["missing.toml", "--methods"], "missing.toml: there is no such file"),
         (["lumped.toml", "--methods", "--set", 'time={method="steady"}'], 'time.method = "steady" has no steps'),
     ],

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 
 from heatsim import device as devices
 from heatsim.benchmark.ensembles import EnsembleMeasurement, measure_ensembles
@@ -12,7 +11,7 @@ from heatsim.benchmark.primers import PrimerMeasurement, measure_primers
 from heatsim.benchmark.reductions import ReductionMeasurement, measure_reductions
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
 from heatsim.device import Device
-from heatsim.errors import CapacityError, DeviceError, FolderError, InputError
+from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.run.capacity import size
@@ -28,7 +27,6 @@ __all__ = [
     "benchmark_ensembles",
     "benchmark_primers",
     "benchmark_reductions",
-    "check_writable",
     "to_json",
 ]
 
@@ -182,18 +180,6 @@ def to_json(
 ) -> str:
     """JSON text: a list with one object for each measurement; numbers in the shortest form that reads back exactly."""
     return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
-
-
-def check_writable(path: Path) -> None:
-    """Check that a file can be created, before minutes are spent on its contents.
-
-    Raises:
-        FolderError: its folder does not exist, or the path is a folder.
-    """
-    if path.is_dir():
-        raise FolderError(f"{path}: is a folder; give the name of a file")
-    if not path.absolute().parent.is_dir():
-        raise FolderError(f"{path}: there is no folder {path.parent}; create it, or choose another")
 
 
 def _check_repeats(repeats: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.bench_methods import bench_methods
-from heatsim.commands.options import Overrides
+from heatsim.commands.options import PICTURES, Overrides
 from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
 
@@ -65,19 +65,22 @@ def bench(
     members: Members = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
     plot: Annotated[
-        Path | None, Parameter(help="Write a roofline plot, or a work–precision diagram, to this PNG file.")
+        Path | None,
+        Parameter(help="Write a roofline plot, or a work–precision diagram, to this file: .png, .pdf or .svg."),
     ] = None,
 ) -> int:
     """Verify the kernels against the NumPy oracle, then measure their speed."""
     from rich.console import Console
 
-    from heatsim.benchmark import benchmark, check_writable
+    from heatsim.benchmark import benchmark
     from heatsim.benchmark.roofline import draw
     from heatsim.benchmark.table import describe
+    from heatsim.storage.disk import check_writable
 
-    for path in (json, plot):
-        if path is not None:
-            check_writable(path)
+    if json is not None:
+        check_writable(json, (".json",))
+    if plot is not None:
+        check_writable(plot, PICTURES)
     if methods:
         kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
         kernel_only |= {"--primers": primers, "--repeats": repeats != _REPEATS}

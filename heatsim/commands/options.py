@@ -23,6 +23,10 @@ Quiet = Annotated[bool, Parameter(help="Print errors and warnings only.", negati
 Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details of the numerics.", negative="")]
 
 
+# Suffixes of the pictures that options name.
+PICTURES = (".png", ".pdf", ".svg")
+
+
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
     """Turn command-line options into overrides. They come after ``--set``, so they win."""
     options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from heatsim.commands.options import (
+    PICTURES,
     Device,
     Folder,
     Kernel,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from heatsim.parallel.team import Team
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
-
-_PICTURES = (".png", ".pdf", ".svg")
 
 # Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
 _PREPARED = 2**22
@@ -120,7 +119,10 @@ def plan(
     For a scenario with a table [study]: what would run, and how much it needs; a picture shows its first run.
     """
     from heatsim.scenario import read_document
+    from heatsim.storage.disk import check_writable
 
+    if picture is not None:
+        check_writable(picture, PICTURES)
     target = output or Path("outputs") / scenario.stem
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
@@ -220,10 +222,6 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None
     from heatsim.render import geometry
     from heatsim.render.opengl import finish_trial, start_trial
 
-    if path.suffix not in _PICTURES:
-        raise InputError(
-            f"{path}: {path.suffix or 'no suffix'} is not a format of pictures; use {', '.join(_PICTURES)}"
-        )
     described = geometry_of(scenario)
     if run:
         described = replace(described, title=f"{described.title}, {run}")

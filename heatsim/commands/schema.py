@@ -8,10 +8,15 @@ from cyclopts import Parameter
 from heatsim.errors import RunError
 
 
-def schema(file: Annotated[Path | None, Parameter(help="A file to write. Default: standard output.")] = None, /) -> int:
+def schema(
+    file: Annotated[Path | None, Parameter(help="A .json file to write. Default: standard output.")] = None, /
+) -> int:
     """Write a JSON Schema of scenarios, with which editors complete and check keys."""
+    from heatsim.storage.disk import check_writable
     from heatsim.study.schema import scenario_schema_text
 
+    if file is not None:
+        check_writable(file, (".json",))
     text = scenario_schema_text()
     if file is None:
         print(text, end="")

@@ -30,7 +30,8 @@ def verify(
     ] = False,
 ) -> int:
     """Run cases with published or exact answers and compare the results. No files remain except the JSON file."""
-    from heatsim.verification import check_writable, choose, left_out, to_json
+    from heatsim.storage.disk import check_writable
+    from heatsim.verification import choose, left_out, to_json
     from heatsim.verification import verify as run_cases
 
     if show:
@@ -38,7 +39,7 @@ def verify(
             print(f"{case.name:<26}{case.path}")
         return 0
     if json is not None:
-        check_writable(json)
+        check_writable(json, (".json",))
     from rich.console import Console
 
     from heatsim.verification.table import describe

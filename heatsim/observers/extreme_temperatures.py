@@ -11,6 +11,9 @@ from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
 from heatsim.solver.field_statistics import Extreme
 
+# Relative to a temperature; a field that rounding raises by less than this has no new record.
+_SAME = 1e-6
+
 
 class ExtremeTemperatures(Observer):
     """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
@@ -47,9 +50,9 @@ class ExtremeTemperatures(Observer):
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
         lowest, highest = min(low), max(high)
-        if state.lowest is None or lowest < state.lowest.temperature:
+        if _is_record(lowest, state.lowest, -1.0):
             state.lowest = self._record_of(state, low.index(lowest), lowest, highest=False)
-        if self._follows_highest and (state.highest is None or highest > state.highest.temperature):
+        if self._follows_highest and _is_record(highest, state.highest, 1.0):
             state.highest = self._record_of(state, high.index(highest), highest, highest=True)
         for one in self._ranged:
             one.compare(state, low, high)
@@ -66,6 +69,11 @@ class ExtremeTemperatures(Observer):
     @staticmethod
     def _record_of(state: RunState, cell_type: int, temperature: float, highest: bool) -> Record:
         return Record(temperature, state.time, state.statistics.first_cell(cell_type, highest))
+
+
+def _is_record(temperature: float, record: Record | None, sign: float) -> bool:
+    """Whether a temperature lies above (sign 1) or below (sign −1) a record by more than rounding."""
+    return record is None or sign * (temperature - record.temperature) > _SAME * abs(record.temperature)
 
 
 def temperature_warnings(state: RunState) -> list[str]:

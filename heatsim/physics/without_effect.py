@@ -14,7 +14,7 @@ from heatsim.scenario.messages import show
 
 def notes_without_effect(problem: HeatProblem) -> list[str]:
     """Sentences for the user about contacts, surfaces and faces of the box that do nothing. Collective on ranks."""
-    return [*_contacts(problem), *_surfaces(problem), *_faces(problem)]
+    return [*_contacts(problem), *_surfaces(problem), *_faces(problem), *_unnamed_faces(problem)]
 
 
 def contact_areas(problem: HeatProblem) -> list[float]:
@@ -62,4 +62,24 @@ def _faces(problem: HeatProblem) -> Iterator[str]:
         yield (
             f"the conditions on {', '.join(faces)} have no effect, because only void touches these faces of the box: "
             "write the condition of the body's surfaces towards void as boundaries.void"
+        )
+
+
+def _unnamed_faces(problem: HeatProblem) -> Iterator[str]:
+    """Insulated faces of the box without a key that the body touches, while its other surface has a condition."""
+    materials, boundaries = problem.materials, problem.scenario.boundaries
+    if materials.void is None or isinstance(boundaries.void, Insulated):
+        return
+    faces = [
+        name
+        for face, name in enumerate(FACES)
+        if name not in boundaries.model_fields_set
+        and isinstance(boundaries.face(name), Insulated)
+        and problem.grid.cells[face // 2] > 1
+        and not bool(np.all(materials.types_on_face(face) == materials.void))
+    ]
+    if faces:
+        yield (
+            f"the body touches {', '.join(faces)}, where it is insulated: boundaries.void acts only between the body "
+            "and void; write the condition of these faces, also if it is insulated, or leave a cell of void beside them"
         )

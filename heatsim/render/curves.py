@@ -27,11 +27,12 @@ from heatsim.storage.run_tables import RunTable, header
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 # Lines differ by colour; when the colours repeat, they differ by dashes.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
 _DASHES = ("-", "--", ":", "-.")
 _MOST_IN_LEGEND = 60
 _TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
 _MOST_PROFILES = 8
+_TIMES_BELOW = 90  # pixels: the legend of two rows of profiles
 # Labels of axes for several probes with one unit.
 _NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
 _BAND = 0.25  # opacity of materials behind profiles
@@ -163,8 +164,9 @@ def draw_line_probe(
     place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
     chosen = profile_times(temperatures)
     several = len(times) > 1
-    with new_figure(path, title, 1600, 900) as figure:
-        axes = add_axes(figure, 150, 105, 560 if several else 1400, 705)
+    below = _TIMES_BELOW if several else 0
+    with new_figure(path, title, 1600, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 560 if several else 1400, 705)
         colours = colours_of_times(len(chosen))
         marker = "o" if len(place) <= 50 else None
         for row, colour in zip(chosen, colours, strict=True):
@@ -177,7 +179,15 @@ def draw_line_probe(
             axes.set_ylim(*scale.limits)
         axes.grid(alpha=0.25)
         if several:
-            axes.legend(loc="best", fontsize=7.0, labelspacing=0.25, frameon=True, framealpha=0.9)
+            # Below, where it hides no curve.
+            axes.legend(
+                loc="upper left",
+                bbox_to_anchor=(-0.02, -0.13),
+                ncols=4,
+                fontsize=7.0,
+                columnspacing=1.0,
+                handlelength=1.5,
+            )
             _draw_map(figure, place, times / time_unit.size, scale, temperatures)
             figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
             figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")
@@ -186,7 +196,7 @@ def draw_line_probe(
 def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: Scale, values: Any) -> None:
     from heatsim.render.figure import add_colour_bar
 
-    axes = add_axes(figure, 860, 105, 500, 705)
+    axes = add_axes(figure, 860, 105 + _TIMES_BELOW, 500, 705)
     low, high = scale.limits
     axes.pcolormesh(
         place,
@@ -200,7 +210,7 @@ def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64
     )
     axes.set_xlim(place[0], place[-1])
     axes.set_ylim(times[0], times[-1])
-    add_colour_bar(figure, scale, (1385, 105, 26, 705))
+    add_colour_bar(figure, scale, (1385, 105 + _TIMES_BELOW, 26, 705))
 
 
 def profile_times(temperatures: NDArray[np.float64]) -> list[int]:

@@ -66,9 +66,8 @@ class Fields:
             return [first + index for index in choose_times(len(self.reader) - first, _MOST_PICTURES)]
         last = float(self.reader.times[-1])
         if max(times) > last * (1.0 + _BEYOND):
-            unit = choose_unit(TIMES, max(times))
             raise InputError(
-                f"--times: {format_time(max(times), unit)} is after the last field, which is at "
+                f"--times: {max(times):.10g} s is after the last field, which is at "
                 f"{format_time(last, choose_unit(TIMES, last))}; choose earlier times"
             )
         return sorted({int(np.abs(self.reader.times - time).argmin()) for time in times})

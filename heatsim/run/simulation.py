@@ -45,6 +45,13 @@ class Simulation:
 
     execution: Execution
 
+    def __post_init__(self) -> None:
+        if isinstance(self.execution, str | Path | Mapping):
+            raise InputError(
+                "heatsim.Simulation takes no scenario; write Simulation.from_scenario for a file, "
+                "Simulation.from_dict for a dictionary, or Simulation.resume for the folder of a run"
+            )
+
     @classmethod
     def from_scenario(
         cls,

@@ -19,6 +19,9 @@ MAX_DEPTH = 100
 MAX_NODES = 1000
 FORBIDDEN = re.compile(r"[^A-Za-z0-9_.+\-*/^%(),<>=! ]")
 
+# What stands behind a number where an expression cannot be read any more.
+_UNIT = re.compile(r"[A-Za-z]+\b(?!\()")
+
 CONSTANTS = {"pi": np.float64(np.pi), "e": np.float64(np.e)}
 
 
@@ -165,7 +168,8 @@ def _parse(text: str) -> ast.expr:
             return ast.parse(source, mode="eval").body
     except SyntaxError as error:
         rest = source[max((error.offset or 1) - 1, 0) :]
-        raise ValueError(f"cannot be read as an expression at {show(rest) if rest else 'its end'}") from None
+        unit = "; numbers in an expression have no unit: they are in SI units" if _UNIT.match(rest) else ""
+        raise ValueError(f"cannot be read as an expression at {show(rest) if rest else 'its end'}{unit}") from None
     except (RecursionError, MemoryError):
         raise ValueError("an expression nested too deeply") from None
     except ValueError:

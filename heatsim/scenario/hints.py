@@ -16,7 +16,7 @@ from heatsim.scenario.timefunction import Table, read_time_function
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
 
 # A plain number below this many kelvins, beside temperatures in degrees, is suspected to be in degrees too.
-_COLD = 100.0
+_COLD = 200.0
 _ROUNDING = 1e-9
 _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
     "celsius": CELSIUS,

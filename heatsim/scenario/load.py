@@ -112,6 +112,9 @@ def read_document(file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None
+    except IsADirectoryError:
+        inside = max(file.glob("*.toml"), key=lambda path: path.name == "scenario.toml", default="scenarios/cube.toml")
+        raise ScenarioError(file, [Mistake("", f"is a folder; give a TOML file, for instance {inside}")]) from None
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         message = f"byte {error.object[error.start]:#04x} in line {line} is not UTF-8; save the file as UTF-8 text"

@@ -18,9 +18,44 @@ SHOWN_DEPTH = 4
 KEY_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 
 
+# Words of other programs and symbols of textbooks, and the names for them here.
+_OTHER_NAMES = {
+    "adiabatic": "insulated",
+    "alpha": "coefficient",
+    "average": "mean",
+    "avg": "mean",
+    "bottom": "z_min",
+    "cp": "specific_heat",
+    "dirichlet": "temperature",
+    "double": "float64",
+    "duration": "end",
+    "eps": "emissivity",
+    "epsilon": "emissivity",
+    "gpu": "cuda",
+    "h": "coefficient",
+    "heat_capacity": "specific_heat",
+    "htc": "coefficient",
+    "k": "conductivity",
+    "lambda": "conductivity",
+    "left": "x_min",
+    "ln": "log",
+    "neumann": "flux",
+    "rho": "density",
+    "right": "x_max",
+    "robin": "convection",
+    "single": "float32",
+    "t_amb": "ambient",
+    "t_end": "end",
+    "t_inf": "ambient",
+    "top": "z_max",
+}
+
+
 def suggest(name: str, known: Iterable[str]) -> str | None:
-    """The name in ``known`` nearest to ``name``, or None if none is near."""
+    """The name in ``known`` that ``name`` means or nearly spells, or None if there is none."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
+    if (meant := _OTHER_NAMES.get(name.casefold())) in by_folded:
+        return by_folded[meant]
     # In a name of three letters, one letter is a large difference: "gpu" is not a misspelling of "cpu".
     cutoff = 0.6 if len(name) > 3 else 0.7
     nearest = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)

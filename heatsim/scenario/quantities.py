@@ -1,5 +1,6 @@
 """The physical quantities of a scenario: unit, allowed range, and conversion from TOML."""
 
+import re
 from dataclasses import dataclass
 from math import isfinite
 
@@ -9,6 +10,7 @@ from heatsim.scenario.messages import show
 # Within these bounds, products such as conductivity · dt / dx² neither overflow nor underflow in float64.
 SMALLEST = 1e-30
 LARGEST = 1e30
+_PERCENT = re.compile(rf"\s*({units.NUMBER})\s*%\s*")
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Quantity:
     def advice(self, text: str) -> str:
         """The part of a message that says what to write instead of a text that cannot be read."""
         respelled = units.respell(text, self.unit) if self.unit else None
+        if not self.unit and (percent := _PERCENT.fullmatch(text)):
+            return f"write {float(percent[1]) / 100.0:.10g}"
         return self.expected if respelled is None else f'write "{respelled}"'
 
     def range_fault(self, value: float) -> str | None:

@@ -9,6 +9,7 @@ _DECIMAL_COMMA = re.compile(r"\d,\d+")
 _NUMBER = re.compile(r"[=,\[]\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LOGICAL = re.compile(r"(true|false)\b", re.IGNORECASE)
 _TWICE = ("Cannot overwrite", "Cannot declare", "Cannot mutate")
+_SECOND = "this key or table is there a second time: remove one of them"
 _OPEN_TEXT = r"Illegal character '\n'"
 # Characters of word processors and of other languages that look like those of TOML.
 _MEANT = {
@@ -25,7 +26,7 @@ def describe_error(text: str, error: ValueError) -> str:
     message = str(error)
     place = _PLACE.search(message)
     if place is None:
-        return message
+        return f"{message}; {_SECOND}" if message.startswith(_TWICE) else message
     column = int(place[2]) - 1
     line = text.replace("\r\n", "\n").split("\n")[int(place[1]) - 1]
     advice = _advice(message, line, column)
@@ -42,7 +43,7 @@ def _advice(message: str, line: str, column: int) -> str:
     """What to write instead; "" if this is not clear."""
     before, found = line[:column], line[column : column + 1]
     if message.startswith(_TWICE):
-        return "this key or table is there a second time: remove one of them"
+        return _SECOND
     if message.startswith(_OPEN_TEXT):
         return "close the quotes of the text"
     if found in _MEANT:
@@ -53,4 +54,8 @@ def _advice(message: str, line: str, column: int) -> str:
         return "write true or false in small letters"
     if found.isalpha() and any(match.end() == column for match in _NUMBER.finditer(before)):
         return 'write a value and its unit as a text in quotes, such as "5 mm"'
+    if message.startswith("Unclosed array"):
+        return "close the bracket [ of a list with ], here or in a line above"
+    if message.startswith("Unescaped '\\'"):
+        return "write / instead of \\ in a path, or the text in single quotes"
     return 'write a text in quotes, such as "cpu"' if found.isalpha() and before.rstrip().endswith("=") else ""

@@ -16,14 +16,21 @@ TERM = rf"(?:{FACTOR}|\(\s*{FACTOR}(?:{BETWEEN}{FACTOR})*\s*\))"
 UNIT = re.compile(rf"(?:1\s*/\s*)?{TERM}(?:{BETWEEN}{TERM})*")
 NUMBER_WITH_UNIT = re.compile(rf"\s*({NUMBER})\s*(\S.*?)\s*", re.DOTALL)
 MAX_LENGTH = 80
-# Other spellings of degrees, without spaces. Elsewhere C is the coulomb and F the farad.
-_DEGREES = {
-    "degC": ("c", "degc", "°c", "celsius", "centigrade", "degcelsius", "degreecelsius", "degreescelsius", "gradc"),
-    "degF": ("f", "degf", "°f", "fahrenheit", "degfahrenheit", "degreefahrenheit", "degreesfahrenheit"),
-    "K": ("degk", "°k", "kelvins"),
+# Other spellings of units of temperature and time, by the SI unit, without spaces. Elsewhere C is the coulomb, F the
+# farad and m the metre.
+_MEANT = {
+    "K": {
+        "degC": ("c", "degc", "°c", "celsius", "centigrade", "degcelsius", "degreecelsius", "degreescelsius", "gradc"),
+        "degF": ("f", "degf", "°f", "fahrenheit", "degfahrenheit", "degreefahrenheit", "degreesfahrenheit"),
+        "K": ("degk", "°k", "kelvins"),
+    },
+    "s": {"s": ("sec", "sek"), "min": ("m", "mins"), "h": ("hr", "hrs", "std")},
 }
+_DECIMAL_COMMA = re.compile(r"^(\s*[+-]?\d+),(\d+)\b")
 _SIGNS = re.compile(r"[\s()*.·⋅^-]+")
 _WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
+_KELVIN_WITHOUT_SPACE = re.compile(r"\b(kg|m)K\b")
+_WITHOUT_SPACE = re.compile(r"(\^-?[1-9])(?=[A-Za-zµμΩÅ])")
 _BETWEEN_NAMES = re.compile(r"(?<=[A-Za-zµμΩÅ1-9])\s*[-.·⋅*]\s*(?=[A-Za-zµμΩÅ])")
 SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*", "⋅": "*", "²": "^2", "³": "^3", "⁻¹": "^-1"}
 # Usual units: the SI unit, the factor and the offset. They are converted without the unit library, which takes half a
@@ -52,10 +59,15 @@ def split(text: str) -> tuple[str, str] | None:
     match = NUMBER_WITH_UNIT.fullmatch(text) if len(text) <= MAX_LENGTH else None
     if match is None:
         return None
-    number, unit = match[1], match[2]
+    number, unit = match[1], _plain(match[2])
+    return (number, unit) if UNIT.fullmatch(unit) else None
+
+
+def _plain(unit: str) -> str:
+    """A unit with letters and digits in place of signs such as ° and ²."""
     for spelling, plain in SPELLINGS.items():
         unit = unit.replace(spelling, plain)
-    return (number, unit) if UNIT.fullmatch(unit) else None
+    return unit
 
 
 def convert(number: str, unit: str, target: str) -> float:
@@ -112,10 +124,10 @@ def _convert(number: str, unit: str, target: str) -> float:
 
 def respell(text: str, target: str) -> str | None:
     """A text such as "100 C" or "237 W/m-K" in a spelling that can be converted to ``target``; None if none is near."""
-    match = NUMBER_WITH_UNIT.fullmatch(text) if len(text) <= MAX_LENGTH else None
+    match = NUMBER_WITH_UNIT.fullmatch(_DECIMAL_COMMA.sub(r"\1.\2", text)) if len(text) <= MAX_LENGTH else None
     if match is None:
         return None
-    number, unit = match[1], match[2]
+    number, unit = match[1], _plain(match[2])
     for candidate in _spellings(unit, target):
         parts = split(f"{number} {candidate}")
         try:
@@ -135,15 +147,20 @@ def respell_unit(unit: str, target: str) -> str | None:
 
 def _spellings(unit: str, target: str) -> Iterator[str]:
     """Units that may be meant."""
-    if target == "K":
-        yield from (name for name, spelled in _DEGREES.items() if unit.lower().replace(" ", "") in spelled)
+    meant = unit.lower().replace(" ", "")
+    yield unit
+    yield from (name for name, spelled in _MEANT.get(target, {}).items() if meant in spelled)
     if _SIGNS.sub("", unit) == _SIGNS.sub("", target):
         yield target
     plain = _WITHOUT_POWER.sub(r"\1^\2", unit)
     yield plain
+    # m^2K means m^2 K, and kgK below a slash kg K.
+    plain = _WITHOUT_SPACE.sub(r"\1 ", plain)
+    yield plain
     # W/m-K, W/m.K and W/m·K mean W/(m K).
     above, slash, below = plain.partition("/")
     if slash:
+        below = _KELVIN_WITHOUT_SPACE.sub(r"\1 K", below)
         yield f"{above}/({' '.join(_BETWEEN_NAMES.split(below.strip('() ')))})"
 
 

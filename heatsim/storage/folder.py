@@ -96,8 +96,8 @@ def require_run(folder: Path) -> Path:
     Raises:
         FolderError: it does not exist, is not of a run, or has a symbolic link among the run's files.
     """
-    advice = "give the folder that `heatsim run` wrote to, for instance outputs/cube"
     check_names(folder)
+    advice = f"give the folder that `heatsim run` wrote to, for instance {_run_within(folder)}"
     if not folder.is_dir():
         raise FolderError(f"{folder}: is {'a file' if folder.exists() else 'not there'}; {advice}")
     if not (folder / SCENARIO).is_file():
@@ -105,6 +105,17 @@ def require_run(folder: Path) -> Path:
         raise FolderError(f"{folder}: {study_hint(folder) or missing}")
     refuse_links([folder / name for name in (*FILES, FAILURE, FIGURES, EXPORT)])
     return folder
+
+
+def _run_within(folder: Path) -> str:
+    """The latest run in a folder, or above a file of a run; else an example."""
+    if folder.is_file() and (folder.parent / SCENARIO).is_file():
+        return str(folder.parent)
+    try:
+        runs = [path for path in folder.iterdir() if (path / SCENARIO).is_file()]
+        return str(max(runs, key=lambda path: (path / SCENARIO).stat().st_mtime, default="outputs/cube"))
+    except OSError:
+        return "outputs/cube"
 
 
 def require_files(folder: Path, names: Iterable[str]) -> None:

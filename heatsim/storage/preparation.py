@@ -37,6 +37,10 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     try:
         make_folders(folder)
     except (FileExistsError, NotADirectoryError):
+        if folder.is_symlink() and not folder.exists():
+            raise FolderError(
+                f"{folder}: is a link to {folder.readlink()}, which is not there; choose another --output"
+            ) from None
         raise FolderError(f"{folder}: is a file, or inside of a file; choose another --output") from None
     except OSError as error:
         raise FolderError(f"{folder}: could not be created: {reason(error)}; choose another --output") from error

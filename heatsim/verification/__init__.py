@@ -4,14 +4,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
-from heatsim.benchmark import check_writable
 from heatsim.errors import InputError
 from heatsim.scenario import ADAPTIVE, suggest
 from heatsim.verification.case import Case, EndState
 from heatsim.verification.catalog import CASES
 from heatsim.verification.verdict import Verdict, check
 
-__all__ = ["CASES", "Case", "Verdict", "check_writable", "choose", "left_out", "to_json", "verify"]
+__all__ = ["CASES", "Case", "Verdict", "choose", "left_out", "to_json", "verify"]
 
 
 def verify(

@@ -87,6 +87,13 @@ def change(text: str, power: float) -> str:
     return text.replace("-WAX", repr(-power)).replace("WAX", repr(power))
 
 
+def test_rounding_of_a_uniform_body_sets_no_record(simulate: Simulate) -> None:
+    """A power that warms the wax by 1.5e-7 of its temperature in all."""
+    simulation = simulate(change(TEXT, 0.5))
+    assert simulation.temperature.max() == pytest.approx(320.0, abs=1e-9)
+    assert extreme(simulation, "highest_temperature") == (320.0, 0.0, [0, 0, 0])
+
+
 def test_a_temperature_below_absolute_zero_during_a_run_is_reported(simulate: Simulate) -> None:
     """Robbed of 400 K and given them back."""
     simulation = simulate(change(TEXT, -4e6))

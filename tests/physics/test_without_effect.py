@@ -44,6 +44,8 @@ AIR = '{ type = "convection", coefficient = 10.0, ambient = 290.0 }'
         (f"[boundaries]\ndefault = {AIR}\n", ["the conditions on x_min, x_max, y_min, y_max, z_max have no effect"]),
         (f"[boundaries]\nz_min = {AIR}\n", []),
         (f"[boundaries]\ndefault = {AIR}\nvoid = {AIR}\n", []),
+        (f"[boundaries]\nvoid = {AIR}\n", ["the body touches z_min, where it is insulated"]),
+        (f'[boundaries]\nz_min = {{ type = "insulated" }}\nvoid = {AIR}\n', []),
         (f'[boundaries]\ndefault = {AIR}\nvoid = {{ type = "insulated" }}\n', []),
         ('[[surfaces]]\nof = "left"\ntype = "flux"\nvalue = 5.0\n', []),
     ],

@@ -41,6 +41,10 @@ def hints(tmp_path: Path, text: str, end: str = "10 s") -> tuple[str, ...]:
             "boundaries.x_min.value.values.1 = 5.0: 5 K is",
         ),
         (
+            'boundaries.default = { type = "convection", coefficient = 5.0, ambient = 150.0 }\n',
+            "boundaries.default.ambient = 150.0: 150 K is −123.15 °C",
+        ),
+        (
             'patches = [{ face = "z_max", rectangle = { min = [0, 0], max = [0.05, 0.05] }, type = "radiation", '
             "emissivity = 0.8, ambient = 21.5 }]\n",
             "patches.0.ambient = 21.5",

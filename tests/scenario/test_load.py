@@ -340,6 +340,9 @@ def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
         (b"a = [5 mm, 3]\n", ['write a value and its unit as a text in quotes, such as "5 mm"']),
         (b"a = 5 s\n", ["write a value and its unit as a text in quotes"]),
         (b"a = cpu\n", ["a = cpu; write a text in quotes"]),
+        (b"a = 1\na = 2", ["this key or table is there a second time"]),
+        (b"a = [1, 2\nb = 3\n", ["line 2", "close the bracket [ of a list"]),
+        (b'a = "C:\\data\\part.stl"\n', ["write / instead of \\ in a path"]),
         (b"a = True\n", ["write true or false in small letters"]),
         (b'a = "b\n', ["close the quotes of the text"]),
         (b"a = 1\rb = 2\x1b\n", ["a = 1?b = 2?"]),
@@ -363,7 +366,7 @@ def test_missing_file_is_told_with_its_neighbour(tmp_path):
         ("", f'there is no such file; did you mean "{tmp_path / "cube.toml"}"?')
     ]
     assert mistakes_of(tmp_path / "nowhere" / "x.toml") == [("", "there is no such file")]
-    assert "cannot be read" in mistakes_of(tmp_path)[0][1]
+    assert mistakes_of(tmp_path) == [("", f"is a folder; give a TOML file, for instance {tmp_path / 'cube.toml'}")]
 
 
 def test_byte_order_mark_and_windows_lines_are_no_mistake(tmp_path):

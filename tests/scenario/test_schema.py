@@ -170,8 +170,16 @@ def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert json.loads(capsys.readouterr().out) == scenario_schema()
     assert main(["schema", str(tmp_path / "a.json")]) == 0
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == scenario_schema()
-    assert main(["schema", str(tmp_path / "no" / "a.json")]) == 1
-    assert "could not be written" in capsys.readouterr().err
+    assert main(["schema", str(tmp_path / "no" / "a.json")]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+
+
+def test_the_command_does_not_replace_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "plate.toml"
+    scenario.write_text(PLATE, encoding="utf-8")
+    assert main(["schema", str(scenario)]) == 2
+    assert "the name must end in .json; nothing was written" in capsys.readouterr().err
+    assert scenario.read_text(encoding="utf-8") == PLATE
 
 
 def test_what_heatsim_accepts_is_what_the_plate_is() -> None:

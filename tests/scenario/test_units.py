@@ -124,7 +124,13 @@ def test_usual_units_give_the_bits_of_the_unit_library(unit, number):
         ("0.9 kJ/kg-K", q.SPECIFIC_HEAT, "0.9 kJ/(kg K)"),
         ("500 W/m2K", q.COEFFICIENT, "500 W/(m^2 K)"),
         ("500 W/m2-K", q.COEFFICIENT, "500 W/(m^2 K)"),
+        ("500 W/(m²K)", q.COEFFICIENT, "500 W/(m^2 K)"),
+        ("0.9 kJ/kgK", q.SPECIFIC_HEAT, "0.9 kJ/(kg K)"),
+        ("1e-4 m²K/W", q.CONTACT_RESISTANCE, "1e-4 m^2 K/W"),
         ("2700 kg/m3", q.DENSITY, "2700 kg/m^3"),
+        ("20,5 degC", q.TEMPERATURE, "20.5 degC"),
+        ("10 m", q.DURATION, "10 min"),
+        ("10 sek", q.DURATION, "10 s"),
     ],
 )
 def test_a_usual_spelling_is_answered_with_what_to_write(text: str, quantity: q.Quantity, expected: str) -> None:
@@ -144,6 +150,11 @@ def test_a_usual_spelling_is_answered_with_what_to_write(text: str, quantity: q.
 def test_where_an_expression_is_allowed_too_a_spelling_is_answered(read: Any, text: str) -> None:
     with pytest.raises(ValueError, match=r'write "[0-9.]+ W/\(m\^2 K\)"$'):
         read(text, q.COEFFICIENT)
+
+
+def test_percent_is_answered_with_the_number() -> None:
+    with pytest.raises(ValueError, match=r'^got "85 %"; write 0\.85$'):
+        read_time_function("85 %", q.EMISSIVITY)
 
 
 def test_what_is_no_unit_gets_no_spelling() -> None:

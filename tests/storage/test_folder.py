@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -150,6 +151,13 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     assert path.read_text() == "file"
 
 
+def test_a_link_to_nowhere_is_refused_with_its_target(tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "gone")
+    with pytest.raises(FolderError, match=r"is a link to .*gone, which is not there; choose another --output"):
+        prepare(link, overwrite=True)
+
+
 def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, monkeypatch):
     folder = make(tmp_path / "run", *RUN)
     monkeypatch.setattr(os, "access", lambda *_: False)
@@ -185,9 +193,12 @@ def test_require_run_tells_what_is_wrong(tmp_path):
     assert require_run(folder) == folder
     with pytest.raises(FolderError, match="not there"):
         require_run(tmp_path / "gone")
-    with pytest.raises(FolderError, match="is a file"):
+    with pytest.raises(FolderError, match=rf"is a file; .*, for instance {re.escape(str(folder))}$"):
         require_run(folder / "scenario.toml")
-    with pytest.raises(FolderError, match=r"not the folder of a heatsim run, scenario.toml is missing"):
+    with pytest.raises(
+        FolderError,
+        match=rf"not the folder of a heatsim run, scenario.toml is missing; .*, for instance {re.escape(str(folder))}$",
+    ):
         require_run(tmp_path)
 
 

@@ -21,9 +21,9 @@ from heatsim.errors import CapacityError, Interrupted, RunError, ScenarioError
 from heatsim.observers.state import RunState
 from heatsim.physics.method_choice import choose_method
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.batch_size import BatchSize
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
-from heatsim.run.time_loop import Batch
 from heatsim.run.work_time import WorkTime, fitted
 from heatsim.scenario import Scenario
 from heatsim.solver import steady_state
@@ -99,7 +99,7 @@ def measure_work(plan: Plan) -> WorkTime:
         timed = _coarser(plan, _MOST_CELLS)
         return _measure_steps(timed).scaled(plan.problem.grid.cell_count / timed.problem.grid.cell_count)
     state, stepper = _start(plan)
-    for _ in islice(_steps(stepper, Batch(stepper.steps_a_sweep), 0), _WARM):
+    for _ in islice(_steps(stepper, BatchSize(stepper.steps_a_sweep), 0), _WARM):
         pass
     # First use of memory is slow. In a short run this counts.
     new = plan.problem.grid.cell_count <= _SHORT
@@ -117,7 +117,7 @@ def _start(plan: Plan) -> tuple[RunState, Stepper]:
 def _measure_euler(state: RunState, stepper: Stepper) -> float:
     """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
     last = stepper.problem.timeline.last_step
-    batch, counts, seconds = Batch(stepper.steps_a_sweep), list[float](), list[float]()
+    batch, counts, seconds = BatchSize(stepper.steps_a_sweep), list[float](), list[float]()
     started = time.perf_counter()
     for steps, taken in _timed(_steps(stepper, batch, 0), lambda: _look(state, stepper)):
         counts.append(steps)
@@ -267,7 +267,7 @@ def _look(state: RunState, stepper: Stepper) -> None:
         state.stored_heat()
 
 
-def _steps(stepper: Stepper, batch: Batch, first: int) -> Iterator[float]:
+def _steps(stepper: Stepper, batch: BatchSize, first: int) -> Iterator[float]:
     """Do batches of steps from ``first`` on as the time loop does, one each time; yields the number of steps.
 
     The field is not that of the run at this time, but steps of other fields take as long.

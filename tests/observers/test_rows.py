@@ -21,7 +21,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.time_loop import TimeLoop
+from heatsim.run.observed_run import ObservedRun
 from heatsim.scenario import load
 from heatsim.solver import field
 from heatsim.solver.leading import Leading
@@ -50,15 +50,15 @@ def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path:
 def test_rows_are_written_within_a_second_and_before_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     target = tmp_path / "run"
-    look = TimeLoop.look
+    observe = ObservedRun.observe
 
-    def fail_at_the_end(loop: TimeLoop) -> None:
-        look(loop)
+    def fail_at_the_end(run: ObservedRun) -> None:
+        observe(run)
         seen.append((target / "probes.csv").read_bytes().count(b"\n") - 1)
-        if loop.state.step > 10:
+        if run.state.step > 10:
             raise ArithmeticError
 
-    monkeypatch.setattr(TimeLoop, "look", fail_at_the_end)
+    monkeypatch.setattr(ObservedRun, "observe", fail_at_the_end)
     constant = runs.TEXT.replace('"300 + 20*sin(t)"', "300.0").replace(
         "coefficient = { times = [0.0, 5.0], values = [100.0, 900.0] }", "coefficient = 100.0"
     )

@@ -286,7 +286,7 @@ def test_a_wait_for_steps_ahead_is_no_reason_for_a_warning(
         run.run(watchers=[Watcher()])
         return [warning for warning in run.warnings if "make the run faster" in warning]
 
-    monkeypatch.setattr("heatsim.run.time_loop.time", SimpleNamespace(perf_counter=lambda: seconds))
+    monkeypatch.setattr("heatsim.run.timing.time", SimpleNamespace(perf_counter=lambda: seconds))
     assert not warnings(0.9, "busy")
     assert warnings(0.4, "idle")
 

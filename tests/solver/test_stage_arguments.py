@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.errors import ScenarioError
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.problem import HeatProblem
@@ -163,9 +164,8 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
         sums = [*ledger.faces, *ledger.beams, ledger.exposed, ledger.parts]
         for each in sums:
             each[...] = 0.0
-        advance(
-            T, T_new, derived.periodic, arguments.arrays.body, tables, steps, 0, arguments.entries, "increments", *base
-        )
+        body, entries = arguments.arrays.body, arguments.entries
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
         return [each.copy() for each in sums]
 
     expected = run(stepped)
@@ -219,7 +219,8 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
     def general_stage(T: Any, stage: int, *base: Any) -> Any:
         entries = general.no_entries if stage == 2 else general.entries
         T_new, steps = np.empty_like(T), general.arrays.steps(rows[stage : stage + 1], 1)
-        advance(T, T_new, derived.periodic, general.arrays.body, tables, steps, 0, entries, "increments", *base)
+        body = general.arrays.body
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
         return T_new
 
     def substeps(T: Any, first: int) -> Any:

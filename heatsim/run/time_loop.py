@@ -13,7 +13,7 @@ from typing import NamedTuple
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.observed_run import ObservedRun
 from heatsim.solver.leading import Leading
-from heatsim.solver.row_sums import FoundRow
+from heatsim.solver.observables import FoundRow
 from heatsim.solver.rows_ahead import RowsAhead
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper

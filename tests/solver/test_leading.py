@@ -24,7 +24,8 @@ from heatsim.run.simulation import Simulation
 from heatsim.solver import field, leading, rows_ahead
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.leading import Leading
-from heatsim.solver.row_sums import FoundRow, Observables, Request
+from heatsim.solver.observables import FoundRow, Observables
+from heatsim.solver.row_request import Request
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (

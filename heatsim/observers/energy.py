@@ -30,9 +30,10 @@ from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import BoundRows, EnergyBound
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.field import Extremes
-from heatsim.solver.field_statistics import Extreme
-from heatsim.solver.surface_sums import HeatRows, OwnSums
+from heatsim.solver.heats import HeatRows
+from heatsim.solver.surface_sums import OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 

@@ -131,7 +131,7 @@ def _rows_ahead(run: ObservedRun, leading: Leading) -> RowsAhead | None:
     state = run.state
     reads = [observer.reads(state) for observer in run.observers]
     extremes = [extreme for some in reads for extreme in some or ()]
-    if len(extremes) > _MOST_EXTREMES or not all(map(state.statistics.can_search, extremes)):
+    if len(extremes) > _MOST_EXTREMES or not all(map(state.statistics.extreme_cells.can_search, extremes)):
         return None
     run.schedule.read_sums([some is not None for some in reads])
     return RowsAhead(state.observables, leading, list(dict.fromkeys(extremes)))

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.statistics import FieldReduction, Partials
 from heatsim.solver.energy_ledger import Ledger
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import Extreme, FieldStatistics
+from heatsim.solver.field_statistics import FieldStatistics
 from heatsim.solver.points import PlacedValues
 from heatsim.solver.surface_sums import OwnSums
 
@@ -63,7 +64,7 @@ class FoundRow(NamedTuple):
         run.field.store(self.reduction, [temperatures_at_points(run.field)])
         if self.of_ledger is not None:
             run.ledger.store([self.of_ledger])
-        run.statistics.store(self.cells)
+        run.statistics.extreme_cells.store(self.cells)
 
 
 def take_points(field: Field, values: Iterator[NDArray[Any]]) -> None:

@@ -20,7 +20,7 @@ from heatsim.kernels.reductions.gather import Gather
 from heatsim.kernels.reductions.launch_batch import BatchedLaunch, LaunchBatch, offsets
 from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
 from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.observables import FoundRow, Observables, OwnRow, take_points, temperatures_at_points
 from heatsim.solver.surface_sums import OwnSums
 
@@ -122,7 +122,7 @@ class Request:
                 place += size * count
         for number, run in enumerate(self._runs):
             for extreme in self._expected[number]:
-                yield run.statistics.search_for(extreme, run.field.own, found[number])
+                yield run.statistics.extreme_cells.search_for(extreme, run.field.own, found[number])
 
     def read(self) -> list[OwnRow]:
         """Wait for the numbers of each run, and return them."""
@@ -174,7 +174,7 @@ class Request:
         """Store the cells of extremes in the statistics of each run. Call it after the statistics are stored."""
         cells = iter(self._cells)
         for run, expected in zip(self._runs, self._expected, strict=True):
-            run.statistics.store({extreme: next(cells) for extreme in expected})
+            run.statistics.extreme_cells.store({extreme: next(cells) for extreme in expected})
 
 
 def _statistics(found: NDArray[np.uint8], launches: Pass) -> NDArray[Any]:

@@ -71,7 +71,7 @@ class RowSums:
 
     def _request(self, runs: Sequence[Observables]) -> Request:
         """The launches for some runs, cached: the same runs need them again at later due times."""
-        expected = [run.statistics.expected() for run in runs]
+        expected = [run.statistics.extreme_cells.expected() for run in runs]
         key = tuple(
             (int(run.field.deviation.data.ptr), run.ledger.addresses, wanted, len(run.field.all_points))
             for run, wanted in zip(runs, expected, strict=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.leading import Leading
 from heatsim.solver.observables import FoundRow, Observables
 from heatsim.solver.row_request import Request

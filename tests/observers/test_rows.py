@@ -130,11 +130,11 @@ def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
         state.find_row()
         for cell_type in (0, 1):
             for highest in (False, True):
-                at = state.statistics.first_cell(cell_type, highest)
+                at = state.statistics.extreme_cells.of_type(cell_type, highest)
                 own = np.where(kinds == cell_type, values, np.nan)
                 assert at[::-1] == np.unravel_index(np.nanargmax(own) if highest else np.nanargmin(own), kinds.shape)
         for name in conducting[:2]:
-            of_region = state.statistics.first_cell_of(name, highest=True)
+            of_region = state.statistics.extreme_cells.of_region(name, highest=True)
             assert of_region is not None
             assert values[of_region[::-1]] == state.statistics.extremes(name).highest - state.field.reference
         assert searches == ([1] * 6 if row == 0 else [])

@@ -15,6 +15,7 @@ from heatsim.errors import ScenarioError
 from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.physics.coefficients import choose_stage_scheme
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import StageTimes
 from heatsim.scenario import parse
@@ -95,7 +96,8 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
     derived = box(precision)
     field, ledger = field_of(derived), Ledger(CPU, derived, True)
     arguments, times = LinearArguments(derived, field, ledger), stages(derived)
-    sweeps = arguments.host_stage_sweeps(times, arguments.stage_scheme(times))
+    scheme = choose_stage_scheme(derived.grid, derived.rates, times.sizes, derived.precision)
+    sweeps = arguments.host_stage_sweeps(times, scheme)
     T, size = field.deviation.copy(), float(np.abs(field.deviation).max())
     for kernel in CPU_KERNELS.values():
         for sums in ledger.faces:
@@ -110,7 +112,7 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
             sweeps["g"],
             0,
             ledger.faces,
-            arguments.stage_scheme(times),
+            scheme,
         )
         gained = fsum((after.astype(float) - T).reshape(-1))
         growth = np.prod(np.abs(seven(sweeps["c"])).sum(axis=1) + sweeps["g"].sum(axis=1))
@@ -213,7 +215,8 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
     b = (a * a + (DELTAS**2).sum()) / 2.0
     sizes = np.array([*DELTAS[:2], b / a, a, *DELTAS[2:]]) * h
     times = StageTimes(np.zeros(6), np.zeros(6), np.abs(sizes), sizes)
-    rows, scheme = general.stage_rows(times), arguments.stage_scheme(times)
+    rows = general.stage_rows(times)
+    scheme = choose_stage_scheme(derived.grid, derived.rates, times.sizes, derived.precision)
     sweeps = arguments.host_stage_sweeps(times, scheme)
 
     def general_stage(T: Any, stage: int, *base: Any) -> Any:

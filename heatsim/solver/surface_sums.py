@@ -29,7 +29,7 @@ _FIRST_PATCH = 6
 Indices = NDArray[np.int64]
 
 
-class _Part(NamedTuple):
+class _SumPart(NamedTuple):
     """A part of the sums of a surface.
 
     Attributes:
@@ -49,7 +49,7 @@ class _Surface(NamedTuple):
     """The sums of a surface.
 
     Attributes:
-        name, face: as in :class:`_Part`.
+        name, face: as in :class:`_SumPart`.
         place: in the array of the layout.
         starts: the first sum of each section, then the number of sums.
         types: the cell type of each sum.
@@ -87,7 +87,7 @@ class SurfaceSums:
         divided = [_divided(surface.types, surface.owners) for surface in surfaces]
         parts = self._agree(
             [
-                ([_Part(surface.name, surface.face, *pair) for pair in pairs], len(surface.starts) - 1)
+                ([_SumPart(surface.name, surface.face, *pair) for pair in pairs], len(surface.starts) - 1)
                 for surface, (pairs, _) in zip(surfaces, divided, strict=True)
             ]
         )
@@ -108,19 +108,19 @@ class SurfaceSums:
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
 
-    def _agree(self, of_rank: Sequence[tuple[Sequence[_Part], int]]) -> dict[tuple[str, int], list[_Part]]:
+    def _agree(self, of_rank: Sequence[tuple[Sequence[_SumPart], int]]) -> dict[tuple[str, int], list[_SumPart]]:
         """The parts that each surface has on at least one rank, and where all ranks together have their sums.
 
         Args:
             of_rank: for each surface of this rank its parts and the number of its sections.
         """
         of_ranks = self._team.gathered(of_rank)
-        found: dict[tuple[str, int], set[_Part]] = {}
+        found: dict[tuple[str, int], set[_SumPart]] = {}
         for surfaces in of_ranks:
             for parts, _ in surfaces:
                 found.setdefault(parts[0][:2], set()).update(parts)
         agreed = {surface: sorted(parts) for surface, parts in found.items()}
-        places: dict[_Part, list[int]] = {}
+        places: dict[_SumPart, list[int]] = {}
         self._count = 0
         for surfaces in of_ranks:
             for parts, sections in surfaces:
@@ -132,7 +132,7 @@ class SurfaceSums:
         self._of_heats = _padded(self._terms(list(places)), 2 * len(places))
         return agreed
 
-    def _terms(self, parts: Sequence[_Part]) -> list[list[int]]:
+    def _terms(self, parts: Sequence[_SumPart]) -> list[list[int]]:
         """The terms of each number of :class:`Heats`: twice the number of a part; 1 more for a magnitude."""
         faces: list[list[int]] = [[] for _ in FACES]
         owned: list[list[int]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]

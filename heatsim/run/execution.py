@@ -90,29 +90,38 @@ class Execution:
                 # After an error, steps ahead still fill memory that the next run in the process may get.
                 stack.callback(self.plan.device.synchronise)
             stepper = self.stepper(leading)
-            if self.state.method is not None:
-                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
-            replaced = None if self.resuming or not team.first else describe_finished(self.folder)
-            self.take_folder(stack)
-            if progress and replaced is not None:
-                print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
-            if progress and team.size > 1:
-                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
-            team.advise(resume_advice(self.folder, team.size))
+            if isinstance(stepper, AdaptiveStepper):
+                stepper.stopped = lambda: stop_of_ranks(wanted, team)
+            self._start_in_folder(stack, progress)
             run = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
-            loop = TimeLoop(run, stepper, leading)
-            batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
-            while not run.finished:
-                stops, batch.steps = team.broadcast((is_stop_requested(wanted, team), batch.steps))
-                if stops:
-                    self.interrupt(run)
-                loop.advance(batch)
+            self._step(run, stepper, leading, wanted)
             run.finish()
             summary = self.summary(run)
             with team.agreeing():
                 if team.first:
                     write_summary(self.folder, summary)
             team.advise(complete_advice(self.folder))
+
+    def _start_in_folder(self, stack: ExitStack, progress: bool) -> None:
+        """Take the folder until ``stack`` is closed. Print what the run replaces and how ranks exchange planes."""
+        team = self.state.team
+        replaced = None if self.resuming or not team.first else describe_finished(self.folder)
+        self.take_folder(stack)
+        if progress and replaced is not None:
+            print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
+        if progress and team.size > 1:
+            print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
+        team.advise(resume_advice(self.folder, team.size))
+
+    def _step(self, run: ObservedRun, stepper: Stepper | AdaptiveStepper, leading: Leading | None, stop: Stop) -> None:
+        """Do the steps that are left. Between batches, look whether a stop is requested."""
+        team, loop = self.state.team, TimeLoop(run, stepper, leading)
+        batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
+        while not run.finished:
+            stops, batch.steps = team.broadcast((is_stop_requested(stop, team), batch.steps))
+            if stops:
+                self.interrupt(run)
+            loop.advance(batch)
 
     def stepper(self, leading: Leading | None = None) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step, or ``leading`` if it is not None."""

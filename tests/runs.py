@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import heatsim
-from heatsim.run import time_loop
+from heatsim.run import batch_size
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, field_counter, folder, run_tables, writer
@@ -148,7 +148,7 @@ def results(at: Path, without: Collection[str] = ()) -> dict[str, Any]:
 
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the clock and signals after every step."""
-    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(batch_size, "BATCH_SECONDS", 0.0)
 
 
 def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

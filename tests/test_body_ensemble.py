@@ -14,12 +14,13 @@ from heatsim.errors import Interrupted, NotFiniteError
 from heatsim.kernels.ensemble.body_launches import BodySteps
 from heatsim.kernels.launch import CudaKernel
 from heatsim.kernels.reductions import fused
-from heatsim.run import time_loop
+from heatsim.run import batch_size
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.row_sums import Observables, RowSums
+from heatsim.solver.observables import Observables
+from heatsim.solver.row_sums import RowSums
 
 COMMON = (
     *("domain.cells=[12,8,6]", "time.end=0.08", "time.method=euler", "time.safety=0.4", "output.probe_every=0.02"),
@@ -161,7 +162,7 @@ def test_interrupted_runs_save_checkpoints_and_continue_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are interrupted between rows, and continue in an ensemble with other members."""
-    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(batch_size, "BATCH_SECONDS", 0.0)
     members = simulations(tmp_path)
     advance, rounds = BodyEnsemble.advance, 0
 

@@ -192,7 +192,7 @@ def test_two_runs_give_the_same_digits(rounding: str, simulate: Simulate) -> Non
 def test_a_batch_of_steps_is_no_part_of_the_result(simulate: Simulate, monkeypatch: pytest.MonkeyPatch) -> None:
     text = case(FACES_OF["in time"], CELLS["box"])
     expected = (simulate(text).folder / folder.ENERGY).read_bytes()
-    monkeypatch.setattr("heatsim.run.time_loop.BATCH_SECONDS", 1e-9)
+    monkeypatch.setattr("heatsim.run.batch_size.BATCH_SECONDS", 1e-9)
     assert (simulate(text).folder / folder.ENERGY).read_bytes() == expected
 
 

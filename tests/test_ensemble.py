@@ -11,7 +11,7 @@ from cuda_host import gpu
 from heatsim.errors import Interrupted, NotFiniteError
 from heatsim.kernels import cuda_graphs
 from heatsim.kernels.ensemble.launches import MemberSteps
-from heatsim.run import time_loop
+from heatsim.run import batch_size
 from heatsim.run.ensemble import Ended, run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver.ensemble_stepper import EnsembleStepper
@@ -153,7 +153,7 @@ def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted at steps that no sweep begins at, and gone on with in other company."""
-    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(batch_size, "BATCH_SECONDS", 0.0)
     members = simulations(tmp_path, "solver.kernel=temporal")
     ended = list(interrupted(members, 7, monkeypatch))
     assert [type(one.error) for one in ended] == [Interrupted] * len(members)
@@ -188,7 +188,7 @@ def test_runs_of_different_lengths_look_at_their_fields_at_the_same_moments(
         advance(stepper, batch)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
-    monkeypatch.setattr(time_loop.Batch, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))
+    monkeypatch.setattr(batch_size.BatchSize, "__init__", lambda batch: setattr(batch, "steps", 1 << 20))
     scenario = runs.write(tmp_path)
     members = [
         Simulation.from_scenario(scenario, (*COMMON, f"material.density={density}"), output=tmp_path / str(density))
@@ -211,7 +211,9 @@ def test_runs_stay_together_although_rounds_are_cut_short(tmp_path: Path, monkey
         advance(stepper, batch)
 
     monkeypatch.setattr(EnsembleStepper, "advance", count)
-    monkeypatch.setattr(time_loop.Batch, "took", lambda batch, steps, seconds: setattr(batch, "steps", 2 * batch.steps))
+    monkeypatch.setattr(
+        batch_size.BatchSize, "took", lambda batch, steps, seconds: setattr(batch, "steps", 2 * batch.steps)
+    )
     scenario = runs.write(tmp_path)
     members = [
         Simulation.from_scenario(scenario, (*COMMON, f"material.density={density}"), output=tmp_path / str(density))

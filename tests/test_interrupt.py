@@ -16,7 +16,7 @@ import runs
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import NotFiniteError
-from heatsim.run import time_loop
+from heatsim.run import timing
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
@@ -257,7 +257,7 @@ def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(time_loop, "_OBSERVING_WORTH_A_WARNING", 1e9)  # many rows on a busy machine
+    monkeypatch.setattr(timing, "_OBSERVING_WORTH_A_WARNING", 1e9)  # many rows on a busy machine
     whole = runs.run(tmp_path, *overrides)
     target = tmp_path / "run"
     options = [option for override in overrides for option in ("--set", override)]

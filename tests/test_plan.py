@@ -21,7 +21,7 @@ from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import step_times
+from heatsim.run import adaptive_time, step_times, timed_work
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, duration, rounding_note
@@ -402,7 +402,7 @@ def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
 
 
 def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(step_times, "_SECONDS", 0.01)
+    monkeypatch.setattr(timed_work, "SECONDS", 0.01)
     planned = plan(tmp_path, "time.end=2")
     times = measure_methods(planned.problem)
     assert set(times) == {"euler", "stabilized", "implicit"}
@@ -425,7 +425,7 @@ def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pyte
         stepper.step += steps
 
     monkeypatch.setattr(Stepper, "advance", advance)
-    monkeypatch.setattr(step_times, "_SECONDS", 0.0)
+    monkeypatch.setattr(timed_work, "SECONDS", 0.0)
     planned = plan(tmp_path, "solver.kernel=numpy")
     measure_methods(planned.problem)
     last = planned.problem.timeline.last_step
@@ -459,9 +459,9 @@ def test_long_steps_of_a_fine_grid_are_timed_on_a_coarser_one(tmp_path: Path, mo
         taken.append(state.problem.grid.cell_count)
         yield 1.0
 
-    monkeypatch.setattr(step_times, "_tried_steps", stages)
-    monkeypatch.setattr(step_times, "_measure_row", lambda state: 0.5)
-    monkeypatch.setattr(step_times, "fitted", lambda units, seconds: WorkTime(2.0, 3.0))
+    monkeypatch.setattr(adaptive_time, "_tried_steps", stages)
+    monkeypatch.setattr(adaptive_time, "_measure_row", lambda state: 0.5)
+    monkeypatch.setattr(adaptive_time, "fitted", lambda units, seconds: WorkTime(2.0, 3.0))
     assert measure_work(planned) == WorkTime(2.0, 3.0, 0.5)
     monkeypatch.setattr(step_times, "_MOST_CELLS", cells - 1)
     found, factor = measure_work(planned), cells / taken[-1]
@@ -483,8 +483,8 @@ def test_code_compiled_before_and_on_the_way_does_not_change_a_time(
             now += 0.002 + 0.001 * units + 9.0 * (step == 0) + 2.0 * (step == 2) + 0.1 * (step == 11)
             yield units
 
-    monkeypatch.setattr(step_times, "_tried_steps", stages)
-    monkeypatch.setattr(step_times, "_measure_row", lambda state: 0.0)
+    monkeypatch.setattr(adaptive_time, "_tried_steps", stages)
+    monkeypatch.setattr(adaptive_time, "_measure_row", lambda state: 0.0)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     found = measure_work(plan(tmp_path, "time.method=stabilized", "time.end=2"))
     assert (found.unit, found.step) == pytest.approx((0.001, 0.002), rel=0.02)

@@ -217,7 +217,7 @@ def test_writing_that_takes_longer_than_stepping_is_worth_a_warning(
     runs.step_by_step(monkeypatch)
     clock = SimpleNamespace(perf_counter=lambda: seconds)
     monkeypatch.setattr("heatsim.run.simulation.time", clock)
-    monkeypatch.setattr("heatsim.run.time_loop.time", clock)
+    monkeypatch.setattr("heatsim.run.timing.time", clock)
     monkeypatch.setattr("heatsim.device.time", clock)
     monkeypatch.setattr(Stepper, "advance", lasting(Stepper.advance, stepping / runs.LAST_STEP))
     # The first field belongs to the start, whatever it takes.

@@ -12,7 +12,7 @@ import runs
 import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import step_times
+from heatsim.run import search_time, timed_work
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -318,14 +318,14 @@ def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.Mo
             if stopped():
                 raise Interrupted("enough")
 
-    monkeypatch.setattr(step_times, "_SEARCH_CELLS", cells)
-    monkeypatch.setattr(step_times, "_LONGEST", 1e9)
+    monkeypatch.setattr(search_time, "_SEARCH_CELLS", cells)
+    monkeypatch.setattr(timed_work, "LONGEST", 1e9)
     monkeypatch.setattr(steady_state, "find_steady_state", find)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     assert measure_work(plan).unit == pytest.approx(10 * 0.01 * plan.problem.grid.cell_count)
     assert searched == [512 if cells > 512 else 64] * 3
     # With time for three cycles only, the time of a cycle is multiplied by the usual number of cycles.
-    monkeypatch.setattr(step_times, "_LONGEST", 2.5 * 0.01 * searched[0])
+    monkeypatch.setattr(timed_work, "LONGEST", 2.5 * 0.01 * searched[0])
     usual = steady_state.usual_cycles(plan.problem)
     assert measure_work(plan).unit == pytest.approx(usual * 0.01 * plan.problem.grid.cell_count)
 

@@ -88,13 +88,25 @@ def launches(
         segments = tiling.segments(grid.cells, periodic, kernel.pipeline, multiprocessors, recorded, members, written)
         blocks, most = segments.shape
         return [Launch((blocks, 1, 1), _grid(kernel, grid, bits, (0, 0), most), segments)]
-    nx, ny, nz = grid.cells
     if kernel.spec.resident:
-        x, y, z = ceil(grid.cell_count / kernel.tile[0]), 1, 1
-        if kernel.spec.boxed:
-            x, y, z = ceil(nx / kernel.tile[0]), ceil(ny / kernel.tile[1]), ceil(nz / kernel.tile[2])
-        counts = np.zeros((x * y * z * members, structs.COUNT_STRIDE), dtype=np.uint32)
-        return [Launch((x, y, z * members), _grid(kernel, grid, bits, (0, 0), 0, z), counts)]
+        return [_resident(kernel, grid, bits, members)]
+    return _tiles(kernel, grid, bits, multiprocessors, planes, members)
+
+
+def _resident(kernel: Build, grid: Grid, periodic: int, members: int) -> Launch:
+    """The launch of a resident kernel, whose blocks hold all cells."""
+    x, y, z = ceil(grid.cell_count / kernel.tile[0]), 1, 1
+    if kernel.spec.boxed:
+        x, y, z = (ceil(n / tile) for n, tile in zip(grid.cells, kernel.tile, strict=True))
+    counts = np.zeros((x * y * z * members, structs.COUNT_STRIDE), dtype=np.uint32)
+    return Launch((x, y, z * members), _grid(kernel, grid, periodic, (0, 0), 0, z), counts)
+
+
+def _tiles(
+    kernel: Build, grid: Grid, periodic: int, multiprocessors: int, planes: int | None, members: int
+) -> list[Launch]:
+    """The launches of a kernel whose blocks write one tile each; arguments as for :func:`launches`."""
+    nx, ny, nz = grid.cells
     tile_x, tile_y, tile_z = kernel.tile
     x, y = ceil(nx / tile_x), ceil(ny / tile_y)
     if most := kernel.deferred_planes:
@@ -113,7 +125,7 @@ def launches(
             for member in range(0, members, together):
                 begin = (first_y * tile_y, first_z * planes)
                 blocks_z = layers * min(members - member, together)
-                struct = _grid(kernel, grid, bits, begin, planes, layers, member)
+                struct = _grid(kernel, grid, periodic, begin, planes, layers, member)
                 covering.append(Launch((x, min(y - first_y, most_y), blocks_z), struct))
     return covering
 

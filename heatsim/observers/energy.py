@@ -30,9 +30,10 @@ from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import BoundRows, EnergyBound
 from heatsim.physics.problem import HeatProblem
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.field import Extremes
-from heatsim.solver.field_statistics import Extreme
-from heatsim.solver.surface_sums import HeatRows, OwnSums
+from heatsim.solver.heats import HeatRows
+from heatsim.solver.surface_sums import OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 
@@ -43,18 +44,22 @@ BY_SURFACE = 3
 Floats = NDArray[np.float64]
 
 
-def heats(problem: HeatProblem) -> tuple[str, ...]:
-    """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through."""
+def heats(problem: HeatProblem, by_surface: bool = True) -> tuple[str, ...]:
+    """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through.
+
+    Args:
+        problem: the problem.
+        by_surface: whether the heat through the surface of each region with a condition towards void has a name.
+    """
     patches = (patch.name for patch in problem.scenario.patches)
-    void = ("void", *surface_names(problem)) if problem.materials.weighted_surfaces.void else ()
+    surfaces = surface_names(problem) if by_surface else []
+    void = ("void", *surfaces) if problem.materials.weighted_surfaces.void else ()
     return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
 
 
 def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
-    names, of_regions = heats(problem), region_names(problem)
-    if not by_surface:
-        names = tuple(name for name in names if name not in surface_names(problem))
+    names, of_regions = heats(problem, by_surface), region_names(problem)
     in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem))
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
@@ -158,12 +163,11 @@ class Energy(TableObserver):
 
     def columns_without_units(self, state: RunState) -> tuple[str, ...]:
         """The terms of the balance in J."""
-        surfaces = surface_names(state.problem)
-        return tuple(name for name in heats(state.problem) if name not in surfaces)
+        return heats(state.problem, by_surface=False)
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; restore the bound of the residual and the row before."""
-        self._state, self._region_names = state, region_names(state.problem)
+        self._state = state
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         self._before, initial = None, None
         if saved is not None:
@@ -173,6 +177,7 @@ class Energy(TableObserver):
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
         self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
+        self._heats = heats(state.problem, self._layout >= BY_SURFACE)
 
     def reads(self, state: RunState) -> Sequence[Extreme]:
         """The sums of the field and the ledger, and the temperatures beside contacts."""
@@ -190,26 +195,22 @@ class Energy(TableObserver):
         absolute = statistics.heats(totals, absolute=True)
         through, terms = _balances(self._state, samples, stored, keep=True)
         self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
-        names = list(heats(self._state.problem))
-        known = [self._layout >= BY_SURFACE or name not in surface_names(self._state.problem) for name in names]
-        in_joules = terms[:, known]
         times = np.array([sample.time for sample in samples])
-        columns = [times[:, np.newaxis], in_joules]
+        columns = [times[:, np.newaxis], terms[:, [name in self._heats for name in heats(self._state.problem)]]]
         if self.with_units:
-            columns += [of_regions := np.array(self._regions.rows(totals))]
-            named = [TIME, *(name for name, there in zip(names, known, strict=True) if there), *self._region_names]
-            columns += [self._flows(named, np.concatenate([*columns[:2], of_regions], axis=1))]
+            columns += [np.array(self._regions.rows(totals))]
+            columns += [self._flows(np.concatenate(columns, axis=1))]
             columns += [np.array([sample.contacts for sample in samples])]
         rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
         return rows
 
-    def _flows(self, names: Sequence[str], rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The heat flows in W of the names but the time and the residual; NaN in a row that has none before.
+    def _flows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The heat flows in W, the averages since the row before; NaN in a row that has none before.
 
         Args:
-            names: of the numbers of each row: the time in s, then heats in J.
-            rows: these numbers, shape (rows, names).
+            rows: the time in s and the heats in J with the residual, shape (rows, numbers).
         """
+        names = [TIME, *self._heats, *region_names(self._state.problem)]
         first = [nan] * len(names) if self._before is None else [self._before[name] for name in names]
         self._before = dict(zip(names, rows[-1].tolist(), strict=True))
         changes = np.diff(np.concatenate([[first], rows]), axis=0)

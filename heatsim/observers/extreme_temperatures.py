@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 
 # Relative to a temperature; a field that rounding raises by less than this has no new record.
 _SAME = 1e-6
@@ -68,7 +68,7 @@ class ExtremeTemperatures(Observer):
 
     @staticmethod
     def _record_of(state: RunState, cell_type: int, temperature: float, highest: bool) -> Record:
-        return Record(temperature, state.time, state.statistics.first_cell(cell_type, highest))
+        return Record(temperature, state.time, state.statistics.extreme_cells.of_type(cell_type, highest))
 
 
 def _is_record(temperature: float, record: Record | None, sign: float) -> bool:

@@ -19,7 +19,7 @@ from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.interpolation import Interpolation
 from heatsim.scenario import Probe
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.storage import folder
 
 _STATISTICS, _RECORDS = "probe_statistics", "probe_records"

@@ -235,7 +235,7 @@ class RegionStatistic:
 
     def place(self) -> tuple[int, int, int] | None:
         """The cell (x, y, z) that has the present extreme; None where it is not known. Collective."""
-        return self._state.statistics.first_cell_of(self._region, self._statistic == "max")
+        return self._state.statistics.extreme_cells.of_region(self._region, self._statistic == "max")
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""

@@ -19,8 +19,9 @@ from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.field_copy import FieldCopy
 from heatsim.solver.field_statistics import FieldStatistics
+from heatsim.solver.observables import Observables
 from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.row_sums import Observables, RowSums
+from heatsim.solver.row_sums import RowSums
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage.writer import Writer

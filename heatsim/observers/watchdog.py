@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 
 
 class Watchdog(Observer):

@@ -15,8 +15,8 @@ from heatsim.observers.observer import Observer
 from heatsim.run.ensemble_rounds import EulerRounds, Failures, StabilizedRounds
 from heatsim.run.execution import Execution
 from heatsim.run.interrupt import Stop, done_unless_stopped, stop_on_signals
+from heatsim.run.observed_run import ObservedRun
 from heatsim.run.simulation import Simulation
-from heatsim.run.time_loop import TimeLoop
 from heatsim.storage.summary_file import write_summary
 
 # Folders of runs in which files are brought to the disk at the same time.
@@ -42,7 +42,7 @@ class Ended:
 @dataclass(frozen=True)
 class _Run:
     execution: Execution
-    loop: TimeLoop
+    observed: ObservedRun
     stack: ExitStack
 
 
@@ -80,24 +80,24 @@ def run_together(
         for number, (execution, stepper, stack) in enumerate(zip(executions, steppers, stacks, strict=True)):
             try:
                 taken[number].result()
-                loop = execution.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
-                runs[number] = _Run(execution, loop, stack)
+                observed = execution.begin(stack, stepper, wanted, watchers=watchers[number], choice=rounds.choice)
+                runs[number] = _Run(execution, observed, stack)
             except Exception as error:
                 stack.close()
                 yield Ended(number, error)
         yield from _over(runs)
         while runs and not wanted.requested:
-            yield from _dropped(runs, rounds.advance({number: run.loop for number, run in runs.items()}))
+            yield from _dropped(runs, rounds.advance({number: run.observed for number, run in runs.items()}))
             yield from _over(runs)
         yield from _interrupt(runs)
 
 
 def _over(runs: dict[int, _Run]) -> Iterator[Ended]:
     """End the runs that have done their last step, some at a time: while one waits for the disk, others write."""
-    over = [number for number, run in runs.items() if run.loop.finished]
+    over = [number for number, run in runs.items() if run.observed.finished]
     for first in range(0, len(over), _FOLDERS_AT_ONCE):
         some = {number: runs[number] for number in over[first : first + _FOLDERS_AT_ONCE]}
-        finished, failed = _of_each(lambda run: run.loop.finish(), some)
+        finished, failed = _of_each(lambda run: run.observed.finish(), some)
         summaries, unwritten = _of_each(_summary, {number: some[number] for number in finished})
         written = dict(zip(summaries, _at_a_time(list(summaries.values())), strict=True))
         _, unsaved = _of_each(lambda future: future.result(), written)
@@ -108,7 +108,7 @@ def _over(runs: dict[int, _Run]) -> Iterator[Ended]:
 
 def _summary(run: _Run) -> Callable[[], None]:
     """Writes summary.json of a run."""
-    return partial(write_summary, run.execution.folder, run.execution.summary(run.loop))
+    return partial(write_summary, run.execution.folder, run.execution.summary(run.observed))
 
 
 def _of_each(work: Callable[[T], U], each: Mapping[int, T]) -> tuple[dict[int, U], Failures]:
@@ -132,7 +132,7 @@ def _at_a_time(works: Sequence[Callable[[], None]]) -> "list[Future[None]]":
 def _interrupt(runs: dict[int, _Run]) -> Iterator[Ended]:
     for number, run in list(runs.items()):
         try:
-            run.execution.interrupt(run.loop)
+            run.execution.interrupt(run.observed)
         except (Interrupted, Exception) as error:
             yield _drop(runs, number, error)
 

@@ -21,9 +21,10 @@ from typing import Any
 
 from heatsim.kernels.launch_shapes import Choice, Task
 from heatsim.observers.state import RunState
-from heatsim.run import time_loop
+from heatsim.run import batch_size
+from heatsim.run.batch_size import BatchSize
+from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.run.time_loop import Batch, TimeLoop
 from heatsim.solver.body_ensemble import BodyEnsemble
 from heatsim.solver.cuda_stepper import CudaStepper
 from heatsim.solver.ensemble_stepper import EnsembleStepper
@@ -61,12 +62,12 @@ class Rounds(ABC):
         """Find the sums that the observers of these runs read, with one wait for the GPU."""
         self._sums.find([state.observables for state in states])
 
-    def _find_rows(self, loops: Sequence[TimeLoop]) -> None:
-        if loops:
+    def _find_rows(self, runs: Sequence[ObservedRun]) -> None:
+        if runs:
             started = time.perf_counter()
-            self.find_rows([loop.state for loop in loops])
-            for loop in loops:
-                loop.timing.observing += (time.perf_counter() - started) / len(loops)
+            self.find_rows([run.state for run in runs])
+            for run in runs:
+                run.timing.observing += (time.perf_counter() - started) / len(runs)
 
     @property
     def choice(self) -> Choice:
@@ -78,19 +79,19 @@ class Rounds(ABC):
         self._together.prepare()
 
     @abstractmethod
-    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+    def advance(self, runs: Mapping[int, ObservedRun]) -> Failures:
         """Do one round, and call the observers of runs at due times. Returns the errors of runs that failed."""
 
-    def _look(self, loops: Mapping[int, TimeLoop]) -> Failures:
+    def _observe(self, runs: Mapping[int, ObservedRun]) -> Failures:
         """Call the observers of some runs. The same launches find the data for all runs that are due."""
-        self._find_rows([loop for loop in loops.values() if loop.due])
+        self._find_rows([run for run in runs.values() if run.due])
         now, failed = time.monotonic(), Failures()
-        for number, loop in loops.items():
-            poll = now - self._polled_at.get(number, 0.0) >= time_loop.BATCH_SECONDS / _POLLS_A_BATCH
+        for number, run in runs.items():
+            poll = now - self._polled_at.get(number, 0.0) >= batch_size.BATCH_SECONDS / _POLLS_A_BATCH
             if poll:
                 self._polled_at[number] = now
             try:
-                loop.look(poll)
+                run.observe(poll)
             except Exception as error:
                 failed[number] = error
         return failed
@@ -106,12 +107,12 @@ class EulerRounds(Rounds):
         self._steppers = [_cuda_stepper(stepper) for stepper in steppers]
         kind = EnsembleStepper if plan.problem.linear else BodyEnsemble
         self._together = kind(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
-        self._batch = Batch()
+        self._size = BatchSize()
 
-    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+    def advance(self, runs: Mapping[int, ObservedRun]) -> Failures:
         """Do steps of each run up to its next due step, or a part of them."""
-        wanted = self._wanted_steps(loops)
-        part = min(1.0, min(self._batch.steps, self._together.most_steps) / max(wanted.values()))
+        wanted = self._wanted_steps(runs)
+        part = min(1.0, min(self._size.steps, self._together.most_steps) / max(wanted.values()))
         started = time.perf_counter()
         members: dict[int, Any] = {}
         failed: Failures = {}
@@ -128,19 +129,19 @@ class EulerRounds(Rounds):
         self._device.synchronise()
         seconds = time.perf_counter() - started
         lengths = [own.steps for own in members.values()]
-        self._batch.took(max(lengths), seconds)
+        self._size.took(max(lengths), seconds)
         for number, own in members.items():
-            loops[number].stepped(self._steppers[number].step, seconds * own.steps / sum(lengths))
-        return failed | self._look({number: loops[number] for number in members})
+            runs[number].stepped(self._steppers[number].step, seconds * own.steps / sum(lengths))
+        return failed | self._observe({number: runs[number] for number in members})
 
     @staticmethod
-    def _wanted_steps(loops: Mapping[int, TimeLoop]) -> dict[int, int]:
+    def _wanted_steps(runs: Mapping[int, ObservedRun]) -> dict[int, int]:
         """The number of steps of each run in a complete round."""
-        now = min(loop.state.time for loop in loops.values())
-        farthest = now + _FARTHEST * (min(loop.time_of_due for loop in loops.values()) - now)
+        now = min(run.state.time for run in runs.values())
+        farthest = now + _FARTHEST * (min(run.time_of_due for run in runs.values()) - now)
         wanted = {}
-        for number, loop in loops.items():
-            steps, time_now, due = loop.steps_to_due, loop.state.time, loop.time_of_due
+        for number, run in runs.items():
+            steps, time_now, due = run.steps_to_due, run.state.time, run.time_of_due
             if due > farthest:
                 steps = max(1, int(steps * (farthest - time_now) / (due - time_now)))
             wanted[number] = steps
@@ -159,28 +160,28 @@ class StabilizedRounds(Rounds):
             stepper.stopped = stopped
         self._together = StabilizedEnsemble(self._steppers, _task(plan, len(steppers)), plan.kernel, plan.tuned)
 
-    def advance(self, loops: Mapping[int, TimeLoop]) -> Failures:
+    def advance(self, runs: Mapping[int, ObservedRun]) -> Failures:
         """Try one step of each run, and write its rows that are due within the step."""
         started = time.perf_counter()
-        failed = self._together.advance([number for number in loops if not self._steppers[number].at_due])
-        running = {number: loop for number, loop in loops.items() if number not in failed}
+        failed = self._together.advance([number for number in runs if not self._steppers[number].at_due])
+        running = {number: run for number, run in runs.items() if number not in failed}
         self._stepped(running, time.perf_counter() - started)
-        failed |= self._look({number: running[number] for number in running if not self._steppers[number].at_due})
+        failed |= self._observe({number: running[number] for number in running if not self._steppers[number].at_due})
         while due := {number: running[number] for number in running if self._is_due(running, number, failed)}:
             started = time.perf_counter()
             for number in due:
                 self._steppers[number].show()
             self._device.synchronise()
             self._stepped(due, time.perf_counter() - started)
-            failed |= self._look(due)
+            failed |= self._observe(due)
         return failed
 
-    def _is_due(self, loops: Mapping[int, TimeLoop], number: int, failed: Failures) -> bool:
-        return number not in failed and not loops[number].finished and self._steppers[number].at_due
+    def _is_due(self, runs: Mapping[int, ObservedRun], number: int, failed: Failures) -> bool:
+        return number not in failed and not runs[number].finished and self._steppers[number].at_due
 
-    def _stepped(self, loops: Mapping[int, TimeLoop], seconds: float) -> None:
-        for number, loop in loops.items():
-            loop.stepped(self._steppers[number].step, seconds / len(loops))
+    def _stepped(self, runs: Mapping[int, ObservedRun], seconds: float) -> None:
+        for number, run in runs.items():
+            run.stepped(self._steppers[number].step, seconds / len(runs))
 
 
 def _task(plan: Plan, members: int) -> Task:

@@ -12,14 +12,17 @@ from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
+from heatsim.run.batch_size import BatchSize
 from heatsim.run.initial_state import find_steady_state
 from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, stop_of_ranks, stop_on_signals
 from heatsim.run.make_observers import make_observers
+from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import complete_advice, resume_advice
 from heatsim.run.resume import identity, input_files
 from heatsim.run.summary import summarise
-from heatsim.run.time_loop import Batch, TimeLoop, Timing
+from heatsim.run.time_loop import TimeLoop
+from heatsim.run.timing import Timing
 from heatsim.scenario import write_resolved
 from heatsim.solver.leading import Leading
 from heatsim.solver.make_stepper import make_stepper
@@ -87,28 +90,38 @@ class Execution:
                 # After an error, steps ahead still fill memory that the next run in the process may get.
                 stack.callback(self.plan.device.synchronise)
             stepper = self.stepper(leading)
-            batch = Batch(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
-            if self.state.method is not None:
-                self.state.method.stopped = lambda: stop_of_ranks(wanted, team)
-            replaced = None if self.resuming or not team.first else describe_finished(self.folder)
-            self.take_folder(stack)
-            if progress and replaced is not None:
-                print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
-            if progress and team.size > 1:
-                print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
-            team.advise(resume_advice(self.folder, team.size))
-            loop = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers, leading=leading)
-            while not loop.finished:
-                stops, batch.steps = team.broadcast((is_stop_requested(wanted, team), batch.steps))
-                if stops:
-                    self.interrupt(loop)
-                loop.advance(stepper, batch)
-            loop.finish()
-            summary = self.summary(loop)
+            if isinstance(stepper, AdaptiveStepper):
+                stepper.stopped = lambda: stop_of_ranks(wanted, team)
+            self._start_in_folder(stack, progress)
+            run = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
+            self._step(run, stepper, leading, wanted)
+            run.finish()
+            summary = self.summary(run)
             with team.agreeing():
                 if team.first:
                     write_summary(self.folder, summary)
             team.advise(complete_advice(self.folder))
+
+    def _start_in_folder(self, stack: ExitStack, progress: bool) -> None:
+        """Take the folder until ``stack`` is closed. Print what the run replaces and how ranks exchange planes."""
+        team = self.state.team
+        replaced = None if self.resuming or not team.first else describe_finished(self.folder)
+        self.take_folder(stack)
+        if progress and replaced is not None:
+            print(f"{self.folder}: replaces the finished run {replaced}", file=sys.stderr)
+        if progress and team.size > 1:
+            print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
+        team.advise(resume_advice(self.folder, team.size))
+
+    def _step(self, run: ObservedRun, stepper: Stepper | AdaptiveStepper, leading: Leading | None, stop: Stop) -> None:
+        """Do the steps that are left. Between batches, look whether a stop is requested."""
+        team, loop = self.state.team, TimeLoop(run, stepper, leading)
+        batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
+        while not run.finished:
+            stops, batch.steps = team.broadcast((is_stop_requested(stop, team), batch.steps))
+            if stops:
+                self.interrupt(run)
+            loop.advance(batch)
 
     def stepper(self, leading: Leading | None = None) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step, or ``leading`` if it is not None."""
@@ -168,8 +181,7 @@ class Execution:
         progress: bool = False,
         watchers: Sequence[Observer] = (),
         choice: Choice | None = None,
-        leading: Leading | None = None,
-    ) -> TimeLoop:
+    ) -> ObservedRun:
         """Open all files of the run, after :meth:`take_folder`. :mod:`heatsim.run.ensemble` calls it for several runs.
 
         Args:
@@ -179,7 +191,6 @@ class Execution:
             progress: as for :meth:`run`.
             watchers: as for :meth:`run`.
             choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
-            leading: what ``stepper`` advances, if that is not the field of the state.
 
         Raises:
             NotFiniteError, StorageError: the run failed at once.
@@ -208,7 +219,7 @@ class Execution:
                     raise self.interrupted_early()
                 self._choice = choice or stepper.choice
         stack.enter_context(self.state.writer)
-        return TimeLoop(self.state, observers, self.timing, self.saved, leading)
+        return ObservedRun(self.state, observers, self.timing, self.saved)
 
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""
@@ -217,32 +228,33 @@ class Execution:
             f"`{resume_command(self.folder)}`"
         )
 
-    def interrupt(self, loop: TimeLoop) -> NoReturn:
+    def interrupt(self, run: ObservedRun) -> NoReturn:
         """Save a checkpoint.
 
         Raises:
             Interrupted: says how to go on.
             NotFiniteError, StorageError: the checkpoint could not be saved.
         """
-        self.saved = loop.save()
+        self.saved = run.save()
         raise Interrupted(
             f"interrupted at t = {self.state.time:.6g} s, {self.state.progress}; a checkpoint is saved: "
             f"continue with `{resume_command(self.folder)}`"
         )
 
-    def summary(self, loop: TimeLoop) -> dict[str, Any]:
-        """The content of summary.json, when the last checkpoint is on the disk; ``loop`` was told to finish.
+    def summary(self, run: ObservedRun) -> dict[str, Any]:
+        """Wait for the last writes of a run that was told to finish. Returns the content of summary.json.
 
         Raises:
             StorageError: the disk refused the last files.
         """
-        self.warnings += loop.end() + temperature_warnings(self.state)
+        run.end()
+        self.warnings += run.warnings + temperature_warnings(self.state)
         with self.state.team.agreeing():
             if self.state.team.first:
-                folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *loop.files])
+                folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *run.files])
         return {
             **summarise(self.plan, self.state, self.timing, self._choice),
-            "checksums": _checksums(self.folder, loop.files) if self.state.team.first else {},
+            "checksums": _checksums(self.folder, run.files) if self.state.team.first else {},
             "warnings": list(self.warnings),
         }
 

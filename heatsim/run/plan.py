@@ -17,7 +17,9 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_cells import check_probes
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
 from heatsim.run.ranks import divide, painted_bytes
+from heatsim.scenario import Scenario
 from heatsim.solver import device_bytes, steady_state
+from heatsim.solver.device_bytes import DeviceBytes
 from heatsim.solver.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
 from heatsim.storage.folder import bytes_on_disk, check_names
@@ -67,46 +69,27 @@ class Plan:
             DeviceError: the device or the kernel of the scenario is not available.
             ScenarioError: several ranks cannot do this run, or a probe's surface has no cell.
         """
-        scenario, grid = problem.scenario, problem.grid
+        scenario = problem.scenario
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
         part = divide(problem, team)
         check_probes(problem, part, team)
         needed = device_bytes.of_run(part, kernel)
-        solver_bytes = steady_state.device_bytes(part) if scenario.steady else 0
-        if scenario.time.method == "implicit":
-            solver_bytes = field_stages.device_bytes(part)
-        # The fast CPU kernel stores the potentials of all cells.
-        varies = problem.materials.varies
-        field_bytes = needed.field
         whole = needed if part is problem else device_bytes.of_run(problem, kernel)
         # A rank that has painted a part of the planes knows the ledger of these only.
         ledger = whole.ledger if problem.materials.held.slab is None else sum(problem.held.gathered(needed.ledger))
-        compared_bytes = field_bytes * (scenario.time.stop_below is not None)
-        # Fields of a GPU pass through the host in slabs, the ledger as a whole.
-        passing_bytes = 2 * min(field_bytes, max(SLAB_BYTES, field_bytes // grid.shape[0])) + needed.ledger
         fields = len(problem.timeline.steps_at(scenario.output.every)) * scenario.output.fields
         rows = len(problem.timeline.steps_at(scenario.output.probe_every))
-        columns = (1 + len(scenario.probe_columns)) * bool(scenario.probes) + (
-            (1 + len(energy.columns(problem))) * scenario.output.energy
-        )
         return cls(
             problem=problem,
             device=device,
             kernel=kernel,
-            # A checkpoint may still hold the last compared field when the next one is stored.
-            device_bytes=needed.total + 2 * compared_bytes + solver_bytes,
-            copy_bytes=field_bytes,
-            # The NumPy oracle needs temporary arrays of the size of the field.
-            host_bytes=(passing_bytes if device.backend == "cuda" else 6 * field_bytes * (kernel.name == "numpy"))
-            + field_bytes * (varies and kernel.name == "numba")
-            + painted_bytes(problem, device.backend),
-            disk_bytes=_BYTES_PER_FILE
-            + fields * (whole.field * (4 if scenario.output.heat_flux else 1) + _BYTES_PER_TIME)
-            + grid.cell_count * (not problem.materials.uniform) * scenario.output.fields
-            + (0 if scenario.steady else _CHECKPOINTS)
-            * (whole.field * (1 + (scenario.time.stop_below is not None)) + ledger + _BYTES_PER_FILE)
-            + rows * columns * _BYTES_PER_NUMBER,
+            device_bytes=needed.total + _method_bytes(part, needed.field),
+            copy_bytes=needed.field,
+            host_bytes=_host_bytes(problem, device, kernel, needed),
+            disk_bytes=_field_file_bytes(problem, whole.field, fields)
+            + _checkpoint_bytes(scenario, whole.field, ledger)
+            + _table_bytes(problem, rows),
             fields=fields,
             rows=rows,
             team=team,
@@ -175,3 +158,52 @@ class Plan:
         """The device memory that this rank needs, plus ``more`` bytes."""
         needed = self.device_bytes + more + (self.host_bytes if self.device.backend == "cpu" else 0)
         return Need(self.device.name, self.device.number(), needed, self.device.free_memory())
+
+
+def _method_bytes(part: HeatProblem, field: int) -> int:
+    """Device memory of the method and of comparisons; ``field``: bytes of one buffer."""
+    scenario = part.scenario
+    # A checkpoint may still hold the last compared field when the next one is stored.
+    compared = 2 * field * (scenario.time.stop_below is not None)
+    if scenario.steady:
+        return compared + steady_state.device_bytes(part)
+    if scenario.time.method == "implicit":
+        return compared + field_stages.device_bytes(part)
+    return compared
+
+
+def _host_bytes(problem: HeatProblem, device: devices.Device, kernel: KernelSpec, needed: DeviceBytes) -> int:
+    """Additional memory on the host, including the painted regions; ``needed``: on the device."""
+    if device.backend == "cuda":
+        # Fields pass through the host in slabs, the ledger as a whole.
+        stepping = 2 * min(needed.field, max(SLAB_BYTES, needed.field // problem.grid.shape[0])) + needed.ledger
+    else:
+        # The NumPy oracle needs temporary arrays of the size of the field.
+        stepping = 6 * needed.field * (kernel.name == "numpy")
+        # The fast CPU kernel stores the potentials of all cells.
+        stepping += needed.field * (kernel.name == "numba" and problem.materials.varies)
+    return stepping + painted_bytes(problem, device.backend)
+
+
+def _field_file_bytes(problem: HeatProblem, field: int, count: int) -> int:
+    """Bytes of fields.vtkhdf with ``count`` fields of ``field`` bytes."""
+    output = problem.scenario.output
+    materials = problem.grid.cell_count * (not problem.materials.uniform) * output.fields
+    return _BYTES_PER_FILE + count * (field * (4 if output.heat_flux else 1) + _BYTES_PER_TIME) + materials
+
+
+def _checkpoint_bytes(scenario: Scenario, field: int, ledger: int) -> int:
+    """Bytes of all checkpoints, from those of a field and of the ledger."""
+    if scenario.steady:
+        return 0
+    return _CHECKPOINTS * (field * (1 + (scenario.time.stop_below is not None)) + ledger + _BYTES_PER_FILE)
+
+
+def _table_bytes(problem: HeatProblem, rows: int) -> int:
+    """Bytes of probes.csv and energy.csv."""
+    scenario, columns = problem.scenario, 0
+    if scenario.probes:
+        columns += 1 + len(scenario.probe_columns)
+    if scenario.output.energy:
+        columns += 1 + len(energy.columns(problem))
+    return rows * columns * _BYTES_PER_NUMBER

@@ -25,7 +25,7 @@ from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import held_planes
 from heatsim.run.resume import check_numerics
-from heatsim.run.time_loop import Timing
+from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
 from heatsim.storage import checkpoint, folder, traces
 

@@ -11,7 +11,7 @@ from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import Record, RunState
 from heatsim.run.plan import Plan
-from heatsim.run.time_loop import Timing
+from heatsim.run.timing import Timing
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.steady_state import METHOD, SteadyState
 from heatsim.version import NUMERICS, version

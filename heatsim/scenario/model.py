@@ -194,13 +194,6 @@ class Scenario(BaseModel):
         return tuple((name, material.in_steady_state() if self.steady else material) for name, material in named)
 
     @property
-    def base_material(self) -> Material:
-        """The material without a name, or the first of the palette."""
-        material = self.palette[0][1]
-        assert material is not None, "a scenario has a material"
-        return material
-
-    @property
     def uses_void(self) -> bool:
         """Whether cells may be void, which does not conduct."""
         return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)

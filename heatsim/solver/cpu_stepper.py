@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_body import Entries, StepRows
+from heatsim.kernels.cpu.composite_body import CompositeCall, Entries, StepRows
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
@@ -83,9 +83,7 @@ class CpuStepper(Stepper):
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:
         problem, field, timeline = self.problem, self.field, self.problem.timeline
-        field.deviation, field.spare = COMPOSITE_KERNELS[self._spec.name](
-            field.deviation,
-            field.spare,
+        call = CompositeCall(
             problem.periodic,
             arguments.arrays.body,
             arguments.tables(timeline.dt(first)),
@@ -94,6 +92,8 @@ class CpuStepper(Stepper):
             arguments.entries,
             problem.scheme,
         )
+        advance = COMPOSITE_KERNELS[self._spec.name]
+        field.deviation, field.spare = advance(field.deviation, field.spare, call)
 
     def _steps(self, first: int, until: int) -> StepRows:
         """The data of steps ``first`` … ``until`` − 1."""

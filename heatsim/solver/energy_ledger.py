@@ -23,6 +23,7 @@ from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.interval_sums import interval_sums
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import HeatSums, SumLayout
+from heatsim.solver.heats import HeatRows, Heats
 from heatsim.solver.slab_sums import SHAPES_OF_NOTHING, Read, SlabSums, shapes_of_sums
 from heatsim.solver.surface_sums import (
     BEAM_SUMS,
@@ -31,8 +32,6 @@ from heatsim.solver.surface_sums import (
     FACE_SUMS,
     LIT_SUMS,
     PART_SUMS,
-    HeatRows,
-    Heats,
     OwnSums,
     SurfaceSums,
 )

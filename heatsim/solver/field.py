@@ -228,15 +228,6 @@ class Field:
         """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
         return self.statistics().total
 
-    def absolute_total(self) -> float:
-        """Sum of the deviations' magnitudes in K."""
-        return self.statistics().absolute_total
-
-    def extremes(self) -> Extremes:
-        """Lowest and highest temperature in K."""
-        found = self.statistics()
-        return Extremes(found.lowest + self.reference, found.highest + self.reference)
-
     def first_with(self, *wanted: tuple[float, Labelled | None]) -> list[int]:
         """The index in the flattened whole field of the first cell with each of some values. Collective.
 

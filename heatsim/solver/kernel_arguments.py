@@ -17,7 +17,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_body import Entries, LinkTables
-from heatsim.physics.coefficients import Scheme, choose_stage_scheme, derive, stage_coefficients
+from heatsim.physics.coefficients import Scheme, derive, stage_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import StageTimes
@@ -87,17 +87,12 @@ class LinearArguments:
         """
         return self.on_device(self.host_sweeps(first, until))
 
-    def stage_scheme(self, stages: StageTimes) -> Scheme:
-        """How stages that belong to one step are summed: seven terms, unless their rounding changes the diffusivity."""
-        problem = self._problem
-        return choose_stage_scheme(problem.grid, problem.rates, stages.sizes, problem.precision)
-
     def host_stage_sweeps(self, stages: StageTimes, scheme: Scheme) -> NDArray[Any]:
         """Struct Sweep of n stages for builds with ``stages``, on the host, shape (n,).
 
         Args:
             stages: their times and lengths.
-            scheme: that of the kernel, from :meth:`stage_scheme`.
+            scheme: that of the kernel.
 
         Raises:
             ScenarioError: a face's value at one of the stages cannot be used.

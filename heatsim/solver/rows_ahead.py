@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.solver.field_statistics import Extreme
+from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.leading import Leading
-from heatsim.solver.row_sums import FoundRow, Observables, Request
+from heatsim.solver.observables import FoundRow, Observables
+from heatsim.solver.row_request import Request
 
 MOST_ROWS = 64
 _MOST_BYTES = 2**22  # of the places of all rows

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from heatsim.kernels import structs
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.problem import HeatProblem
@@ -89,10 +90,7 @@ class StageArguments(ABC, Generic[Numbers]):
             The buffer that holds the field, and the other one.
         """
         problem, rates = self._problem, self.rates
-        advance = COMPOSITE_KERNELS[kernel]
-        return advance(
-            T,
-            T_new,
+        call = CompositeCall(
             problem.periodic,
             rates.arrays.body,
             rates.tables(rates.reference_dt),
@@ -102,6 +100,7 @@ class StageArguments(ABC, Generic[Numbers]):
             "increments",
             base,
         )
+        return COMPOSITE_KERNELS[kernel](T, T_new, call)
 
 
 class LinearStages(StageArguments[NDArray[Any]]):

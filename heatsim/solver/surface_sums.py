@@ -6,8 +6,7 @@ condition.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from heatsim.kernels.reductions.statistics import MAGNITUDE, NUMBERS, TOTAL, Par
 from heatsim.parallel.team import Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.heat_sums import SumLayout
+from heatsim.solver.heats import HeatRows
 
 FACE_SUMS = tuple(f"ledger_{name}" for name in FACES)
 BEAM_SUMS = tuple(f"ledger_beam_{name}" for name in FACES)
@@ -29,83 +29,41 @@ _FIRST_PATCH = 6
 Indices = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Heats:
-    """Heat in J into a body since the start.
+class _SumPart(NamedTuple):
+    """A part of the sums of a surface.
 
     Attributes:
-        faces: through each face, including its patches, without beams.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        surfaces: through the surface of each region that has a condition towards void; ``void`` contains them.
-        beams: absorbed from beams by surfaces.
-        magnitude: Σ |heat through the faces of each cell|, including surfaces towards void, without beams.
-        cells: from sources that heat single cells, and from beams to cells in the body.
-        cells_magnitude: Σ |heat to each of these cells|.
+        name: of the array of sums.
+        face: its number; −1 for surfaces towards void and heated cells.
+        cell_type: the cell type.
+        owner: the number of the patch or of the condition towards void, or _NO_OWNER.
     """
 
-    faces: tuple[float, ...]
-    patches: tuple[float, ...]
-    void: float
-    surfaces: tuple[float, ...]
-    beams: float
-    magnitude: float
-    cells: float
-    cells_magnitude: float
+    name: str
+    face: int
+    cell_type: int
+    owner: int
 
 
-@dataclass(frozen=True, eq=False)
-class HeatRows:
-    """:class:`Heats` at several times.
+class _Surface(NamedTuple):
+    """The sums of a surface.
 
     Attributes:
-        numbers: in the order of its attributes, shape (times, numbers).
-        patches: the number of patches.
-        regions: the number of regions with a condition towards void.
+        name, face: as in :class:`_SumPart`.
+        place: in the array of the layout.
+        starts: the first sum of each section, then the number of sums.
+        types: the cell type of each sum.
+        owners: for each sum the number of its patch or condition towards void, or _NO_OWNER.
     """
 
-    numbers: NDArray[np.float64]
-    patches: int
-    regions: int
-
-    @property
-    def through(self) -> NDArray[np.float64]:
-        """Through the faces, then through the patches, shape (times, surfaces)."""
-        return self.numbers[:, : self._void]
-
-    @property
-    def faces(self) -> NDArray[np.float64]:
-        """Through the faces, shape (times, 6)."""
-        return self.numbers[:, : len(FACES)]
-
-    @property
-    def towards_void(self) -> NDArray[np.float64]:
-        """Through all surfaces towards void, then through those of each region, shape (times, 1 + regions)."""
-        return self.numbers[:, self._void : self._rest]
-
-    @property
-    def rest(self) -> NDArray[np.float64]:
-        """The other numbers: beams, magnitude, cells, cells_magnitude; one row each, shape (4, times)."""
-        return self.numbers[:, self._rest :].T
-
-    def row(self, number: int) -> Heats:
-        """The heats at one time."""
-        row: list[float] = self.numbers[number].tolist()
-        faces, patches, surfaces = row[: len(FACES)], row[len(FACES) : self._void], row[self._void + 1 : self._rest]
-        return Heats(tuple(faces), tuple(patches), row[self._void], tuple(surfaces), *row[self._rest :])
-
-    @property
-    def _void(self) -> int:
-        return len(FACES) + self.patches
-
-    @property
-    def _rest(self) -> int:
-        return self._void + 1 + self.regions
+    name: str
+    face: int
+    place: slice
+    starts: Indices
+    types: Indices
+    owners: Indices
 
 
-# The name of an array of sums, the number of its face (−1 for surfaces towards void and heated cells), the cell type,
-# and the number of the patch or of the condition towards void, or _NO_OWNER.
-_Part = tuple[str, int, int, int]
 # For each array of sums that are to be added, TOTAL and MAGNITUDE of the sections of each part, one after the other:
 # shape (arrays, sections of all parts, 2).
 OwnSums = NDArray[np.float64]
@@ -125,44 +83,44 @@ class SurfaceSums:
         self._patch_count, self._surface_count = len(problem.scenario.patches), len(problem.scenario.surfaces)
         self._team = team
         self._capacities = problem.materials.cell_heat_capacity
-        found = list(_surfaces(problem, layout))
-        divided = [_divided(types, patches) for *_, types, patches in found]
+        surfaces = list(_surfaces(problem, layout))
+        divided = [_divided(surface.types, surface.owners) for surface in surfaces]
         parts = self._agree(
             [
-                ([(name, face, *pair) for pair in pairs], len(starts) - 1)
-                for (name, face, _, starts, *_), (pairs, _) in zip(found, divided, strict=True)
+                ([_SumPart(surface.name, surface.face, *pair) for pair in pairs], len(surface.starts) - 1)
+                for surface, (pairs, _) in zip(surfaces, divided, strict=True)
             ]
         )
         entries = [np.zeros(0, dtype=np.int64)]
         # All ranks must agree on this, because sums with labels are formed in another order than sums without.
         most = max(map(len, parts.values()), default=1)
         bounds, labels = [np.zeros(1, dtype=np.int64)], np.zeros(layout.size, dtype=np.uint16)
-        for (name, face, place, starts, *_), (pairs, which) in zip(found, divided, strict=True):
-            its_parts = parts[name, face]
-            numbers = {(cell_type, patch): number for number, (_, _, cell_type, patch) in enumerate(its_parts)}
-            labels[place] = np.array([numbers[pair] for pair in pairs], int)[which]
+        for surface, (pairs, which) in zip(surfaces, divided, strict=True):
+            its_parts = parts[surface.name, surface.face]
+            numbers = {(part.cell_type, part.owner): number for number, part in enumerate(its_parts)}
+            labels[surface.place] = np.array([numbers[pair] for pair in pairs], int)[which]
             # A gap between the sums of two surfaces (zeros, or halo planes) counts as a section too.
             first = sum(map(len, bounds))
-            bounds.append(place.start + starts)
-            its_sections = np.arange(first, first + len(starts) - 1)
+            bounds.append(surface.place.start + surface.starts)
+            its_sections = np.arange(first, first + len(surface.starts) - 1)
             entries += [its_sections * most + number for number in range(len(its_parts))]
         self._bounds, self._entries = np.concatenate(bounds), np.concatenate(entries)
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
 
-    def _agree(self, of_rank: Sequence[tuple[Sequence[_Part], int]]) -> dict[tuple[str, int], list[_Part]]:
+    def _agree(self, of_rank: Sequence[tuple[Sequence[_SumPart], int]]) -> dict[tuple[str, int], list[_SumPart]]:
         """The parts that each surface has on at least one rank, and where all ranks together have their sums.
 
         Args:
             of_rank: for each surface of this rank its parts and the number of its sections.
         """
         of_ranks = self._team.gathered(of_rank)
-        found: dict[tuple[str, int], set[_Part]] = {}
+        found: dict[tuple[str, int], set[_SumPart]] = {}
         for surfaces in of_ranks:
             for parts, _ in surfaces:
                 found.setdefault(parts[0][:2], set()).update(parts)
         agreed = {surface: sorted(parts) for surface, parts in found.items()}
-        places: dict[_Part, list[int]] = {}
+        places: dict[_SumPart, list[int]] = {}
         self._count = 0
         for surfaces in of_ranks:
             for parts, sections in surfaces:
@@ -170,11 +128,11 @@ class SurfaceSums:
                     places.setdefault(part, []).extend(range(self._count, self._count + sections))
                     self._count += sections
         self._of_parts = _padded(list(places.values()), self._count)
-        self._part_capacities = self._capacities[[cell_type for _, _, cell_type, _ in places]]
+        self._part_capacities = self._capacities[[part.cell_type for part in places]]
         self._of_heats = _padded(self._terms(list(places)), 2 * len(places))
         return agreed
 
-    def _terms(self, parts: Sequence[_Part]) -> list[list[int]]:
+    def _terms(self, parts: Sequence[_SumPart]) -> list[list[int]]:
         """The terms of each number of :class:`Heats`: twice the number of a part; 1 more for a magnitude."""
         faces: list[list[int]] = [[] for _ in FACES]
         owned: list[list[int]] = [[] for _ in range(self._patch_count + 1 + self._surface_count)]
@@ -250,12 +208,7 @@ def _padded(places: Sequence[Sequence[int]], nothing: int) -> Indices:
     return found
 
 
-# The name of an array of sums, its face, its place in the array of the layout, the first sum of each section followed
-# by the number of sums, and for each sum its cell type and its patch or condition towards void.
-_Found = tuple[str, int, slice, Indices, Indices, Indices]
-
-
-def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
+def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Surface]:
     """All sums of a ledger, in the order in which they lie."""
     materials, boundary = problem.materials, problem.boundary
     _, ny, nx = problem.grid.shape
@@ -269,38 +222,38 @@ def _surfaces(problem: HeatProblem, layout: SumLayout) -> Iterator[_Found]:
             if name == EXPOSED_SUMS:
                 regions = [materials.palette[cell_type.material].region for cell_type in materials.types]
                 owners = np.array([boundary.towards_void(region) for region in regions])[types]
-            yield name, -1, place, starts, types, owners
+            yield _Surface(name, -1, place, starts, types, owners)
         elif name == PART_SUMS:
             yield from _mixed(problem, place.start)
         else:
             face = (FACE_SUMS if name in FACE_SUMS else BEAM_SUMS).index(name)
             types = materials.types_on_face(face).reshape(-1)
-            patches = np.full(types.shape, _NO_OWNER)
+            owners = np.full(types.shape, _NO_OWNER)
             numbers = boundary.maps[face].reshape(-1).astype(np.int64)
             if name in FACE_SUMS and numbers.size:
-                patches = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
-            yield name, face, place, _starts(problem, face, np.arange(len(types))), types, patches
+                owners = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
+            yield _Surface(name, face, place, _starts(problem, face, np.arange(len(types))), types, owners)
 
 
-def _divided(types: Indices, patches: Indices) -> tuple[list[tuple[int, int]], Indices]:
-    """The different pairs of cell type and patch of some sums, ascending, and the number of the pair of each sum."""
-    least = int(patches.min(initial=_NO_OWNER))
-    base = int(patches.max(initial=_NO_OWNER)) - least + 1
-    keys, which = np.unique(types.astype(np.int64) * base + (patches - least), return_inverse=True)
+def _divided(types: Indices, owners: Indices) -> tuple[list[tuple[int, int]], Indices]:
+    """The different pairs of cell type and owner of some sums, ascending, and the number of the pair of each sum."""
+    least = int(owners.min(initial=_NO_OWNER))
+    base = int(owners.max(initial=_NO_OWNER)) - least + 1
+    keys, which = np.unique(types.astype(np.int64) * base + (owners - least), return_inverse=True)
     return [(key // base, key % base + least) for key in keys.tolist()], which
 
 
-def _mixed(problem: HeatProblem, start: int) -> Iterator[_Found]:
+def _mixed(problem: HeatProblem, start: int) -> Iterator[_Surface]:
     """The sums of cells with several conditions, face by face; they begin at ``start``."""
-    owners = np.asarray(problem.boundary.owners, dtype=np.int64)
+    of_scenario = np.asarray(problem.boundary.owners, dtype=np.int64)
     for face in range(6):
         parts, cells = problem.boundary.mixed.on_face(face)
         if len(cells):
-            numbers = owners[problem.boundary.mixed.numbers[parts]]
-            patches = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
+            numbers = of_scenario[problem.boundary.mixed.numbers[parts]]
+            owners = np.where(_are_patches(problem, numbers), numbers, _NO_OWNER)
             types = problem.materials.types_on_face(face).reshape(-1)[cells]
             place = slice(start + parts.start, start + parts.stop)
-            yield PART_SUMS, face, place, _starts(problem, face, cells), types, patches
+            yield _Surface(PART_SUMS, face, place, _starts(problem, face, cells), types, owners)
 
 
 def _are_patches(problem: HeatProblem, numbers: Indices) -> NDArray[np.bool_]:

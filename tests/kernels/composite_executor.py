@@ -17,7 +17,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
 from heatsim.kernels.composite.cell_heat import heating_build, heating_launch
-from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.temporal_composite import correction
@@ -128,9 +128,7 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     before = T.copy()
     T_new[...] = np.nan
     base = None if not steps.rate else np.zeros(0, precision) if steps.base is None else steps.base.astype(precision)
-    result, _ = COMPOSITE_KERNELS[spec.name](
-        T,
-        T_new,
+    call = CompositeCall(
         steps.periodic,
         arrays.body,
         tables,
@@ -140,6 +138,7 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         scheme,
         base,
     )
+    result, _ = COMPOSITE_KERNELS[spec.name](T, T_new, call)
     if steps.steps == 1:
         assert result is T_new
         np.testing.assert_array_equal(T, before, "one step must not write its input")

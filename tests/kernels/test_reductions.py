@@ -200,8 +200,8 @@ def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.Mo
     monkeypatch.setattr("heatsim.solver.field.partials", counted)
     field = Field(device.choose("cpu"), Grid((3, 2, 2), (1.0, 1.0, 1.0)), "float64", reference=300.0)
     field.load_deviations(np.arange(12.0).reshape(2, 2, 3) - 4.0)
-    assert (field.total(), field.absolute_total()) == (18.0, 38.0)
-    assert (field.extremes().lowest, field.extremes().highest) == (296.0, 307.0)
+    assert (field.total(), field.statistics().absolute_total) == (18.0, 38.0)
+    assert (field.statistics().lowest, field.statistics().highest) == (-4.0, 7.0)
     assert len(looks) == 1
     field.load_temperatures([(0, np.full((2, 2, 3), 301.0))])
     assert field.total() == 12.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim import device
 from heatsim.device import Device
 from heatsim.kernels import compiled
-from heatsim.kernels.reductions.step_error import combine, step_error
+from heatsim.kernels.reductions.step_error import Fields, StepEnds, StepError, combine, step_errors
 from heatsim.physics.cell_types import INTERIOR
 
 PRECISIONS = ("float32", "float64")
@@ -31,6 +31,12 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> De
 def fields(shape: tuple[int, int, int], precision: str) -> list[NDArray[Any]]:
     """T0, F0, T1, F1."""
     return list(np.random.default_rng(sum(shape)).uniform(-50.0, 300.0, (4, *shape)).astype(precision))
+
+
+def step_error(where: Device, fields: Fields, *void: Any) -> StepError:
+    """The error of a step; ``void``: the cells and the type of void, if there is any."""
+    (found,) = step_errors(where, [StepEnds(fields, WEIGHTS, *void)])
+    return found
 
 
 def largest_mean(e: NDArray[np.float64], counts: NDArray[np.bool_]) -> float:
@@ -55,7 +61,7 @@ def test_the_norm_is_the_largest_mean_of_a_block(where: Device, precision: str, 
         if with_void:
             T1[~counts] = nan  # whatever void holds
         given = [where.xp.asarray(field) for field in (T0, F0, T1, F1)]
-        found = step_error(where, tuple(given), WEIGHTS, where.xp.asarray(cells), VOID if with_void else -1)
+        found = step_error(where, tuple(given), where.xp.asarray(cells), VOID if with_void else -1)
         assert found.norm == pytest.approx(largest_mean(e, counts), rel=1e-13)
         kept = T1[counts]
         assert (found.lowest, found.highest) == (kept.min(initial=inf), kept.max(initial=-inf))
@@ -66,7 +72,7 @@ def test_noise_of_single_cells_counts_for_an_eighth(where: Device) -> None:
     still = where.xp.asarray(np.zeros((8, 8, 8)))
     noise = np.zeros((8, 8, 8))
     noise[3, 4, 5] = 1.0
-    found = step_error(where, (still, still, where.xp.asarray(noise), still), WEIGHTS)
+    found = step_error(where, (still, still, where.xp.asarray(noise), still))
     assert found.norm == pytest.approx(0.1, rel=1e-15)
 
 
@@ -75,16 +81,16 @@ def test_noise_of_single_cells_counts_for_an_eighth(where: Device) -> None:
 def test_a_value_that_is_not_finite_is_found(where: Device, number: int, value: float) -> None:
     given = fields((5, 4, 6), "float32")
     given[number][4, 3, 5] = value
-    assert not step_error(where, tuple(where.xp.asarray(field) for field in given), WEIGHTS).finite
+    assert not step_error(where, tuple(where.xp.asarray(field) for field in given)).finite
 
 
 def test_all_devices_give_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled, "function", function_on_host)
     for shape in SHAPES:
         given = fields(shape, "float32")
-        on_cpu = step_error(device.choose("cpu"), tuple(given), WEIGHTS)
+        on_cpu = step_error(device.choose("cpu"), tuple(given))
         host = host_device()
-        assert step_error(host, tuple(host.xp.asarray(field) for field in given), WEIGHTS) == on_cpu
+        assert step_error(host, tuple(host.xp.asarray(field) for field in given)) == on_cpu
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

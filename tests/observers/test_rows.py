@@ -21,7 +21,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.time_loop import TimeLoop
+from heatsim.run.observed_run import ObservedRun
 from heatsim.scenario import load
 from heatsim.solver import field
 from heatsim.solver.leading import Leading
@@ -50,15 +50,15 @@ def test_temperatures_at_points_are_the_same_for_one_time_and_for_many(tmp_path:
 def test_rows_are_written_within_a_second_and_before_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
     target = tmp_path / "run"
-    look = TimeLoop.look
+    observe = ObservedRun.observe
 
-    def fail_at_the_end(loop: TimeLoop) -> None:
-        look(loop)
+    def fail_at_the_end(run: ObservedRun) -> None:
+        observe(run)
         seen.append((target / "probes.csv").read_bytes().count(b"\n") - 1)
-        if loop.state.step > 10:
+        if run.state.step > 10:
             raise ArithmeticError
 
-    monkeypatch.setattr(TimeLoop, "look", fail_at_the_end)
+    monkeypatch.setattr(ObservedRun, "observe", fail_at_the_end)
     constant = runs.TEXT.replace('"300 + 20*sin(t)"', "300.0").replace(
         "coefficient = { times = [0.0, 5.0], values = [100.0, 900.0] }", "coefficient = 100.0"
     )
@@ -130,11 +130,11 @@ def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(
         state.find_row()
         for cell_type in (0, 1):
             for highest in (False, True):
-                at = state.statistics.first_cell(cell_type, highest)
+                at = state.statistics.extreme_cells.of_type(cell_type, highest)
                 own = np.where(kinds == cell_type, values, np.nan)
                 assert at[::-1] == np.unravel_index(np.nanargmax(own) if highest else np.nanargmin(own), kinds.shape)
         for name in conducting[:2]:
-            of_region = state.statistics.first_cell_of(name, highest=True)
+            of_region = state.statistics.extreme_cells.of_region(name, highest=True)
             assert of_region is not None
             assert values[of_region[::-1]] == state.statistics.extremes(name).highest - state.field.reference
         assert searches == ([1] * 6 if row == 0 else [])

@@ -13,7 +13,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.snapshots import Snapshots
 from heatsim.observers.state import RunState
 from heatsim.observers.watchdog import Watchdog
-from heatsim.run import make_observers, time_loop
+from heatsim.run import batch_size, make_observers
 
 
 class Recorder(Observer):
@@ -41,7 +41,7 @@ class Recorder(Observer):
 
 def test_batches_of_a_large_grid_reach_the_depth_of_its_kernel() -> None:
     """A step that takes 0.5 s by itself takes 0.05 s in a sweep of 16 steps."""
-    batch, plain = time_loop.Batch(16), time_loop.Batch()
+    batch, plain = batch_size.BatchSize(16), batch_size.BatchSize()
     for _ in range(8):
         batch.took(batch.steps, max(0.5, 0.05 * batch.steps))
         plain.took(plain.steps, max(0.5, 0.05 * plain.steps))
@@ -57,7 +57,7 @@ def test_an_observer_is_called_after_each_of_its_steps_once(
     tmp_path: Path, steps: list[int], batch_seconds: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = Recorder(steps)
-    monkeypatch.setattr(time_loop, "BATCH_SECONDS", batch_seconds)
+    monkeypatch.setattr(batch_size, "BATCH_SECONDS", batch_seconds)
     monkeypatch.setattr(make_observers, "Progress", lambda: recorder)
     run = Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "run")
     run.run(progress=True)

@@ -14,7 +14,7 @@ from painted import body, cylinder, region, sphere, write_turned_box
 
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
-from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.physics.problem import HeatProblem
 
@@ -30,10 +30,11 @@ def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], 
     arrays = CompositeArrays(device.choose("cpu"), materials, of.boundary.maps, AMBIENT, "float64", of.open_faces)
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
     steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
+    call = CompositeCall(of.periodic, arrays.body, tables, steps, 0, NOTHING, "increments")
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)
-        COMPOSITE_KERNELS[kernel](T, T_new, of.periodic, arrays.body, tables, steps, 0, NOTHING, "increments")
+        COMPOSITE_KERNELS[kernel](T, T_new, call)
         return T_new
 
     return step, dt

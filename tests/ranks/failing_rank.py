@@ -19,7 +19,7 @@ from heatsim.cli import main
 from heatsim.parallel import environment, job, stalls
 from heatsim.parallel.mpi_team import MpiTeam
 from heatsim.parallel.watch import VARIABLE, Watch
-from heatsim.run import time_loop
+from heatsim.run import batch_size
 from heatsim.solver.stepper import Stepper
 from heatsim.storage.field_file import FieldFile
 
@@ -57,7 +57,7 @@ def fail(how: str) -> None:
 
 def run() -> int:
     how, rank, step, *arguments = sys.argv[1:]
-    time_loop.BATCH_SECONDS = 0.0
+    batch_size.BATCH_SECONDS = 0.0
     if how in ("block", "loop", "end", "finalize", "late disk", "dead disk"):
         os.environ[VARIABLE] = "2"
     if how == "dead disk":

@@ -95,8 +95,8 @@ def observed(state: RunState) -> dict[str, Any]:
     numbers |= {"extremes": of.extremes(), "deviations": of.deviations(), "statistics": field.statistics()}
     numbers |= {
         "by type": np.array(of.temperatures_of_types()),
-        "lowest": of.first_cell(0, highest=False),
-        "hottest": of.first_cell(0, highest=True),
+        "lowest": of.extreme_cells.of_type(0, highest=False),
+        "hottest": of.extreme_cells.of_type(0, highest=True),
     }
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
     numbers["change"] = field.largest_change(field.own * 0.5)

@@ -82,7 +82,7 @@ def row(problem: HeatProblem, team: Team) -> dict[str, Any]:
             f"heat {number}": statistics.heat(),
             f"mean {number}": statistics.mean(),
             f"extremes {number}": statistics.extremes(),
-            f"cell {number}": statistics.first_cell_of(None, True),
+            f"cell {number}": statistics.extreme_cells.of_region(None, True),
             f"points {number}": points.temperatures(),
         }
     return found

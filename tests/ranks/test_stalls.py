@@ -20,8 +20,9 @@ from heatsim.parallel.activity import Activity, Meter, unforeseen
 from heatsim.parallel.stalls import find_stalled
 from heatsim.parallel.team import Team
 from heatsim.run.initial_state import initial_state
+from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.run.time_loop import TimeLoop, Timing
+from heatsim.run.timing import Timing
 from heatsim.storage.disk import sync_folder
 from heatsim.storage.system import File
 from heatsim.storage.writer import Writer
@@ -160,7 +161,7 @@ def test_observers_of_a_caller_may_take_any_time(paced: bool, threads: set[int])
 
     def run(team: Team) -> None:
         plan = Plan.of(painted(problem_of(LINEAR, solver={"device": "cpu"}), team), team)
-        TimeLoop(initial_state(plan, Path("nowhere")), [Own() if paced else Watcher()], Timing(), None).look()
+        ObservedRun(initial_state(plan, Path("nowhere")), [Own() if paced else Watcher()], Timing(), None).observe()
 
     on_ranks(2, run)
     assert len(seen) == 4

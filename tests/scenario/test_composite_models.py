@@ -43,7 +43,7 @@ def test_everything_is_taken_in_si(tmp_path):
     assert [name for name, _ in scenario.palette] == ["copper", "silicon", "wax", "void"]
     assert scenario.palette[3] == ("void", None)
     assert scenario.material is None
-    assert scenario.base_material is scenario.materials["copper"]
+    assert scenario.palette[0][1] is scenario.materials["copper"]
     copper, silicon, wax = scenario.materials.values()
     assert (copper.conductivity, copper.specific_heat, copper.varies) == ((400.0, 400.0, 400.0), 385.0, False)
     assert silicon.conductivity == MaterialTable((300.0, 500.0), (148.0, 76.0))
@@ -120,7 +120,7 @@ def test_one_material_that_varies_is_not_linear(tmp_path):
 def test_the_only_material_is_that_of_the_domain(tmp_path):
     scenario = load(write(tmp_path, ("[material]", "[materials.aluminium]")))
     assert scenario.domain.material == "aluminium"
-    assert scenario.palette == (("aluminium", scenario.base_material),)
+    assert scenario.palette == (("aluminium", scenario.materials["aluminium"]),)
 
 
 def test_the_domain_may_be_void_with_parts_in_it(tmp_path):

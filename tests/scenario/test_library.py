@@ -85,13 +85,13 @@ def test_one_material_of_the_library_is_enough(tmp_path: Path) -> None:
     table = "[material]\nconductivity = 237.0\ndensity = 2700.0\nspecific_heat = 900.0\n"
     text = write(tmp_path).read_text()
     alone = parse(tomllib.loads('material = "library:brick"\n' + text.replace(table, "")), tmp_path / "rod.toml")
-    assert alone.base_material.conductivity == (0.72, 0.72, 0.72)
+    assert alone.palette[0][1].conductivity == (0.72, 0.72, 0.72)
     named = write(tmp_path, (table, ""), ("[domain]", '[domain]\nmaterial = "library:brick"'))
-    assert load(named).base_material == alone.base_material
+    assert load(named).palette[0][1] == alone.palette[0][1]
     # Single values can be replaced, from the command line too.
     changed = load(named, ["materials.library:brick.conductivity=0.8"])
-    assert changed.base_material.conductivity == (0.8, 0.8, 0.8)
-    assert changed.base_material.density == 1920.0
+    assert changed.palette[0][1].conductivity == (0.8, 0.8, 0.8)
+    assert changed.palette[0][1].density == 1920.0
 
 
 def test_a_wrong_name_is_refused_with_the_nearest_one(tmp_path: Path) -> None:

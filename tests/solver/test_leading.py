@@ -24,7 +24,8 @@ from heatsim.run.simulation import Simulation
 from heatsim.solver import field, leading, rows_ahead
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.leading import Leading
-from heatsim.solver.row_sums import FoundRow, Observables, Request
+from heatsim.solver.observables import FoundRow, Observables
+from heatsim.solver.row_request import Request
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (
@@ -286,7 +287,7 @@ def test_a_wait_for_steps_ahead_is_no_reason_for_a_warning(
         run.run(watchers=[Watcher()])
         return [warning for warning in run.warnings if "make the run faster" in warning]
 
-    monkeypatch.setattr("heatsim.run.time_loop.time", SimpleNamespace(perf_counter=lambda: seconds))
+    monkeypatch.setattr("heatsim.run.timing.time", SimpleNamespace(perf_counter=lambda: seconds))
     assert not warnings(0.9, "busy")
     assert warnings(0.4, "idle")
 

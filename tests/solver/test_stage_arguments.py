@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.errors import ScenarioError
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
+from heatsim.physics.coefficients import choose_stage_scheme
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import StageTimes
 from heatsim.scenario import parse
@@ -94,7 +96,8 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
     derived = box(precision)
     field, ledger = field_of(derived), Ledger(CPU, derived, True)
     arguments, times = LinearArguments(derived, field, ledger), stages(derived)
-    sweeps = arguments.host_stage_sweeps(times, arguments.stage_scheme(times))
+    scheme = choose_stage_scheme(derived.grid, derived.rates, times.sizes, derived.precision)
+    sweeps = arguments.host_stage_sweeps(times, scheme)
     T, size = field.deviation.copy(), float(np.abs(field.deviation).max())
     for kernel in CPU_KERNELS.values():
         for sums in ledger.faces:
@@ -109,7 +112,7 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
             sweeps["g"],
             0,
             ledger.faces,
-            arguments.stage_scheme(times),
+            scheme,
         )
         gained = fsum((after.astype(float) - T).reshape(-1))
         growth = np.prod(np.abs(seven(sweeps["c"])).sum(axis=1) + sweeps["g"].sum(axis=1))
@@ -163,9 +166,8 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
         sums = [*ledger.faces, *ledger.beams, ledger.exposed, ledger.parts]
         for each in sums:
             each[...] = 0.0
-        advance(
-            T, T_new, derived.periodic, arguments.arrays.body, tables, steps, 0, arguments.entries, "increments", *base
-        )
+        body, entries = arguments.arrays.body, arguments.entries
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
         return [each.copy() for each in sums]
 
     expected = run(stepped)
@@ -213,13 +215,15 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
     b = (a * a + (DELTAS**2).sum()) / 2.0
     sizes = np.array([*DELTAS[:2], b / a, a, *DELTAS[2:]]) * h
     times = StageTimes(np.zeros(6), np.zeros(6), np.abs(sizes), sizes)
-    rows, scheme = general.stage_rows(times), arguments.stage_scheme(times)
+    rows = general.stage_rows(times)
+    scheme = choose_stage_scheme(derived.grid, derived.rates, times.sizes, derived.precision)
     sweeps = arguments.host_stage_sweeps(times, scheme)
 
     def general_stage(T: Any, stage: int, *base: Any) -> Any:
         entries = general.no_entries if stage == 2 else general.entries
         T_new, steps = np.empty_like(T), general.arrays.steps(rows[stage : stage + 1], 1)
-        advance(T, T_new, derived.periodic, general.arrays.body, tables, steps, 0, entries, "increments", *base)
+        body = general.arrays.body
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
         return T_new
 
     def substeps(T: Any, first: int) -> Any:

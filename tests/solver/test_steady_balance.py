@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
-from heatsim.kernels.cpu.composite_body import Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
 from heatsim.kernels.cpu.composite_oracle import advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.problem import HeatProblem
@@ -53,9 +53,9 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     nothing = [np.zeros((0, 0))] * 6
     tables: Any = make_tables(body.materials, (0.0,) * 7, dt, "float64")
     T_new = np.empty_like(T)
-    row = arrays.steps(rows, 1).row(0)
     ledger = Entries(nothing, nothing, np.zeros(0))
-    advance_numpy(T, T_new, body.periodic, arrays.body, tables, row, 0, ledger, "increments")
+    call = CompositeCall(body.periodic, arrays.body, tables, arrays.steps(rows, 1), 0, ledger, "increments")
+    advance_numpy(T, T_new, call, 0)
     return T_new
 
 

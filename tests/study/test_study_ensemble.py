@@ -11,7 +11,7 @@ from cuda_host import gpu
 
 from heatsim.kernels.ensemble.body_launches import BodySteps
 from heatsim.kernels.ensemble.launches import MemberSteps
-from heatsim.run import time_loop
+from heatsim.run import batch_size
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
 from heatsim.solver.body_ensemble import BodyEnsemble
@@ -107,7 +107,7 @@ def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     """Twice: some runs are done, some have a checkpoint."""
-    monkeypatch.setattr(time_loop, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(batch_size, "BATCH_SECONDS", 0.0)
     out, advance = prepared(tmp_path), EnsembleStepper.advance
     for rounds in (5, 40):
         stop, left = Stop(), rounds

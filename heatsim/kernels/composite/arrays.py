@@ -1,5 +1,6 @@
 """The arrays of a composite body that kernels read (composite/composite.cuh), on the host and on a device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,6 +17,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
+from heatsim.physics.sources import BeamRows
 
 
 def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
@@ -101,16 +103,7 @@ class CompositeArrays:
             void=-1 if materials.void is None else materials.void,
             void_conditions=materials.void_conditions if materials.exposed_cells else materials.void_conditions[:0],
             enthalpies=EnthalpyTables(
-                *(
-                    xp.ascontiguousarray(xp.asarray(table))
-                    for table in (
-                        enthalpies.places,
-                        enthalpies.bases,
-                        enthalpies.potentials,
-                        enthalpies.states,
-                        enthalpies.resistances,
-                    )
-                )
+                **{name: xp.ascontiguousarray(xp.asarray(table)) for name, table in vars(enthalpies).items()}
             ),
             open_faces=tuple(open_faces),
             heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
@@ -128,51 +121,58 @@ class CompositeArrays:
             conditions: number of rows of conditions of a step, with their tables.
             numbers: how many numbers they and the held potentials are.
         """
-        xp, body = self.device.xp, self.body
-        arrays = tuple(xp.asarray(table) for table in (tables.inner, tables.links, tables.halves))
-        enthalpies, heats, lit = body.enthalpies, bool(len(body.heated)), bool(len(body.lit))
-        dtype = structs.general_coefficients_dtype(self.precision, enthalpies.vary, self.mixed, heats, lit)
+        body = self.body
+        arrays = [self.device.xp.asarray(table) for table in (tables.inner, tables.links, tables.halves)]
+        varies, heats, lit = body.enthalpies.vary, bool(len(body.heated)), bool(len(body.lit))
+        dtype = structs.general_coefficients_dtype(self.precision, varies, self.mixed, heats, lit)
         struct = np.zeros((), dtype=dtype)
         struct["c"] = tables.c
         materials = struct["materials"]
         materials["cells"] = address(body.cells)
-        materials["inner"], materials["links"], materials["halves"] = (address(array) for array in arrays)
+        materials["inner"], materials["links"], materials["halves"] = map(address, arrays)
         materials["patches"] = [address(numbers) for numbers in body.maps]
-        materials["weighted"], materials["before"], materials["weights"] = map(
-            address, (body.bits, body.before, body.weights)
-        )
+        materials["weighted"], materials["before"] = address(body.bits), address(body.before)
+        materials["weights"] = address(body.weights)
         materials["reference"] = body.reference
         materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
         materials["void_type"], materials["exposed"] = body.void, bool(len(body.void_conditions))
         materials["numbers"] = numbers
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
-        if enthalpies.vary:
-            of_type = np.zeros(len(tables.inner), dtype=structs.enthalpy_dtype(self.precision))
-            of_type["place"], of_type["base"] = (
-                self.device.to_host(enthalpies.places),
-                self.device.to_host(enthalpies.bases),
-            )
-            arrays = (*arrays, xp.asarray(of_type.view(np.uint8)))
+        if varies:
             materials["held"] = 6 * conditions
-            materials["enthalpies"] = [
-                address(table)
-                for table in (arrays[-1], enthalpies.potentials, enthalpies.states, enthalpies.resistances)
-            ]
+            arrays += self._enter_enthalpies(materials)
         if self.mixed:
-            mixed = body.mixed
-            parts = np.zeros(len(mixed.numbers), dtype=structs.part_dtype(self.precision))
-            parts["number"], parts["fraction"] = mixed.numbers, mixed.fractions
-            tables_of_cells = (mixed.places, mixed.first.astype(np.uint32), parts.view(np.uint8))
-            arrays = (*arrays, *map(xp.asarray, tables_of_cells))
-            materials["mixed"] = [address(table) for table in arrays[-3:]]
-            materials["mixed_cells"] = len(mixed.places)
+            arrays += self._enter_mixed_cells(materials)
         if lit:
             materials["lit"] = address(body.lit)
         if heats:
-            arrays_of_cells = [self.cell_heat, *vars(body.heated).values()]
-            materials["heated"]["arrays"] = [address(array) for array in arrays_of_cells]
+            heated_arrays = [self.cell_heat, *vars(body.heated).values()]
+            materials["heated"]["arrays"] = [address(array) for array in heated_arrays]
             materials["heated"]["count"], materials["heated"]["amounts"] = len(body.heated), len(body.heated.table_of)
-        return struct, arrays
+        return struct, tuple(arrays)
+
+    def _enter_enthalpies(self, materials: NDArray[Any]) -> list[Any]:
+        """Enter the tables of varying materials into struct Materials; returns new device arrays that it points to."""
+        enthalpies, to_host = self.body.enthalpies, self.device.to_host
+        of_type = np.zeros(len(enthalpies.places), dtype=structs.enthalpy_dtype(self.precision))
+        of_type["place"], of_type["base"] = to_host(enthalpies.places), to_host(enthalpies.bases)
+        types = self.device.xp.asarray(of_type.view(np.uint8))
+        tables = types, enthalpies.potentials, enthalpies.states, enthalpies.resistances
+        materials["enthalpies"] = [address(table) for table in tables]
+        return [types]
+
+    def _enter_mixed_cells(self, materials: NDArray[Any]) -> list[Any]:
+        """Enter the cells that several conditions share; returns the device arrays that struct Materials points to."""
+        mixed = self.body.mixed
+        parts = np.zeros(len(mixed.numbers), dtype=structs.part_dtype(self.precision))
+        parts["number"], parts["fraction"] = mixed.numbers, mixed.fractions
+        tables = [
+            self.device.xp.asarray(table)
+            for table in (mixed.places, mixed.first.astype(np.uint32), parts.view(np.uint8))
+        ]
+        materials["mixed"] = [address(table) for table in tables]
+        materials["mixed_cells"] = len(mixed.places)
+        return tables
 
     @cached_property
     def cell_heat(self) -> Any:
@@ -189,38 +189,42 @@ class CompositeArrays:
             rate: whether they are for a build with ``rate``.
             base: for such a build the field, on the device, to which the increments are added; None for 0.
         """
-        xp = self.device.xp
         # The potentials of held conditions follow the conditions of each step.
         numbers = np.hstack([part.reshape(len(part), -1) for part in (rows.conditions, rows.held)])
-        conditions = xp.asarray(numbers.astype(self.precision, order="C"))
-        heat = xp.asarray(rows.heat.astype(self.precision, order="C"))
+        arrays = {"conditions": self._on_device(numbers), "heat": self._on_device(rows.heat)}
         heats = bool(len(self.body.heated))
+        if heats:
+            arrays["amounts"] = self._on_device(rows.amounts)
+        kept = list(arrays.values())
+        if rows.beams:
+            arrays["beams"], weights = self._beams(rows.beams)
+            kept += [arrays["beams"], *weights]
         table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate, heats))
         table["factor"] = rows.factors
         if base is not None:
             table["base"] = address(base)
         table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
-        table["conditions"] = _pointers(conditions, count)
-        table["heat"] = _pointers(heat, count)
-        arrays = [conditions, heat]
-        if heats:
-            arrays.append(xp.asarray(rows.amounts.astype(self.precision, order="C")))
-            table["amounts"] = _pointers(arrays[-1], count)
-        if rows.beams:
-            steps = max(len(beam.first) for beam in rows.beams)
-            beams = np.zeros((steps, len(rows.beams)), dtype=structs.BEAM)
-            for number, beam in enumerate(rows.beams):
-                weights = [xp.asarray(weight.astype(self.precision, order="C")) for weight in beam.weights]
-                arrays += weights
-                column = beams[:, number]
-                column["face"] = beam.face if beam.at_face else -1
-                column["first"] = beam.first
-                column["count"] = [weight.shape[1] for weight in weights]
-                column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
-            on_device = xp.asarray(beams.view(np.uint8).reshape(steps, -1))
-            arrays.append(on_device)
-            table["beams"] = _pointers(on_device, count)
-        return SweepTable(xp.asarray(table.view(np.uint8)), table.itemsize, tuple(arrays))
+        for name, array in arrays.items():
+            table[name] = _pointers(array, count)
+        return SweepTable(self.device.xp.asarray(table.view(np.uint8)), table.itemsize, tuple(kept))
+
+    def _beams(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
+        """Struct Beam of each beam, for each step or for all, and the arrays of weights that these point to."""
+        steps = max(len(beam.first) for beam in beams)
+        structs_of_beams, kept = np.zeros((steps, len(beams)), dtype=structs.BEAM), []
+        for number, beam in enumerate(beams):
+            weights = [self._on_device(weight) for weight in beam.weights]
+            kept += weights
+            column = structs_of_beams[:, number]
+            column["face"] = beam.face if beam.at_face else -1
+            column["first"] = beam.first
+            column["count"] = [weight.shape[1] for weight in weights]
+            column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
+        return self.device.xp.asarray(structs_of_beams.view(np.uint8).reshape(steps, -1)), kept
+
+    def _on_device(self, numbers: NDArray[np.float64]) -> Any:
+        """Numbers in the precision of the field, on the device."""
+        return self.device.xp.asarray(numbers.astype(self.precision, order="C"))
 
     def steps(self, rows: Rows, count: int) -> StepRows:
         """The data of ``count`` steps for a CPU kernel."""

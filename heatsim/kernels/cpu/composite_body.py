@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MixedCells
 from heatsim.physics.sources import BeamRows
+from heatsim.physics.surface_balance import EMISSION, FREE, LAW
 
 Field = NDArray[Any]
 Sums = NDArray[np.float64]
@@ -140,6 +143,13 @@ class StepRows:
             part_of=(self, some),
         )
 
+    @cached_property
+    def radiates(self) -> bool:
+        """Whether a condition has radiation, or a table of fluxes; of a slice, whether one in the longer rows has."""
+        if self.part_of is not None:
+            return self.part_of[0].radiates
+        return bool(np.any((self.conditions[..., EMISSION] > 0) | (self.conditions[..., FREE] == LAW)))
+
     def row(self, step: int) -> StepRow:
         """The data of one step."""
         beams = [np.zeros((0, 0), dtype=self.factors.dtype) for _ in range(6)]
@@ -182,3 +192,28 @@ class Entries:
     parts: Sums = field(default_factory=lambda: np.zeros(0))
     cells: Sums = field(default_factory=lambda: np.zeros(0))
     lit: Sums = field(default_factory=lambda: np.zeros(0))
+
+
+class CompositeCall(NamedTuple):
+    """The arguments of a CPU kernel for composite bodies, besides the field.
+
+    Attributes:
+        periodic: which of the axes x, y and z wrap.
+        body: the body.
+        tables: what depends on the length of the steps.
+        steps: what changes from step to step.
+        first: the number of the first step, below 2³².
+        ledger: the sums to which heat is added.
+        scheme: how a step is summed.
+        base: with it, one step sets T_new = base + factor·increments; an empty array stands for 0. It needs the scheme
+            "increments".
+    """
+
+    periodic: tuple[bool, bool, bool]
+    body: HostBody
+    tables: LinkTables
+    steps: StepRows
+    first: int
+    ledger: Entries
+    scheme: Scheme
+    base: Field | None = None

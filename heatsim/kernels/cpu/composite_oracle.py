@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
-from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRow
+from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.oracle import FACE_SLICES, neighbours, rounded_sum
 from heatsim.kernels.cpu.void_layout import weighted_cells
 from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.surface_balance import FREE
 from heatsim.physics.surface_laws import SurfaceConditions
@@ -32,22 +31,10 @@ class Inside(NamedTuple):
     potential: Field
 
 
-def advance_numpy(
-    T: Field,
-    T_new: Field,
-    periodic: tuple[bool, bool, bool],
-    body: HostBody,
-    tables: LinkTables,
-    row: StepRow,
-    step: int,
-    ledger: Entries,
-    scheme: Scheme,
-    base: Field | None = None,
-) -> None:
-    """One step of the whole field, T to T_new.
-
-    With ``base``, T_new = base + factor·increments; an empty array stands for 0. It needs increments.
-    """
+def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> None:
+    """One step of the whole field, T to T_new; ``step`` counts from 0 in the call."""
+    periodic, body, tables, ledger, base = call.periodic, call.body, call.tables, call.ledger, call.base
+    row = call.steps.row(step)
     cell_type = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
     beside = [pair for axis in range(3) for pair in neighbours(cell_type, 2 - axis, periodic[axis])]
@@ -58,7 +45,7 @@ def advance_numpy(
             cell_type, *temperatures(body.enthalpies, cell_type, T), _potentials(body.enthalpies, cell_type, T)
         )
         total = _conduct_by_enthalpy(cells, around, beside, _link_weights(body, T), body, tables)
-    elif scheme == "seven_term":
+    elif call.scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
         for coefficient, value in zip((*tables.c[:5], tables.c[6]), (T, *sides, above), strict=True):
@@ -73,10 +60,10 @@ def advance_numpy(
     total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
     if len(body.void_conditions):
-        _add_exposed(cells, beside, body, tables, row, ledger, total)
+        _add_exposed(cells, beside, call, row, total)
     for face in range(6):
         if not periodic[face // 2]:
-            _add_face(face, cells, body, tables, row, ledger, total)
+            _add_face(face, cells, call, row, total)
 
     if len(body.heated):
         heat = cell_heat(cells.T, body, row)
@@ -84,12 +71,12 @@ def advance_numpy(
         if ledger.cells.size:
             ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
 
-    if scheme == "seven_term":
+    if call.scheme == "seven_term":
         T_new[...] = total
-    elif scheme == "increments":
+    elif call.scheme == "increments":
         T_new[...] = row.factor * total + (T if base is None else base if base.size else T.dtype.type(0.0))
     else:
-        T_new[...] = rounded_sum(T, total, step)
+        T_new[...] = rounded_sum(T, total, call.first + step & 0xFFFFFFFF)
 
 
 def temperatures(enthalpies: EnthalpyTables, cell_type: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
@@ -182,13 +169,12 @@ def _from_surface(
 def _add_exposed(
     inside: Inside,
     beside: Sequence[NDArray[np.uint8]],
-    body: HostBody,
-    tables: LinkTables,
+    call: CompositeCall,
     row: StepRow,
-    ledger: Entries,
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
+    body, tables, ledger = call.body, call.tables, call.ledger
     places = weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
     heat, conditions = np.zeros_like(cells.T), body.void_conditions[cells.cell_type]
@@ -227,11 +213,9 @@ def _conditions_towards_void(
         yield of_cells, parts_of, has
 
 
-def _add_face(
-    face: int, inside: Inside, body: HostBody, tables: LinkTables, row: StepRow, ledger: Entries, total: Field
-) -> None:
+def _add_face(face: int, inside: Inside, call: CompositeCall, row: StepRow, total: Field) -> None:
     """Add the heat through a face of the box."""
-    place = FACE_SLICES[face]
+    body, tables, ledger, place = call.body, call.tables, call.ledger, FACE_SLICES[face]
     cells = Inside(*(values[place] for values in inside))
     numbers = body.maps[face] if body.maps[face].size else np.full(cells.T.shape, face)
     parts, owners = body.mixed.on_face(face)

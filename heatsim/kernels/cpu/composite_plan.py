@@ -9,25 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
-from heatsim.kernels.cpu.composite_body import Entries, Field, HostBody, LinkTables, StepRows
+from heatsim.kernels.cpu.composite_body import CompositeCall, Entries, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
     BEAM_SUMS,
     CONDUCTANCE,
+    CONDUCTANCES,
     FACE_FIELDS,
+    GAINS,
     IS_OPEN,
+    MAP,
     PLAN,
     SHARE,
+    SHARES,
     SIDE,
     SUMS,
     TURNED,
+    TYPES,
 )
 from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
-from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
+from heatsim.kernels.cpu.ring_axes import RingAxes, Shape
 from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
 from heatsim.physics.cell_types import CELL_TYPE
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.coefficients import SCHEMES
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_balance import TOLERANCES
 
@@ -64,70 +69,96 @@ _numbers: WeakKeyDictionary[LinkTables, _Numbers] = WeakKeyDictionary()
 
 
 def make_plan(
-    T: Field,
-    periodic: Wraps,
-    body: HostBody,
-    tables: LinkTables,
-    steps: StepRows,
-    first: int,
-    ledger: Entries,
-    scheme: Scheme,
-    base: Field | None,
-    axes: RingAxes,
-    chosen: Tiling,
-    sums: int,
-    surfaces: int,
+    shape: Shape, call: CompositeCall, axes: RingAxes, chosen: Tiling, sums: int, surfaces: int
 ) -> KernelPlan:
-    """The plan; arguments as for the kernels, and the places of sums and surfaces in a worker's memory."""
-    nz, ny, nx = T.shape
-    layout = layout_of(body, (nz, ny, nx), periodic, axes)
-    numbers = _numbers.get(tables)
+    """The plan of a call.
+
+    Args:
+        shape: of the field.
+        call: the arguments of the kernel.
+        axes: which axis of the grid lies along each axis of the ring.
+        chosen: the tiling of the ring.
+        sums: the place of the sums in a worker's memory.
+        surfaces: the place of the data of surfaces there.
+    """
+    layout = layout_of(call.body, shape, call.periodic, axes)
+    numbers = _numbers.get(call.tables)
     if numbers is None or numbers.layout is not layout:
-        numbers = _numbers[tables] = _numbers_of(layout, body, tables, (nz, ny, nx), periodic, axes)
-    ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(periodic, (nz, ny, nx))
-    values = chosen.plan(ring, wraps, steps.count) | _changing(steps, axes)
-    values |= {"scheme": SCHEMES.index(scheme), "first_step": first, "sums": sums, "surfaces": surfaces}
-    values |= {"potentials": chosen.ring if body.enthalpies.vary else 0}
-    values |= {"has_base": base is not None, "base": 0 if base is None else base}
-    return KernelPlan(PLAN, values, numbers.with_ledger(ledger))
+        numbers = _numbers[call.tables] = _numbers_of(layout, call, shape, axes)
+    values: dict[str, Any] = chosen.plan(axes.shape(shape), axes.wraps(call.periodic, shape), call.steps.count)
+    values |= _changing(call.steps, axes)
+    values |= {
+        "scheme": SCHEMES.index(call.scheme),
+        "first_step": call.first,
+        "sums": sums,
+        "surfaces": surfaces,
+        "potentials": chosen.ring if call.body.enthalpies.vary else 0,
+        "has_base": call.base is not None,
+        "base": 0 if call.base is None else call.base,
+    }
+    return KernelPlan(PLAN, values, numbers.with_ledger(call.ledger))
 
 
-def _numbers_of(
-    layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape, periodic: Wraps, axes: RingAxes
-) -> _Numbers:
+def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes: RingAxes) -> _Numbers:
+    body, tables = call.body, call.tables
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
-    behind_surfaces = halves[layout.surface.type, layout.surface.axis]
-    values: dict[str, Any] = {"types": tables.links.shape[1], "c": _coefficients(layout, body, tables, shape)}
-    values |= {"along_y": axes.index(1), "along_z": axes.index(2)}
+    surface, c = layout.surface, _coefficients(layout, body, tables, shape)
+    behind_surfaces = halves[surface.type, surface.axis]
     # The factors of a varying conductance are multiplied in the order of the oracle.
-    weight = 1 if enthalpies.vary else layout.surface.weight
-    values |= {"surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight)}
-    values |= _dense_coefficients(layout, values["c"])
-    values |= {"surface_share": behind_surfaces[:, SHARE] * layout.surface.fraction} | layout.arrays
-    values |= {"links": tables.links, "halves": halves, "places": enthalpies.places, "bases": enthalpies.bases}
-    values |= {"potential_table": enthalpies.potentials, "states": enthalpies.states}
-    values |= {"resistances": enthalpies.resistances, "first_heated": body.first_heated}
-    values |= {"scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype)}
-    values |= {"void_conditions": len(np.unique(layout.surface.condition))}
-    values |= {"mixed_cells": len(mixed.places), "mixed_places": mixed.places}
-    values |= {"mixed_first": mixed.first, "mixed_numbers": mixed.numbers, "mixed_fractions": mixed.fractions}
-    values |= _heated(body, axes.shape(shape)) | {"lit": bool(body.lit.size)}
+    weight = 1 if enthalpies.vary else surface.weight
+    faces, arrays = _face_fields(layout, call, shape, axes)
+    values: dict[str, Any] = {
+        "types": tables.links.shape[1],
+        "first_heated": body.first_heated,
+        "c": c,
+        "links": tables.links,
+        "halves": halves,
+        "along_y": axes.index(1),
+        "along_z": axes.index(2),
+        "open_faces": np.count_nonzero(faces[:, IS_OPEN]),
+        "surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight),
+        "surface_share": behind_surfaces[:, SHARE] * surface.fraction,
+        "void_conditions": len(np.unique(surface.condition)),
+        "places": enthalpies.places,
+        "bases": enthalpies.bases,
+        "potential_table": enthalpies.potentials,
+        "states": enthalpies.states,
+        "resistances": enthalpies.resistances,
+        "scale": np.array([body.reference, TOLERANCES[halves.dtype.name]], dtype=halves.dtype),
+        "mixed_cells": len(mixed.places),
+        "mixed_places": mixed.places,
+        "mixed_first": mixed.first,
+        "mixed_numbers": mixed.numbers,
+        "mixed_fractions": mixed.fractions,
+        "lit": bool(body.lit.size),
+        **layout.arrays,
+        **_dense_coefficients(layout, c),
+        **_heated(body, axes.shape(shape)),
+    }
     plan = KernelPlan(PLAN, values)
-    faces = np.zeros((6, len(FACE_FIELDS)), np.int64)
-    for face, (types, numbers) in enumerate(zip(layout.face_types, body.maps, strict=True)):
+    plan.keep(arrays)
+    return _Numbers(layout, plan, faces)
+
+
+def _face_fields(
+    layout: CompositeLayout, call: CompositeCall, shape: Shape, axes: RingAxes
+) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
+    """FACE_FIELDS of each face without the sums, shape (6, fields), and the arrays whose addresses these are."""
+    faces, kept = np.zeros((6, len(FACE_FIELDS)), np.int64), list[NDArray[Any]]()
+    halves = call.tables.halves
+    for face, (types, numbers) in enumerate(zip(layout.face_types, call.body.maps, strict=True)):
         faces[face, SIDE] = axes.side(face)
-        faces[face, 0] = body.open_faces[face] and not periodic[face // 2]
-        if not faces[face, 0]:
+        faces[face, IS_OPEN] = call.body.open_faces[face] and not call.periodic[face // 2]
+        if not faces[face, IS_OPEN]:
             continue
         cells = types if types.size else np.zeros(_face_shape(shape, face), np.uint8)
         conductance, share, gain, _ = np.moveaxis(halves[cells, face // 2], -1, 0)
         # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
         arrays = [types, numbers, np.where(conductance == 0, halves.dtype.type(1), conductance), share, gain]
         arrays = [np.ascontiguousarray(array) for array in arrays]
-        faces[face, [1, 2, 5, 6, 7]] = [address_of(array) for array in arrays]
-        plan.keep(arrays)
-    plan.numbers[PLAN.index("open_faces")] = np.count_nonzero(faces[:, IS_OPEN])
-    return _Numbers(layout, plan, faces)
+        faces[face, [TYPES, MAP, CONDUCTANCES, SHARES, GAINS]] = [address_of(array) for array in arrays]
+        kept += arrays
+    return faces, kept
 
 
 def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
@@ -135,14 +166,18 @@ def _heated(body: HostBody, ring: Shape) -> dict[str, Any]:
     heated, (nz, ny, nx) = body.heated, ring
     if not len(heated):
         return {}
-    rows = np.bincount(heated.cells // nx, minlength=nz * ny)
+    counts = np.bincount(heated.cells // nx, minlength=nz * ny)
+    rows, alike = np.concatenate(([0], np.cumsum(counts))).astype(np.int32), _alike(heated, counts, nx)
     types = body.cells.reshape(-1)[heated.cells] & CELL_TYPE if body.cells.size else np.zeros(len(heated), np.uint8)
-    values = {"heated_rows": np.concatenate(([0], np.cumsum(rows))).astype(np.int32)}
-    values |= {"heated_alike": _alike(heated, rows, nx)}
-    values |= {"heated_x": (heated.cells % nx).astype(np.int32), "heated_type": np.ascontiguousarray(types)}
-    values |= {f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"}
-    values["heated_weights"] = _by_entries(heated, values["heated_rows"], values["heated_alike"])
-    return values | {"amount_count": len(heated.table_of)}
+    return {
+        **{f"heated_{name}": array for name, array in vars(heated).items() if name != "cells"},
+        "heated_rows": rows,
+        "heated_alike": alike,
+        "heated_x": (heated.cells % nx).astype(np.int32),
+        "heated_type": np.ascontiguousarray(types),
+        "heated_weights": _by_entries(heated, rows, alike),
+        "amount_count": len(heated.table_of),
+    }
 
 
 def _by_entries(heated: HeatTables, rows: NDArray[np.int32], alike: NDArray[np.int32]) -> NDArray[Any]:
@@ -201,9 +236,15 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
 def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
     """What changes from step to step, with strides."""
     beams, first, weights = _beams_of(steps, axes)
-    changing = {"conditions": steps.conditions, "held": steps.held, "heat": steps.heat, "factors": steps.factors}
-    changing |= {"amounts": steps.amounts}
-    changing |= {"beam_first": first, "beam_weights": weights}
+    changing = {
+        "conditions": steps.conditions,
+        "held": steps.held,
+        "heat": steps.heat,
+        "factors": steps.factors,
+        "amounts": steps.amounts,
+        "beam_first": first,
+        "beam_weights": weights,
+    }
     strides = {f"{name}_stride": array[0].size if len(array) > 1 else 0 for name, array in changing.items()}
     return changing | strides | {"beams": beams, "beam_count": len(beams)}
 

@@ -30,13 +30,40 @@ def adding_void(*, radiating: bool, beams: bool) -> Any:
         radiating: whether a condition has radiation, or a table of fluxes.
         beams: whether the body has beams.
     """
-    find, gather = find_rises if radiating else find_linear_rises, light if beams else no_light
+    add_alike = _adding_alike(find_rises if radiating else find_linear_rises, light if beams else no_light)
+
+    @compiled
+    def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
+        first_row, starts, numbers = (
+            row_number(plan, rows),
+            ints_at(plan.surface_first),
+            ints_at(plan.surface_condition),
+        )
+        begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
+        surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
+        for j in range(SURFACES):
+            surface[BEAM_AT + j] = gained
+        while begin < end:
+            # Up to the next surface with another condition.
+            number, last = np.int64(numbers[begin]), end
+            if plan.void_conditions > 1:
+                last = begin + 1
+                while last < end and numbers[last] == number:
+                    last += 1
+            gained = add_alike(plan, tile, step, rows, T, number, begin, last, gained)
+            begin = last
+
+    return add_void
+
+
+def _adding_alike(find: Any, gather: Any) -> Any:
+    """Build the compiled function that adds the heat through surfaces towards void with one condition."""
 
     @compiled
     def add_alike(
         plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, number: int, begin: int, end: int, gained: Any
     ) -> Any:
-        """Add the heat through surfaces towards void with one condition, from ``begin`` to before ``end``.
+        """Add the heat through the surfaces from ``begin`` to before ``end``, which have condition ``number``.
 
         ``gained`` is the heat so far of the cell with the first surface. Returns the heat so far of the cell with the
         last surface, 0 if it is complete.
@@ -68,28 +95,7 @@ def adding_void(*, radiating: bool, beams: bool) -> Any:
             gained = _enter_void(plan, tile, step, rows, T, (first, count), share, gained)
         return gained
 
-    @compiled
-    def add_void(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any) -> None:
-        first_row, starts, numbers = (
-            row_number(plan, rows),
-            ints_at(plan.surface_first),
-            ints_at(plan.surface_condition),
-        )
-        begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
-        surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
-        for j in range(SURFACES):
-            surface[BEAM_AT + j] = gained
-        while begin < end:
-            # Up to the next surface with another condition.
-            number, last = np.int64(numbers[begin]), end
-            if plan.void_conditions > 1:
-                last = begin + 1
-                while last < end and numbers[last] == number:
-                    last += 1
-            gained = add_alike(plan, tile, step, rows, T, number, begin, last, gained)
-            begin = last
-
-    return add_void
+    return add_alike
 
 
 @compiled

@@ -78,11 +78,6 @@ class StepEnds:
     void: int = -1
 
 
-def step_error(device: Device, fields: Fields, weights: Weights, cells: Any = None, void: int = -1) -> StepError:
-    """The error of a step; arguments are those of :class:`StepEnds`, with the fields' device."""
-    return step_errors(device, [StepEnds(fields, weights, cells, void)])[0]
-
-
 def step_errors(device: Device, steps: Sequence[StepEnds]) -> list[StepError]:
     """The errors of several steps. On a GPU all are queued before the first is read."""
     if device.backend == "cpu":

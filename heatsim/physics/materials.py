@@ -71,7 +71,8 @@ class Painted:
         start = InitialField.from_scenario(scenario, parts, held=held) if varies else None
         division = Division.of(scenario)
         palette = _palette(division, start)
-        contacts, exposed = division.resistances, boundary.exposes
+        contacts: Contacts = division.resistances
+        exposed = boundary.exposes
         surfaces = cells = None
         if parts is not None and scenario.regions:
             cells = division.cells(parts)

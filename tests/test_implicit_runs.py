@@ -94,6 +94,22 @@ def test_a_run_ends_where_stabilized_steps_end(precision: str, kind: str, tmp_pa
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_rows_within_the_first_step_close_to_rounding(precision: str, tmp_path: Path) -> None:
+    """They contain the rate at the start, which is calculated from the field."""
+    text = f"""
+domain = {{ size = [5.0, 1.0, 3.0], cells = [5, 1, 3] }}
+material = {{ conductivity = 1.0, density = 1.0, specific_heat = 1.0 }}
+initial = {{ temperature = "300 + 40*sin(1.4*x) + 20*cos(z)" }}
+boundaries = {{ x_min = {{ type = "convection", coefficient = 1.0, ambient = 320.0 }} }}
+time = {{ method = "implicit", end = 1.0, tolerance = 0.02 }}
+solver = {{ device = "cpu", precision = "{precision}" }}
+output = {{ probe_every = 0.05, figures = false, fields = false }}
+"""
+    Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "run").run()
+    rows_close(tmp_path / "run")
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("kind", ["everything", "melting"])
 @pytest.mark.parametrize("turn", [3, 11])
 def test_a_run_that_was_interrupted_ends_with_the_same_bits(

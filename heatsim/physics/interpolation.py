@@ -20,6 +20,9 @@ The last half cell before a face lies between the outermost centre and the tempe
          |  ---●--- | ---●---  |           node positions: 0, 1/2, 3/2, … cells
          0     ½    1   3/2
 
+Near an edge of the body, one face after the other takes its half cell; faces that hold a temperature come last. So a
+point at the edge of a held face and a heated one has the temperature of the held face.
+
 Void has no temperature: the half cell before a void surface has the temperature of its centre. A cell with a layer has
 its node on the plane of the layer, so the resistances begin there.
 """
@@ -37,7 +40,7 @@ from heatsim.physics.layer_types import half
 from heatsim.physics.own_side import own_side
 from heatsim.physics.positions import cell_at, locate
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_over
+from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_over, holds_temperature
 
 Array = NDArray[np.float64]
 
@@ -66,7 +69,7 @@ class _Step:
 
 
 class _BesideFaces(NamedTuple):
-    """Points between the outermost centres and the faces across one axis.
+    """Points between outermost centres and faces: each at most once.
 
     Attributes:
         points: their numbers.
@@ -114,7 +117,7 @@ class Interpolation:
             ],
             dtype=np.intp,
         ).reshape(-1, 3)
-        self._at_faces = [found for axis in range(3) if (found := self._beside_faces(axis)) is not None]
+        self._at_faces = self._beside_faces()
         self._steps = self._along_axes()
 
     def of(self, temperatures: Array, steps: Sequence[int]) -> Array:
@@ -147,17 +150,24 @@ class Interpolation:
         parts = self._problem.parts
         return np.zeros(self.cells[0].shape, dtype=np.uint8) if parts is None else parts.owners_at(*self.cells)
 
-    def _beside_faces(self, axis: int) -> "_BesideFaces | None":
-        """The points between the outermost centres and the faces across an axis; None if there are none."""
-        at_faces = [
-            (number, at.weight, SurfacePoint(at.face, self._own_cell(number), self._points[number]))
-            for number, at in enumerate(positions[axis] for positions in self._positions)
-            if at.face is not None
-        ]
-        if not at_faces:
-            return None
-        numbers, weights, points = zip(*at_faces, strict=True)
-        return _BesideFaces(np.array(numbers), np.array(weights), SurfaceTemperatures(self._problem, points))
+    def _beside_faces(self) -> list[_BesideFaces]:
+        """The points between the outermost centres and faces: with their first face, their second, their third.
+
+        Faces that hold a temperature come last, because an edge of the body has their temperature.
+        """
+        rounds: list[list[tuple[int, float, SurfacePoint]]] = [[], [], []]
+        for number, positions in enumerate(self._positions):
+            own, point = self._own_cell(number), self._points[number]
+            faces = [(at.weight, SurfacePoint(at.face, own, point)) for at in positions if at.face is not None]
+            faces.sort(key=lambda face: holds_temperature(self._problem.boundary, face[1]))
+            for of_round, face in zip(rounds, faces, strict=False):
+                of_round.append((number, *face))
+        found = []
+        for of_round in filter(None, rounds):
+            numbers, weights, surfaces = zip(*of_round, strict=True)
+            temperatures = SurfaceTemperatures(self._problem, surfaces)
+            found.append(_BesideFaces(np.array(numbers), np.array(weights), temperatures))
+        return found
 
     def _along_axes(self) -> list[_Step]:
         """The interpolations along x, then y, then z: along the last index of the values each time."""

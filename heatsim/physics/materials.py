@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import Grid
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics import cell_sources, cell_type_map, kernel_costs, surface_areas, temperature_range
+from heatsim.physics import cell_faces, cell_sources, cell_type_map, kernel_costs, surface_areas, temperature_range
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_faces import NO_AREAS, FaceAreas
-from heatsim.physics.cell_type_map import resistances
+from heatsim.physics.cell_type_map import Contacts, resistances
 from heatsim.physics.cell_types import CellTypes, TooManyCellTypesError
 from heatsim.physics.division import Division
 from heatsim.physics.enthalpy import tabulate
@@ -70,14 +71,16 @@ class Painted:
         start = InitialField.from_scenario(scenario, parts, held=held) if varies else None
         division = Division.of(scenario)
         palette = _palette(division, start)
-        contacts, exposed = division.resistances, boundary.exposes
+        contacts: Contacts = division.resistances
+        exposed = boundary.exposes
         surfaces = cells = None
         if parts is not None and scenario.regions:
             cells = division.cells(parts)
             weighted = cell_type_map.weighted(palette, contacts, exposed)
             in_space = any(is_in_space(of) for of in boundary.conditions[boundary.first_towards_void :])
             surfaces = surface_areas.find(division, parts, cells, weighted, boundary.periodic, centres=in_space)
-        layering = _lay(division, palette, cells, boundary, surfaces, held)
+            contacts, surfaces = _touching(scenario.grid, contacts, surfaces, cells, held)
+        layering = _lay(division, contacts, palette, cells, boundary, surfaces, held)
         try:
             materials = cell_type_map.build(
                 scenario.grid,
@@ -118,8 +121,30 @@ def planes_to_hold(scenario: Scenario, boundary: Boundary, slab: Slab, team: Tea
     return HeldPlanes.around(slab, HALO + 1 + (surface_areas.reach(scenario) if weighs else 0), team)
 
 
+def _touching(
+    grid: Grid, contacts: Contacts, surfaces: FaceAreas, material: NDArray[np.uint8], held: HeldPlanes
+) -> tuple[Contacts, FaceAreas]:
+    """The contacts and surfaces without contacts of parts whose shapes do not touch, though cells do. Collective."""
+    areas = cell_faces.total_areas(grid, surfaces, material, held)
+    apart = [pair for pair in contacts if len(pair) == 2 and areas.get(pair) == 0.0]
+    if not apart:
+        return contacts, surfaces
+    dropped = np.zeros((256, 256), dtype=bool)
+    for one, other in apart:
+        dropped[one, other] = dropped[other, one] = True
+    plane = grid.cells[0] * grid.cells[1]
+    below, above = (
+        material.reshape(-1)[held.local_cells(of, plane)] for of in cell_faces.cells_beside(grid, surfaces.faces)
+    )
+    kept = ~dropped[below, above]
+    centres = surfaces.centres[kept] if len(surfaces.centres) else surfaces.centres
+    left = {pair: resistance for pair, resistance in contacts.items() if pair not in apart}
+    return left, FaceAreas(surfaces.faces[kept], surfaces.areas[kept], centres)
+
+
 def _lay(
     division: Division,
+    contacts: Contacts,
     palette: Sequence[Substance],
     material: NDArray[np.uint8] | None,
     boundary: Boundary,
@@ -137,7 +162,7 @@ def _lay(
         material=None if material is None else near.materials(material),
         half=np.array([half(scenario.grid, substance) for substance in palette]).T,
         heat_capacity=np.array([substance.heat_capacity for substance in palette]),
-        resistance=resistances(range(len(palette)), division.resistances),
+        resistance=resistances(range(len(palette)), contacts),
         surfaces=NO_AREAS if surfaces is None else near.areas(surfaces),
         held=HeldSurfaces.of(boundary, division).parts,
     )

@@ -84,7 +84,9 @@ def linearise(
         )
         inner = xp.asarray(materials.link[axis].reshape(-1) * area)[pair]
         half = xp.asarray(materials.half[axis])[cell_types] / conducting
-        resistance = xp.asarray(materials.resistance.reshape(-1))[pair] / _ratios(xp, materials, axis)
+        contact = xp.asarray(materials.resistance.reshape(-1))[pair]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            resistance = xp.where(contact > 0.0, contact / _ratios(xp, materials, axis), 0.0)
         outer = area / (half + before(half) + resistance)
         if not periodic[axis] or T.shape[dimension] == 1:
             for values in (inner, outer):
@@ -129,12 +131,13 @@ def _cell_types(xp: Any, materials: CellTypes, types: Any, shape: tuple[int, int
 
 
 def _ratios(xp: Any, materials: CellTypes, axis: int) -> Any:
-    """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted."""
+    """Smooth over voxel area of each cell's face towards the cell before it; 1 where nothing is weighted.
+
+    It is 0 at a contact without a smooth surface, which lets no heat through.
+    """
     surfaces = materials.weighted_surfaces
     if not surfaces.contacts:
         return 1.0
     ratios = xp.ones(materials.grid.shape)
-    # A face without a smooth surface is no contact: its resistance is 0.
-    area = surfaces.area[:, 2 * axis]
-    ratios.reshape(-1)[xp.asarray(surfaces.cells)] = xp.asarray(np.where(area > 0.0, area, 1.0))
+    ratios.reshape(-1)[xp.asarray(surfaces.cells)] = xp.asarray(surfaces.area[:, 2 * axis])
     return ratios

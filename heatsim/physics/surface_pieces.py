@@ -117,12 +117,15 @@ class VisibleSurfaces:
         """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""
         cells = np.array(self.grid.cells)
         out, inner = points + normals * self._step, points - normals * self._step
-        hidden = np.zeros(len(points), dtype=bool)
+        hidden, wrapped = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=bool)
         for axis, wraps in enumerate(self._periodic):
             if wraps:
+                wrapped |= (out[:, axis] < 0.0) | (out[:, axis] >= cells[axis])
                 out[:, axis] %= cells[axis]
             hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
             hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
+        # Across a periodic axis the region may go on at the other end.
+        hidden[wrapped] |= self._paints(number, out[wrapped]) >= 0
         other = np.full(len(points), self.materials[0], dtype=np.int64)
         for beside in self._beside[number]:
             painted = self._paints(beside, out)
@@ -133,8 +136,11 @@ class VisibleSurfaces:
         return np.where(hidden, -1, other)
 
     def _regions_beside(self, number: int) -> list[int]:
-        """The other regions that a region's surface may touch, in order."""
+        """The other regions that a region's surface may touch, also across a periodic axis, in order."""
         own, margin = self.solids[number], max(self.grid.spacing)
+        shifts = [
+            (0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(self.grid.size, self._periodic, strict=True)
+        ]
         found = []
         for other in range(1, len(self.solids)):
             solid = self.solids[other]
@@ -142,8 +148,10 @@ class VisibleSurfaces:
                 own is not None
                 and solid is not None
                 and any(
-                    low - margin > other_high or high + margin < other_low
-                    for low, high, other_low, other_high in zip(own.low, own.high, solid.low, solid.high, strict=True)
+                    all(low - margin > other_high + shift or high + margin < other_low + shift for shift in along)
+                    for low, high, other_low, other_high, along in zip(
+                        own.low, own.high, solid.low, solid.high, shifts, strict=True
+                    )
                 )
             )
             if other != number and not apart:

@@ -14,7 +14,7 @@ from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_laws import SurfaceConditions
-from heatsim.scenario import face_axes
+from heatsim.scenario import Temperature, face_axes
 
 Array = NDArray[np.float64]
 Cell = tuple[int, int, int]
@@ -75,6 +75,12 @@ def acting_over(problem: HeatProblem, steps: Sequence[int]) -> Iterator[tuple[sl
     else:
         for number, step in enumerate(steps):
             yield slice(number, number + 1), acting_at(problem, step)
+
+
+def holds_temperature(boundary: Boundary, at: SurfacePoint) -> bool:
+    """Whether the condition at a point of a face holds a temperature."""
+    numbers, _ = _mixture_at(boundary, at)
+    return isinstance(boundary.conditions[int(numbers[0])], Temperature)
 
 
 class SurfaceTemperatures:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import Simulate
 from numpy.typing import NDArray
 from painted import body, cylinder, region, sphere, write_turned_box
 
@@ -187,3 +188,65 @@ def test_the_step_is_limited_where_weights_are_largest() -> None:
         T.reshape(-1)[cell] += 1.0
         own.append(step(T).reshape(-1)[cell] - still)
     assert 1.0 - (1.0 - min(own)) * limit / dt == pytest.approx(0.0, abs=1e-9)
+
+
+# Two walls, the upper half of which ends before the other one begins. Cells touch everywhere.
+GAP = """
+domain = { size = [1.0, 1.0, 1.0], cells = [4, 2, 1], material = "m" }
+initial = { temperature = 350.0 }
+contacts = [{ between = ["left", "right"], resistance = 0.5 }]
+solver = { device = "cpu", precision = "float64" }
+output = { figures = false, fields = false }
+boundaries = { x_min = { type = "temperature", value = 400.0 }, x_max = { type = "temperature", value = 300.0 } }
+[materials]
+m = { conductivity = 1.0, density = 1.0, specific_heat = 1.0 }
+left = { conductivity = 1.0, density = 1.0, specific_heat = 1.0 }
+right = { conductivity = 1.0, density = 1.0, specific_heat = 1.0 }
+"""
+VARYING = GAP.replace(
+    "left = { conductivity = 1.0,",
+    'left = { temperature_range = [250.0, 450.0], conductivity = "1 + 1e-12*(T - 300)",',
+)
+LOWER = """
+[[regions]]
+name = "lower"
+material = "left"
+box = { min = [0.0, 0.0, 0.0], max = [0.5, 0.5, 1.0] }
+"""
+UPPER = """
+[[regions]]
+name = "upper"
+material = "left"
+box = { min = [0.0, FIRST, 0.0], max = [0.45, 1.0, 1.0] }
+[[regions]]
+name = "right"
+material = "right"
+box = { min = [0.5, 0.0, 0.0], max = [1.0, 1.0, 1.0] }
+"""
+TIMES = {
+    "steady": 'method = "steady"\ntolerance = 1e-5',
+    "implicit": 'method = "implicit"\nend = 10.0\ntolerance = 1e-3',
+    "euler": 'method = "euler"\nend = 10.0',
+}
+
+
+@pytest.mark.parametrize("method", TIMES)
+@pytest.mark.parametrize("varies", [False, True])
+def test_a_contact_blocks_heat_where_its_shapes_are_apart(method: str, varies: bool, simulate: Simulate) -> None:
+    """Below, 100 K lie over 0.25 + 0.5 + 0.5 + 0.25 m² K/W; above, heat has to go around."""
+    text = VARYING if varies else GAP
+    text += LOWER + UPPER.replace("FIRST", "0.5") + "[time]\n" + TIMES[method]
+    T = simulate(text).temperature[0]
+    assert T[1, 1] - T[0, 1] == pytest.approx(T[0, 2] - T[1, 2], abs=1e-3)
+    conductance = 1.0 / (0.125 + 0.5 + 0.125)
+    through = conductance * (T[0, 1] - T[0, 2])
+    assert (400.0 - T[:, 0]).sum() * 8.0 == pytest.approx(through, abs=1e-2)
+    assert (T[:, 3] - 300.0).sum() * 8.0 == pytest.approx(through, abs=1e-2)
+
+
+@pytest.mark.parametrize("method", TIMES)
+@pytest.mark.parametrize("varies", [False, True])
+def test_parts_that_touch_nowhere_have_no_contact(method: str, varies: bool, simulate: Simulate) -> None:
+    text = VARYING if varies else GAP
+    T = simulate(text + UPPER.replace("FIRST", "0.0") + "[time]\n" + TIMES[method]).temperature[0]
+    np.testing.assert_allclose(T, [[387.5, 362.5, 337.5, 312.5]] * 2, atol=1e-2)

@@ -91,6 +91,24 @@ def test_an_insulated_surface_has_its_cells_temperature(tmp_path: Path) -> None:
     np.testing.assert_allclose(values, [405.0, 405.0, 435.0, 435.0], rtol=1e-14)
 
 
+@pytest.mark.parametrize(("held_axis", "heated_axis"), [(0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1)])
+def test_an_edge_has_the_temperature_that_its_face_holds(tmp_path: Path, held_axis: int, heated_axis: int) -> None:
+    """A held face at 300 K and a heated one, half a cell of which adds 20 K to the 350 K of the cells."""
+    cells = (4, 5, 3)
+    half = SIZE[heated_axis] / cells[heated_axis] / 2.0
+    boundaries = f"{FACES[2 * held_axis]} = {held(300.0)}\n{FACES[2 * heated_axis]} = {flux(20.0 * K / half)}"
+    centre = [0.5 * size / n for size, n in zip(SIZE, cells, strict=True)]
+    parts = (0.0, 0.25, 1.0)  # of the half cells before both faces
+    points = []
+    for of_held, of_heated in product(parts, parts):
+        point = list(centre)
+        point[held_axis] *= of_held
+        point[heated_axis] *= of_heated
+        points.append((point[0], point[1], point[2]))
+    expected = [300.0 + a * (50.0 + (1.0 - b) * 20.0) for a, b in product(parts, parts)]
+    np.testing.assert_allclose(probe(tmp_path, boundaries, 350.0, points, cells), expected, rtol=1e-13)
+
+
 def test_one_cell_between_two_surfaces(tmp_path: Path) -> None:
     """Straight from one surface to the centre and on to the other."""
     boundaries = f"z_min = {held(300.0)}\nz_max = {held(500.0)}"

@@ -151,6 +151,30 @@ def test_shapes_wrap_with_the_domain() -> None:
         assert area(block, "one", "void") == pytest.approx(4 * 0.3 * (1.0 - low) + ends, rel=1e-9)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (0.0, 1.0 + 2e-16), (1e-12, 1.0 - 1e-12), (-1.0, 1.0)])
+@pytest.mark.parametrize("shape", ["box", "cylinder"])
+def test_a_bar_that_ends_where_a_periodic_axis_ends_has_no_ends(shape: str, low: float, high: float) -> None:
+    """It meets itself there."""
+    wraps = 'y_min = { type = "periodic" }\ny_max = { type = "periodic" }\n'
+    void = 'void = { type = "convection", coefficient = 1.0, ambient = 300.0 }'
+    bar, around = {
+        "box": (box((0.25, low, 0.25), (0.5, high, 0.75)), 1.5),
+        "cylinder": (cylinder(0.3, (0.5, low, 0.5), (0.5, high, 0.5)), 2.0 * pi * 0.3),
+    }[shape]
+    found = body(region(bar), (16, 4, 16), boundaries=wraps + void)
+    assert area(found, "one", "void") == pytest.approx(around, rel=1e-5)
+
+
+def test_regions_that_meet_across_a_periodic_axis_have_the_area_of_their_contact() -> None:
+    wraps = 'y_min = { type = "periodic" }\ny_max = { type = "periodic" }\n'
+    void = 'void = { type = "convection", coefficient = 1.0, ambient = 300.0 }'
+    first = region(box((0.25, 0.0, 0.25), (0.75, 0.25, 0.75)), "two", "first")
+    second = region(box((0.25, 0.75, 0.25), (0.75, 1.0, 0.75)), "one", "second")
+    found = body(first + second, 8, boundaries=wraps + void, resistance=1.0)
+    assert area(found, "one", "two") == pytest.approx(0.25, rel=1e-9)
+    assert area(found, "one", "void") == pytest.approx(4 * 0.125 + 0.25, rel=1e-9)
+
+
 def test_a_label_image_has_the_area_of_its_voxels_normals(tmp_path: Path) -> None:
     """What images paint has its area from voxels, what shapes paint beside it from the shapes."""
     n = 60

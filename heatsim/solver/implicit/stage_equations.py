@@ -171,18 +171,28 @@ class StageEquations(Equations):
         self.temperature += xp.where(xp.asarray(self.capacity) > 0.0, change, 0.0)
 
     def rate(self, stage: Rows, contents: Any) -> Any:
-        """dθ/dt in K/s at some contents, with the conditions and sources of a stage, float64."""
+        """dθ/dt in K/s at some contents, with the conditions and sources of a stage, float64. Collective.
+
+        Gains are rounded to float32. The mean of the rates is shifted, so that the balance of energy holds in float64.
+        """
         xp = self.xp
         self.begin(stage, 0.0, contents, contents)
         self._b[...] = self._gains()
-        self._enter(self.exchange()[0])
+        heats, _ = self.exchange()
+        self._enter(heats)
         capacity = xp.asarray(self.capacity)
-        return xp.where(capacity > 0.0, self._b * self._scale / xp.where(capacity > 0.0, capacity, 1.0), 0.0)
+        rate = xp.where(capacity > 0.0, self._b * self._scale / xp.where(capacity > 0.0, capacity, 1.0), 0.0)
+        left = self.stored(rate) - self.through(heats) - self._balance.source_power
+        return rate - xp.where(capacity > 0.0, left / self._capacity_of_all(), 0.0)
+
+    def _capacity_of_all(self) -> float:
+        """Σ C over all cells in J/K."""
+        materials = self._balance.materials
+        return float(materials.cell_heat_capacity @ materials.counts)
 
     def _stored_per_kelvin(self) -> float:
         """Heat in J that all cells store for each kelvin more."""
-        materials = self._balance.materials
-        return float(materials.cell_heat_capacity @ materials.counts)
+        return self._capacity_of_all()
 
     def _of_cells(self, numbers: list[Any]) -> Iterator[tuple[SteadySurface | CellExchange, Any]]:
         """Each surface with its numbers, one for each of its cells."""

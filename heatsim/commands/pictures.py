@@ -85,7 +85,7 @@ def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
     # The process is too short for the search for cycles to pay.
     gc.disable()
-    import heatsim.render
+    from heatsim.render import clear
     from heatsim.render.figure import warm_up
     from heatsim.render.opengl import prefer_egl
 
@@ -94,6 +94,7 @@ def main() -> int:
     warm_up()
     if in_three_dimensions:
         import pyvista.plotting  # noqa: F401
+        import vtkmodules.vtkViewsContext2D  # noqa: F401  (the first plotter imports it)
 
         prefer_egl()
     # Each byte of the pipe is the number of a picture. A read takes one byte, so each picture is drawn once.
@@ -106,7 +107,7 @@ def main() -> int:
             _end_with(lambda: _draw(folder, taken))
         children.append(child)
     if sys.stdin.readline():
-        heatsim.render.clear(folder)
+        clear(folder)
         os.write(given, bytes(range(_MOST_PICTURES)))
     os.close(given)
     _draw(folder, taken)

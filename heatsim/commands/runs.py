@@ -52,14 +52,15 @@ def run(
     verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
-    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.scenario import load
 
     changes = all_overrides(overrides, device, kernel, precision)
     read = load(scenario, changes)
     target = output or Path("outputs") / scenario.stem
-    count = ranks_to_start(ranks, read)
+    count = _ranks_to_start(ranks, read)
     if count > 1:
+        from heatsim.commands.ranks import start_ranks
+
         arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
         flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
         return start_ranks(count, [*arguments, *flags], target)
@@ -74,11 +75,11 @@ def run(
 
 def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
-    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.parallel import job
     from heatsim.run.simulation import Simulation
 
     if ranks is not None:
+        from heatsim.commands.ranks import ranks_to_start, start_ranks
         from heatsim.scenario import load
         from heatsim.storage.folder import SCENARIO, require_run
 
@@ -144,7 +145,6 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 
 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: str | None) -> int:
-    from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
@@ -157,7 +157,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if environment.is_first():
         for hint in read.hints:
             warn(hint)
-    count = ranks_to_start(ranks, read)
+    count = _ranks_to_start(ranks, read)
     if environment.size() > 1:
         return _plan_in_job(read, target, picture, job.join())
     if count > 1:
@@ -237,6 +237,15 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None
             in_space = False
     geometry.draw(path, described, in_space)
     print(f"geometry{f' of {run}' if run else ''}: {path}\n")
+
+
+def _ranks_to_start(ranks: str | None, scenario: "ScenarioModel") -> int:
+    """The number of processes to start; 1 without --ranks, where nothing of it needs to be imported."""
+    if ranks is None:
+        return 1
+    from heatsim.commands.ranks import ranks_to_start
+
+    return ranks_to_start(ranks, scenario)
 
 
 def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:

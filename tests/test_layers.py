@@ -24,6 +24,7 @@ LAYERS = (
     "device",
     "parallel",
     "numba_cache",
+    "preview",
     "storage",
     "scenario",
     "physics",
@@ -145,7 +146,7 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
 
 
 # Modules that a plain run on one CPU does not need.
-_ELSEWHERE = ("commands.ranks", "commands.pictures", "parallel.launch", "parallel.mpi_team", "study", "render.figure")
+_ELSEWHERE = ("commands.ranks", "parallel.launch", "parallel.mpi_team", "study", "render.figure")
 
 
 def test_a_run_without_pictures_imports_nothing_that_draws(tmp_path: Path) -> None:

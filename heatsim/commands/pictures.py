@@ -1,9 +1,10 @@
 """Pictures drawn by processes that get ready while a run is still calculating.
 
-Importing Matplotlib and VTK takes longer than many a run. A process imports both and forks into one process for each
-core, four at most. A line on its standard input starts them: each takes the next picture that none has taken yet, until
-all are drawn. The process ends with 0 if all are. Where anything fails, :func:`heatsim.render.render` draws in the
-process of the run, and reports the reason.
+Importing Matplotlib and VTK takes longer than many a run. So a process starts before the scenario is read, if a preview
+of its file says that there will be pictures. It imports both and forks into one process for each core, four at most. A
+line on its standard input starts them: each takes the next picture that none has taken yet, until all are drawn. The
+process ends with 0 if all are. Where anything fails, :func:`heatsim.render.render` draws in the process of the run, and
+reports the reason.
 """
 
 import faulthandler
@@ -12,16 +13,22 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+from heatsim.device import usable_cores
+from heatsim.preview import preview
+
 _MOST_WORKERS = 4
 _LONGEST = 120.0  # s
 _MOST_PICTURES = 256  # the numbers that fit a byte; a run has 12 at most
+# Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
+_MOST_CELLS = 2**22
 
 
 class BackgroundRenderer:
@@ -37,17 +44,49 @@ class BackgroundRenderer:
         self._folder = folder
         package = str(Path(__file__).parents[2])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
+        # The processes that draw share the cores. A process with threads, such as OpenBLAS's, cannot fork safely.
+        threads = {"LP_NUM_THREADS": str(usable_cores() // _workers()), **os.environ, "OPENBLAS_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
             # -P: do not import modules from the current folder.
             [sys.executable, "-P", "-m", __name__, str(folder.absolute()), *["3-D"] * in_three_dimensions],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            # One thread for each process that draws. A process with threads, such as OpenBLAS's, cannot fork safely.
-            env={"LP_NUM_THREADS": "1", **os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"},
+            env={**threads, "PYTHONPATH": paths},
             # Ctrl-C reaches only the run, which then ends this process.
             start_new_session=True,
         )
+
+    @classmethod
+    def of(cls, folder: Path, cells: Sequence[int], fields: bool) -> "BackgroundRenderer | None":
+        """Start the process for a run that will have pictures; None if its grid is too large.
+
+        Args:
+            folder: the output folder.
+            cells: of the grid, along x, y and z.
+            fields: whether the run writes fields.
+        """
+        return cls(folder, fields and min(cells) > 1) if prod(cells) <= _MOST_CELLS else None
+
+    @classmethod
+    def from_preview(cls, path: Path, overrides: Sequence[str], folder: Path) -> "BackgroundRenderer | None":
+        """Start the process before a scenario is read; None if its file does not clearly say that pictures follow.
+
+        Args:
+            path: the TOML file.
+            overrides: ``key.path=value`` settings.
+            folder: the output folder.
+        """
+        document = preview(path, overrides)
+        try:
+            if document is None:
+                return None
+            output, cells = document.get("output", {}), document["domain"]["cells"]
+            if output.get("figures", True) is not True or not all(isinstance(n, int) and n > 0 for n in cells):
+                return None
+            return cls.of(folder, cells, output.get("fields", True) is True)
+        except (AttributeError, LookupError, TypeError, ValueError):  # reported when the scenario is read in full
+            return None
 
     def __enter__(self) -> Self:
         return self
@@ -116,8 +155,6 @@ def main() -> int:
 
 def _workers() -> int:
     """The number of processes that draw."""
-    from heatsim.device import usable_cores
-
     return min(usable_cores(), _MOST_WORKERS) if sys.platform == "linux" else 1
 
 

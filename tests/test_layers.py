@@ -45,7 +45,7 @@ LAYERS = (
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
     "storage": {"errors", "grid", "temperature_units", "parallel"},
-    "render": {"errors", "grid", "scenario", "storage", "temperature_units"},
+    "render": {"errors", "grid", "device", "scenario", "storage", "temperature_units"},
     "parallel": {"errors", "grid", "device"},
     "report": {"errors", "version", "grid", "storage", "temperature_units", "render"},
 }

@@ -6,8 +6,10 @@ import sys
 def main() -> int:
     """Run the command line and return its exit code."""
     try:
+        from heatsim import garbage
         from heatsim.parallel import environment
 
+        garbage.search_rarely()
         if environment.size() > 1:
             return _main_of_rank()
         from heatsim import cli

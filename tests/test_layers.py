@@ -18,11 +18,13 @@ PACKAGE = Path(str(files("heatsim")))
 LAYERS = (
     "errors",
     "version",
+    "garbage",
     "grid",
     "temperature_units",
     "device",
     "parallel",
     "numba_cache",
+    "preview",
     "storage",
     "scenario",
     "physics",
@@ -43,7 +45,7 @@ LAYERS = (
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
     "storage": {"errors", "grid", "temperature_units", "parallel"},
-    "render": {"errors", "grid", "scenario", "storage", "temperature_units"},
+    "render": {"errors", "grid", "device", "scenario", "storage", "temperature_units"},
     "parallel": {"errors", "grid", "device"},
     "report": {"errors", "version", "grid", "storage", "temperature_units", "render"},
 }
@@ -143,26 +145,46 @@ print(*sorted({name.split(".")[0] for name in sys.modules}))
     assert not loaded & {*HEAVY, "numpy", "h5py", "pydantic"}
 
 
+# Modules that a plain run on one CPU does not need.
+_ELSEWHERE = ("commands.ranks", "parallel.launch", "parallel.mpi_team", "study", "render.figure")
+
+
 def test_a_run_without_pictures_imports_nothing_that_draws(tmp_path: Path) -> None:
     scenario = runs.write(tmp_path)
+    arguments = ["heatsim", "run", str(scenario), "--output", str(tmp_path / "run"), "--quiet"]
     script = f"""
-import ctypes, sys
+import ctypes, gc, sys
 library = ctypes.CDLL
 def without_driver(name, *arguments, **options):
     if name and "cuda" in str(name):
         raise OSError(name)
     return library(name, *arguments, **options)
 ctypes.CDLL = without_driver
-from heatsim.cli import main
-assert main(["run", {str(scenario)!r}, "--output", {str(tmp_path / "run")!r}, "--quiet"]) == 0
-print(*sorted({{name.split(".")[0] for name in sys.modules}}))
+from heatsim.__main__ import main
+sys.argv = {arguments!r}
+assert main() == 0
+assert not gc.get_stats()[2]["collections"], "looked at all objects for garbage"
+print(*sys.modules)
 """
     done = subprocess.run(
         [sys.executable, "-c", script], env=runs.environment(), capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.split())
-    assert loaded & set(HEAVY) <= {"numba", "pint"}
-    assert "rich" not in loaded
+    packages = {name.split(".")[0] for name in loaded}
+    assert packages & set(HEAVY) <= {"numba", "pint"}
+    assert "rich" not in packages
+    assert not loaded & {f"heatsim.{module}" for module in _ELSEWHERE}
+
+
+def test_drawing_a_run_needs_no_models_of_scenarios() -> None:
+    """The process that draws has a second for its imports in a short run."""
+    script = "import sys, heatsim.render.drawing; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=runs.environment(), capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.split())
+    assert "heatsim.render.run_pictures" in loaded
+    assert not loaded & {"pydantic", "heatsim.scenario"}
 
 
 def test_the_package_offers_what_it_says() -> None:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -261,6 +262,31 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
     found = {path.name: path.read_bytes() for path in (folder / "figures").iterdir()}
     assert found.keys() >= {"slices_t0000.png", "isosurface.png", "energy.png"}
     assert found == {path.name: path.read_bytes() for path in render(folder)}
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "started"),
+    [
+        ("[domain]\ncells = [4, 4, 4]", (), [True]),
+        ("[domain]\ncells = [4, 4, 1]", (), [False]),
+        ("[domain]\ncells = [4, 4, 4]", ("output.fields=false",), [False]),
+        ("[domain]\ncells = [4, 4, 4]", ("output.figures=false",), []),
+        ("[domain]\ncells = [4, 4, 4]\n[output]\nfigures = false", ("output.figures=true",), [True]),
+        ("[domain]\ncells = [4096, 1024, 2]", (), []),
+        ('[domain]\ncells = ["4", 4, 4]', (), []),
+        ("[domain]\ncells = 4", (), []),
+        ("domain = 4", (), []),
+        ("[domain", (), []),
+    ],
+)
+def test_a_preview_of_a_scenario_starts_the_process_that_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, overrides: Sequence[str], started: list[bool]
+) -> None:
+    asked: list[bool] = []
+    monkeypatch.setattr(BackgroundRenderer, "__init__", lambda _, folder, in_space: asked.append(in_space))
+    (tmp_path / "scenario.toml").write_text(text)
+    BackgroundRenderer.from_preview(tmp_path / "scenario.toml", overrides, tmp_path / "run")
+    assert asked == started
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -12,7 +12,7 @@ from heatsim.scenario import Scenario
 from heatsim.storage.folder import SCENARIO, SUMMARY
 
 
-def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
+def ranks_to_start(ranks: str, scenario: Scenario) -> int:
     """The number of processes to start; 1 if this process does the run itself, alone or as a rank.
 
     Args:
@@ -23,8 +23,6 @@ def ranks_to_start(ranks: str | None, scenario: Scenario) -> int:
         InputError: the value is not a number of ranks, or a launcher started another number of processes.
         ScenarioError: the grid has too few planes.
     """
-    if ranks is None:
-        return 1
     count = check_ranks(ranks) or (
         environment.size() if environment.size() > 1 else all_ranks(choose(scenario.solver.device).backend)
     )

@@ -26,12 +26,10 @@ from heatsim.errors import HeatsimError, InputError, RanksError
 from heatsim.parallel import environment
 
 if TYPE_CHECKING:
+    from heatsim.commands.pictures import BackgroundRenderer
     from heatsim.parallel.team import Team
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
-
-# Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
-_PREPARED = 2**22
 
 
 def run(
@@ -51,19 +49,28 @@ def run(
     verbose: Verbose = False,
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
-    from heatsim.commands.ranks import ranks_to_start, start_ranks
-    from heatsim.scenario import load
-
     changes = all_overrides(overrides, device, kernel, precision)
-    read = load(scenario, changes)
     target = output or Path("outputs") / scenario.stem
-    count = ranks_to_start(ranks, read)
-    if count > 1:
-        arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
-        flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
-        return start_ranks(count, [*arguments, *flags], target)
     with ExitStack() as stack:
-        draw = _prepare_pictures(stack, read, target)
+        early = None
+        if ranks is None and environment.is_first():
+            from heatsim.commands.pictures import BackgroundRenderer
+
+            # It gets ready while this process imports its modules, reads the scenario and calculates.
+            early = BackgroundRenderer.from_preview(scenario, changes, target)
+            if early is not None:
+                stack.enter_context(early)
+        from heatsim.scenario import load
+
+        read = load(scenario, changes)
+        count = _ranks_to_start(ranks, read)
+        if count > 1:
+            from heatsim.commands.ranks import start_ranks
+
+            arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
+            flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
+            return start_ranks(count, [*arguments, *flags], target)
+        draw = _prepare_pictures(stack, read, target, early)
         from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
@@ -73,11 +80,11 @@ def run(
 
 def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verbose: Verbose = False) -> int:
     """Continue an interrupted run from its last valid checkpoint."""
-    from heatsim.commands.ranks import ranks_to_start, start_ranks
     from heatsim.parallel import job
     from heatsim.run.simulation import Simulation
 
     if ranks is not None:
+        from heatsim.commands.ranks import ranks_to_start, start_ranks
         from heatsim.scenario import load
         from heatsim.storage.folder import SCENARIO, require_run
 
@@ -146,7 +153,6 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
 
 
 def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | None, ranks: str | None) -> int:
-    from heatsim.commands.ranks import ranks_to_start
     from heatsim.parallel import job
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
@@ -159,7 +165,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if environment.is_first():
         for hint in read.hints:
             warn(hint)
-    count = ranks_to_start(ranks, read)
+    count = _ranks_to_start(ranks, read)
     if environment.size() > 1:
         return _plan_in_job(read, target, picture, job.join())
     if count > 1:
@@ -237,18 +243,38 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None
     print(f"geometry{f' of {run}' if run else ''}: {path}\n")
 
 
-def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
-    """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates."""
+def _ranks_to_start(ranks: str | None, scenario: "ScenarioModel") -> int:
+    """The number of processes to start; 1 without --ranks, where nothing of it needs to be imported."""
+    if ranks is None:
+        return 1
+    from heatsim.commands.ranks import ranks_to_start
+
+    return ranks_to_start(ranks, scenario)
+
+
+def _prepare_pictures(
+    stack: ExitStack, scenario: "ScenarioModel", folder: Path, early: "BackgroundRenderer | None" = None
+) -> Callable[[], object]:
+    """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates.
+
+    Args:
+        stack: ends what gets ready.
+        scenario: the scenario.
+        folder: the output folder.
+        early: what has been started for the run already.
+    """
     if not scenario.output.figures or not environment.is_first():
         return lambda: None
-    if scenario.grid.cell_count > _PREPARED:
-        from heatsim.render import render
+    if early is None:
+        from heatsim.commands.pictures import BackgroundRenderer
 
-        return lambda: render(folder)
-    from heatsim.commands.pictures import BackgroundRenderer
+        early = BackgroundRenderer.of(folder, scenario.grid.cells, scenario.output.fields)
+        if early is None:
+            from heatsim.render import render
 
-    in_three_dimensions = scenario.output.fields and min(scenario.grid.cells) > 1
-    return stack.enter_context(BackgroundRenderer(folder, in_three_dimensions)).render
+            return lambda: render(folder)
+        stack.enter_context(early)
+    return early.render
 
 
 def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verbose: bool) -> int:

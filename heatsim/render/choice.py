@@ -6,7 +6,6 @@ from math import isfinite
 
 from heatsim.errors import InputError
 from heatsim.grid import AXES, Grid
-from heatsim.scenario.units import convert, split
 from heatsim.storage.field_reader import Cells
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
@@ -117,6 +116,8 @@ def _with_units(entries: Sequence[str], option: str) -> list[str]:
     Raises:
         InputError: the other entries have different units.
     """
+    from heatsim.scenario.units import split
+
     plain = [entry for entry in entries if _is_number(entry)]
     units = list(dict.fromkeys(parts[1] for entry in entries if (parts := split(entry)) is not None))
     if not units:
@@ -145,6 +146,8 @@ def read_number(text: str, unit: str, option: str) -> float:
     """
     if _is_number(text):
         return float(text)
+    from heatsim.scenario.units import convert, split
+
     parts = split(text)
     if parts is not None and unit:
         try:

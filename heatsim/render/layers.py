@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.scenario.layers import side_of
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import LayerPlace
 
@@ -91,6 +90,8 @@ def side_of_layers(reader: FieldReader, layers: Sequence[ShownLayer], axis: int,
     here = [layer.covers(grid) for layer in layers if (layer.axis, layer.border(grid)) == (axis, border)]
     if not here:
         return 0
+    from heatsim.scenario.layers import side_of
+
     below, above = (_conducting(reader, axis, cell) for cell in (border - 1, border))
     return side_of(np.any(here, axis=0), below, above) or 1
 

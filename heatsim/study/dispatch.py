@@ -132,11 +132,7 @@ def _get_ready_to_end(draws: bool) -> None:
 
     pyarrow.array([0.0])  # the first array imports pandas
     if draws:
-        import heatsim.study.figures
         import heatsim.study.page  # noqa: F401
-        from heatsim.render.figure import warm_up
-
-        warm_up()
 
 
 def _note(event: Event | None, progress: StudyProgress, results: Results) -> None:

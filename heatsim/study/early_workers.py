@@ -5,7 +5,6 @@ read and check all runs. If the preview was wrong, the main process ends these w
 """
 
 import threading
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.device import connect, listed_gpus
+from heatsim.preview import preview
 from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
-
-_LONGEST = 2**20  # largest size in bytes of a file that is previewed
 
 
 @dataclass(frozen=True)
@@ -34,27 +32,14 @@ class StudyPreview:
     @classmethod
     def at(cls, path: Path, overrides: Sequence[str]) -> "StudyPreview | None":
         """Read a file. Returns None if the number of runs or the device is not clear."""
+        document = preview(path, overrides)
         try:
-            if not path.is_file() or path.stat().st_size > _LONGEST:
+            if document is None:
                 return None
-            document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-            for override in overrides:
-                _apply(override, document)
             runs, device = _count(document["study"]), document.get("solver", {}).get("device", "auto")
         except Exception:  # the study is read in full later, which reports what is wrong
             return None
         return cls(runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
-
-
-def _apply(override: str, document: dict[str, Any]) -> None:
-    key, _, text = override.partition("=")
-    *tables, last = key.strip().split(".")
-    for name in tables:
-        document = document.setdefault(name, {})
-    try:
-        document[last] = tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
-        document[last] = text.strip()
 
 
 def _count(study: Mapping[str, Any]) -> int:

@@ -1,7 +1,8 @@
 """Pictures of a study: responses over parameters, maps over two of them, and the curves of a probe over all runs."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.figure import new_figure, title_of
+from heatsim.render.picture import Picture
 from heatsim.render.scales import TIMES, choose_unit
 from heatsim.scenario.library import PREFIX
 from heatsim.storage.disk import clear_pictures
@@ -55,35 +57,54 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str =
     Raises:
         StorageError: a picture could not be written.
     """
-    done = finished_rows(rows)
     figures = study / study_folder.FIGURES
     clear_pictures(figures, [f"{name}.{suffix}" for name in _OWN_PICTURES])
+    paths = []
+    for picture in find_pictures(study, definition, rows):
+        paths.append(figures / f"{picture.name}.{suffix}")
+        picture.draw(paths[-1])
+    return paths
+
+
+def clear(study: Path) -> None:
+    """Remove the pictures of a study, those in the usual format.
+
+    Raises:
+        StorageError: a picture could not be removed.
+    """
+    clear_pictures(study / study_folder.FIGURES, [f"{name}.png" for name in _OWN_PICTURES])
+
+
+def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Picture]:
+    """The pictures that the results of a study allow; none if no run is done.
+
+    Raises:
+        StorageError: the probes of a run cannot be read.
+    """
+    done = finished_rows(rows)
     if not done:
         return []
-    return list(_draw_all(study, figures, definition, done, f".{suffix}"))
-
-
-def _draw_all(study: Path, figures: Path, definition: Definition, done: Sequence[Row], suffix: str) -> Iterator[Path]:
     title = str(definition.document.get("title", definition.path.stem))
-    over = parameters_of(definition, done)
+    over, grid = parameters_of(definition, done), definition.table.method == GRID
+    found = []
     for number, response in enumerate(responses_of(definition, done)[:_MOST_RESPONSES], 1):
         if not np.isfinite(response.values).any():
             continue
-        path = figures / f"response_{number}_{_plain(response.name)}{suffix}"
-        _draw_response(path, title, response, over, definition.table.method == GRID)
-        yield path
+        name = f"{number}_{_plain(response.name)}"
+        draw = partial(_draw_response, title=title, response=response, over=over, grid=grid)
+        found.append(Picture(f"response_{name}", draw))
         if len(over) == 2:
-            path = figures / f"map_{number}_{_plain(response.name)}{suffix}"
-            _draw_map(path, title, response, over[0], over[1], definition.table.method == GRID)
-            yield path
+            draw = partial(_draw_map, title=title, response=response, across=over[0], up=over[1], grid=grid)
+            found.append(Picture(f"map_{name}", draw))
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
-        path = figures / f"curves_{number}_{_plain(probe)}{suffix}"
         # A steady state has one row, which is no curve.
         if all(probe in curve and len(times) > 1 for times, curve in curves):
             of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
-            _draw_curves(path, title, probe, of_runs, over, label_of(definition, probe))
-            yield path
+            label = label_of(definition, probe)
+            draw = partial(_draw_curves, title=title, probe=probe, curves=of_runs, over=over, label=label)
+            found.append(Picture(f"curves_{number}_{_plain(probe)}", draw))
+    return found
 
 
 def _plain(name: str) -> str:

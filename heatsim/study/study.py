@@ -1,7 +1,7 @@
 """Running a study from start to end."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -19,6 +19,7 @@ from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.dispatch import Dispatch
+from heatsim.study.drawing import BackgroundStudyPictures
 from heatsim.study.early_workers import EarlyWorkers, folder_of
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
@@ -115,37 +116,37 @@ class Study:
             CapacityError: the runs do not fit the memory or the disk.
             Interrupted: after SIGINT or SIGTERM; checkpoints are saved.
         """
-        with ExitStack() as stack:
-            if self._early is not None:
-                stack.callback(self._early.close)
-            self._make_folder()
-            stack.enter_context(run_folder.claim(self.folder))
-            stop = stack.enter_context(stop_on_signals())
-            self.definition = study_folder.open_study(
-                self.folder, self.definition, extend=self._extend, overwrite=self._overwrite
-            )
-            self._overwrite = False
-            results = Results(self.folder, self.definition)
-            stack.callback(results.write)
-            missing = [number for number in self.definition.numbers if self._is_missing(number)]
-            if missing:
-                self._dispatch(missing).run(
-                    results, stop, len(self.definition.points), draws=self._draws, shown=progress
+        with BackgroundStudyPictures() if self._draws else nullcontext() as pictures:
+            with ExitStack() as stack:
+                if self._early is not None:
+                    stack.callback(self._early.close)
+                self._make_folder()
+                stack.enter_context(run_folder.claim(self.folder))
+                stop = stack.enter_context(stop_on_signals())
+                self.definition = study_folder.open_study(
+                    self.folder, self.definition, extend=self._extend, overwrite=self._overwrite
                 )
-        self._rows = results.rows()
-        if stop.requested and any(self._is_missing(number) for number in missing):
-            done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
-            raise Interrupted(
-                f"interrupted: {done} of {len(self.definition.points)} runs are done; those that had "
-                f"started have checkpoints; continue with {study_folder.AGAIN}"
-            )
-        if self._draws:
-            from heatsim.study.figures import draw
-            from heatsim.study.page import write_report
+                self._overwrite = False
+                results = Results(self.folder, self.definition)
+                stack.callback(results.write)
+                missing = [number for number in self.definition.numbers if self._is_missing(number)]
+                if missing:
+                    self._dispatch(missing).run(
+                        results, stop, len(self.definition.points), draws=self._draws, shown=progress
+                    )
+            self._rows = results.rows()
+            if stop.requested and any(self._is_missing(number) for number in missing):
+                done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
+                raise Interrupted(
+                    f"interrupted: {done} of {len(self.definition.points)} runs are done; those that had "
+                    f"started have checkpoints; continue with {study_folder.AGAIN}"
+                )
+            if pictures is not None:
+                from heatsim.study.page import write_report
 
-            draw(self.folder, self.definition, self._rows)
-            write_report(self.folder, self.definition, self._rows)
-        return results.table()
+                pictures.render(self.folder, self.definition, self._rows)
+                write_report(self.folder, self.definition, self._rows)
+            return results.table()
 
     def plot(self) -> "ShownPictures":
         """Draw the responses and probes of the finished runs, and show the pictures in a notebook; their paths.

@@ -23,7 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heatsim import device
+from heatsim import device, garbage
 
 if TYPE_CHECKING:
     from heatsim.run.interrupt import Stop
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 def main(study: Path, requested: str) -> None:
     """Run groups until the input ends."""
+    garbage.search_rarely()
     connecting = threading.Thread(target=device.connect if requested != "cpu" else lambda: None)
     connecting.start()
     from heatsim.run.interrupt import Stop

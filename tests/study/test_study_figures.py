@@ -13,6 +13,7 @@ from heatsim.cli import main
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
+from heatsim.study.drawing import BackgroundStudyPictures
 from heatsim.study.figures import draw
 from heatsim.study.key_labels import key_label
 from heatsim.study.page import write_report
@@ -86,6 +87,23 @@ def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path, grid_study:
     text = shown(tmp_path, definition, rows)
     assert "6 of 6 runs done" in text
     assert "320" in text
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_processes_beside_a_study_draw_its_pictures(
+    tmp_path: Path, grid_study: tuple[Definition, list[Row]], monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    figures = tmp_path / study_folder.FIGURES
+    drawn = {path.name: path.read_bytes() for path in draw(tmp_path, *grid_study)}
+    (figures / "map_9_of_earlier_results.png").touch()
+    if fails:
+        (tmp_path / "matplotlib.py").write_text("raise ImportError")
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with BackgroundStudyPictures() as pictures, monkeypatch.context() as alone:
+        if not fails:  # it needs no help
+            alone.delattr("heatsim.study.figures.draw")
+        pictures.render(tmp_path, *grid_study)
+    assert {path.name: path.read_bytes() for path in figures.iterdir()} == drawn
 
 
 def test_many_drawn_runs_are_points_and_their_spans(tmp_path: Path) -> None:

@@ -235,7 +235,7 @@ def _smoothing(stages: int, dt_limit: float) -> list[float]:
     if stages < _SMOOTHED_FROM:
         return []
     count = 8 * round(1 + _SMOOTHING * stages / 8)
-    found = next(some for some in all_stages() if len(some.substeps) == count)
+    found = next(some for some in all_stages() if len(some.deltas) == count)
     return [substep.delta * found.longest(dt_limit) for substep in found.substeps]
 
 

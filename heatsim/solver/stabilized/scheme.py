@@ -2,9 +2,8 @@
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import pairwise
 from math import fsum
 
@@ -57,22 +56,43 @@ class Stages:
 
     Attributes:
         beta: a step is stable up to h = β·dt_limit/2.
-        substeps: in the order in which they are done; ``pair.after`` of them come before the pair.
-        pair: the two other stages.
+        deltas: the lengths of the substeps, as fractions of the step.
+        before_pair: number of substeps that come before the pair.
     """
 
     beta: float
-    substeps: tuple[Substep, ...]
-    pair: Pair
+    deltas: tuple[float, ...]
+    before_pair: int
 
     @property
     def count(self) -> int:
         """Number of stages s: the substeps and the two of the pair."""
-        return len(self.substeps) + 2
+        return len(self.deltas) + 2
+
+    @property
+    def substeps(self) -> tuple[Substep, ...]:
+        """The substeps in the order in which they are done; ``pair.after`` of them come before the pair."""
+        return self._parts[0]
+
+    @property
+    def pair(self) -> Pair:
+        """The two other stages."""
+        return self._parts[1]
 
     def longest(self, dt_limit: float) -> float:
         """The longest stable step in s, from the limit of an Euler step in s."""
         return self.beta * dt_limit / 2
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Substep, ...], Pair]:
+        """A run uses a few of all polynomials, so each calculates its stages when they are first needed."""
+        a, b = pair(self.deltas)
+        lengths = [*self.deltas[: self.before_pair], a, *self.deltas[self.before_pair :]]
+        edges = [*(fsum(lengths[:i]) for i in range(len(lengths))), 1.0]
+        intervals = [*pairwise(edges)]
+        start, end = intervals.pop(self.before_pair)
+        substeps = (Substep(delta, *interval) for delta, interval in zip(self.deltas, intervals, strict=True))
+        return tuple(substeps), Pair(self.before_pair, a, b, start, start + b / a, end)
 
 
 @cache
@@ -80,7 +100,7 @@ def all_stages() -> tuple[Stages, ...]:
     """The stages of all polynomials, the fewest first."""
     content = json.loads(FILE.read_text(encoding="utf-8"))
     assert content["version"] == VERSION, f"{FILE}: run python -m heatsim.solver.stabilized.polynomials"
-    return tuple(_stages(table["beta"], table["deltas"], table["before_pair"]) for table in content["tables"])
+    return tuple(Stages(table["beta"], tuple(table["deltas"]), table["before_pair"]) for table in content["tables"])
 
 
 def choose(h: float, dt_limit: float) -> Stages:
@@ -103,13 +123,3 @@ def choose(h: float, dt_limit: float) -> Stages:
 def longest_step(dt_limit: float, most: int = MOST_STAGES["float64"]) -> float:
     """The longest step in s that the polynomials allow, of those with at most ``most`` stages."""
     return next(stages for stages in reversed(all_stages()) if stages.count <= most).longest(dt_limit)
-
-
-def _stages(beta: float, deltas: Sequence[float], before_pair: int) -> Stages:
-    a, b = pair(deltas)
-    lengths = [*deltas[:before_pair], a, *deltas[before_pair:]]
-    edges = [*(fsum(lengths[:i]) for i in range(len(lengths))), 1.0]
-    intervals = [*pairwise(edges)]
-    start, end = intervals.pop(before_pair)
-    substeps = (Substep(delta, *interval) for delta, interval in zip(deltas, intervals, strict=True))
-    return Stages(beta, tuple(substeps), Pair(before_pair, a, b, start, start + b / a, end))

@@ -1,0 +1,64 @@
+"""The pictures of a study, drawn by processes that get ready while its runs are still calculating.
+
+The definition and the results come through standard input. Where anything fails, :func:`heatsim.study.figures.draw`
+draws in the process of the study, and reports the reason.
+"""
+
+import gc
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from heatsim.render.background import DrawingProcess, draw_together, end_with
+
+if TYPE_CHECKING:
+    from heatsim.study.definition import Definition
+    from heatsim.study.results import Row
+
+
+class BackgroundStudyPictures(DrawingProcess):
+    """A process that draws the pictures of a study; a context manager, whose exit ends the process."""
+
+    def __init__(self) -> None:
+        super().__init__(__name__)
+
+    def render(self, study: Path, definition: "Definition", rows: "Sequence[Row]") -> None:
+        """Draw the pictures, once the runs have ended.
+
+        Raises:
+            StorageError: as for :func:`heatsim.study.figures.draw`.
+        """
+        if not self.draw(pickle.dumps((study.absolute(), definition, rows))):
+            from heatsim.study import figures
+
+            figures.draw(study, definition, rows)
+
+
+def main() -> int:
+    """Draw the pictures of the study that comes in; the exit code."""
+    # The process is too short for the search for cycles to pay.
+    gc.disable()
+    from heatsim.render.figure import warm_up
+    from heatsim.study import folder as study_folder
+    from heatsim.study.figures import clear, find_pictures
+
+    warm_up()
+    data = sys.stdin.buffer.read()
+    if not data:
+        return 0
+    study, definition, rows = pickle.loads(data)
+    clear(study)
+    pictures = find_pictures(study, definition, rows)
+
+    def draw(numbers: Iterator[int]) -> None:
+        for number in takewhile(lambda number: number < len(pictures), numbers):
+            pictures[number].draw(study / study_folder.FIGURES / f"{pictures[number].name}.png")
+
+    return draw_together(draw, lambda: bool(pictures))
+
+
+if __name__ == "__main__":
+    end_with(main)

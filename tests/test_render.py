@@ -276,6 +276,21 @@ def test_nothing_is_left_behind_of_a_run_that_fails(tmp_path: Path) -> None:
     assert not processes_with(folder)
 
 
+def test_a_process_that_draws_ends_when_its_run_is_killed() -> None:
+    program = (
+        "import os, time, heatsim.render\nfrom pathlib import Path\nfrom heatsim.commands import pictures\n"
+        "heatsim.render.draw_some = lambda *_: (print('draws', flush=True), time.sleep(30.0))\n"
+        "taken, given = os.pipe()\nos.write(given, b'1')\npictures._draw(Path('run'), taken)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"draws\n"
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20.0) == 1
+
+
 def processes_with(argument: Path) -> list[str]:
     """The numbers of the running processes that have this argument."""
     found = []

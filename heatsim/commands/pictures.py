@@ -2,8 +2,8 @@
 
 Importing Matplotlib and VTK takes longer than many a run. A process imports both and forks into one process for each
 core, four at most. A line on its standard input starts them: each takes the next picture that none has taken yet, until
-all are drawn. The process ends with 0 if all are. Where anything fails, :func:`heatsim.render.render` draws in the
-process of the run, and reports the reason.
+all are drawn. The process ends with 0 if all are. If the run is killed, all of them end. Where anything fails,
+:func:`heatsim.render.render` draws in the process of the run, and reports the reason.
 """
 
 import faulthandler
@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
@@ -65,8 +66,11 @@ class BackgroundRenderer:
         Raises:
             FolderError, InputError, StorageError: as for :func:`heatsim.render.render`.
         """
-        self._process.communicate(b"draw\n")
-        if self._process.returncode != 0:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(b"draw\n")
+            self._process.stdin.flush()
+        if self._process.wait() != 0:  # standard input stays open: its end would end the process
             self._kill()
             from heatsim.render import render
 
@@ -140,7 +144,14 @@ def _draw(folder: Path, pipe: int) -> None:
     if (first := next(numbers, None)) is not None:
         # A broken driver of OpenGL may hang instead of failing.
         faulthandler.dump_traceback_later(_LONGEST, exit=True)
+        threading.Thread(target=_end_with_run, daemon=True).start()
         draw_some(folder, chain([first], numbers))
+
+
+def _end_with_run() -> NoReturn:
+    """End this process when the run has ended, for instance because it was killed: its end of the pipe is closed."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _taken(pipe: int) -> Iterator[int]:

@@ -302,6 +302,20 @@ def test_nothing_is_left_behind_of_a_run_that_fails(tmp_path: Path) -> None:
     assert not processes_with(folder)
 
 
+def test_a_process_that_draws_ends_when_its_run_is_killed() -> None:
+    program = (
+        "import time\nfrom heatsim.render.background import draw_together\n"
+        "draw_together(lambda numbers: (print('draws', flush=True), time.sleep(30.0)), lambda: True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"draws\n"
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(20.0) == 1
+
+
 def processes_with(argument: Path) -> list[str]:
     """The numbers of the running processes that have this argument."""
     found = []

@@ -62,6 +62,10 @@ class Process:
             return ""
         return _STATES.get(self._state(), "")
 
+    def is_stopped(self) -> bool:
+        """Whether a signal or a debugger has stopped it, as far as this machine knows."""
+        return self.known_reason() in (_STATES["T"], _STATES["t"])
+
     @property
     def waits_for_disk(self) -> bool:
         """Whether it waits for a disk, as far as this machine knows. Then none of its threads may be able to run."""

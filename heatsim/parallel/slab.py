@@ -13,6 +13,7 @@ wrong, from the outside inwards. Before the error reaches its own planes, the ra
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import ceil
 from typing import Any
@@ -160,8 +161,16 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Arr
             f"a grid with {planes} plane{'s' * (planes > 1)} along z can be divided among at most {most} "
             f"rank{'s' * (most > 1)}, each with at least {max(HALO, group)} planes; got {ranks} ranks"
         )
-    cuts = cheapest_cuts(np.ones(planes) if costs is None else costs, ranks, least, group, HALO, periodic)
-    return [
-        Slab(planes, first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1), periodic)
+    cost = np.ones(planes) if costs is None else np.asarray(costs, np.float64)
+    return _slabs(cost.tobytes(), ranks, least, group, periodic)
+
+
+@lru_cache(maxsize=2)
+def _slabs(costs: bytes, ranks: int, least: int, group: int, periodic: bool) -> Sequence[Slab]:
+    """The slabs of all ranks. ``costs``: of each plane, as bytes; a plan asks for the same slabs for each rank."""
+    cost = np.frombuffer(costs)
+    cuts = cheapest_cuts(cost, ranks, least, group, HALO, periodic)
+    return tuple(
+        Slab(len(cost), first, last, HALO * (periodic or rank > 0), HALO * (periodic or rank < ranks - 1), periodic)
         for rank, (first, last) in enumerate(pairwise(cuts))
-    ]
+    )

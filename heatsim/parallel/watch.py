@@ -138,8 +138,9 @@ class Watch:
         end_if_late(self._rank, self._processes, waited, self._patience)
 
     def ending_in_time(self) -> AbstractContextManager[None]:
-        """Run a block in which all ranks leave MPI. If it takes too long, the job ends. Rank 0 reports it first."""
-        return in_time(self._patience + min(self._rank, 2), partial(why_no_end, self._processes, self._patience))
+        """Run a block in which all ranks leave MPI; end the job if it takes too long, or later this rank is stopped."""
+        message = partial(why_no_end, self._processes, self._patience)
+        return in_time(self._patience + min(self._rank, 2), message, self._processes[self._rank].is_stopped)
 
     def _run(self) -> None:
         while not self._left.is_set():

@@ -1,7 +1,8 @@
 """Pictures drawn by processes that get ready while a run or a study is still calculating.
 
 Importing Matplotlib and VTK takes longer than many a run. A process imports what it needs and forks into one process
-for each core, four at most. Each takes the next picture that none has taken yet, until all are drawn.
+for each core, four at most. Each takes the next picture that none has taken yet, until all are drawn. If the run or the
+study is killed, its end of the standard input is closed, and all of them end.
 """
 
 import faulthandler
@@ -9,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
@@ -60,10 +62,14 @@ class DrawingProcess:
 
     def draw(self, data: bytes) -> bool:
         """Send the data, and wait for the end of the process. Returns whether it has drawn all pictures."""
-        self._process.communicate(data)
-        if self._process.returncode != 0:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(data)
+            self._process.stdin.flush()
+        drawn = self._process.wait() == 0  # the pipe stays open: its end would end the process
+        if not drawn:
             self._kill()
-        return self._process.returncode == 0
+        return drawn
 
     def _kill(self) -> None:
         """End the process, and those that it forked, if there still are any."""
@@ -120,7 +126,14 @@ def _draw(draw: Callable[[Iterator[int]], None], pipe: int) -> None:
     if (first := next(numbers, None)) is not None:
         # A broken driver of OpenGL may hang instead of failing.
         faulthandler.dump_traceback_later(_LONGEST, exit=True)
+        threading.Thread(target=_end_with_run, daemon=True).start()
         draw(chain([first], numbers))
+
+
+def _end_with_run() -> NoReturn:
+    """End this process when the standard input ends."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _taken(pipe: int) -> Iterator[int]:

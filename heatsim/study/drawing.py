@@ -46,10 +46,10 @@ def main() -> int:
     from heatsim.study.figures import clear, find_pictures
 
     warm_up()
-    data = sys.stdin.buffer.read()
-    if not data:
+    try:
+        study, definition, rows = pickle.load(sys.stdin.buffer)
+    except EOFError:  # the study has ended without results
         return 0
-    study, definition, rows = pickle.loads(data)
     clear(study)
     pictures = find_pictures(study, definition, rows)
 

@@ -3,9 +3,10 @@
 On that rank, at that step, the process is killed or stopped, or an error is raised ("raise", "memory"). "disk": it
 cannot write its part of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop;
 "late disk": its disk does not answer for 6 s; "dead disk": it never answers, and ranks wait 5 s for it. The rank is
-stopped when it leaves the job at the end ("end"), or MPI ("finalize").
+stopped when it leaves the job at the end ("end"), or MPI ("finalize"), or when its process ends ("exit").
 """
 
+import atexit
 import errno
 import os
 import signal
@@ -58,7 +59,7 @@ def fail(how: str) -> None:
 def run() -> int:
     how, rank, step, *arguments = sys.argv[1:]
     batch_size.BATCH_SECONDS = 0.0
-    if how in ("block", "loop", "end", "finalize", "late disk", "dead disk"):
+    if how in ("block", "loop", "end", "finalize", "exit", "late disk", "dead disk"):
         os.environ[VARIABLE] = "2"
     if how == "dead disk":
         stalls.SECONDS_FOR_DISK = 5.0
@@ -72,6 +73,8 @@ def run() -> int:
             return leave(*arguments)
 
         setattr(owner, name, leave_or_stop)
+    if how == "exit" and environment.rank() == int(rank):
+        atexit.register(fail, "stop")
     advance = Stepper.advance
 
     def watched(self: Stepper, steps: int) -> None:

@@ -77,6 +77,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
 
     began, stopped, blocked, at_end = time.monotonic(), start("stop", 1, 3), start("block", 1, 3), start("end", 0)
     late, dead, in_mpi = start("late disk", 1), start("dead disk", 1), start("finalize", 2, 3)
+    at_exit = start("exit", 1)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
         ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
@@ -105,15 +106,12 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     code, _, err = jobs.ended(dead)
     assert code == 1
     assert f" makes no progress: it has waited 5 s for {tmp_path / 'dead disk'}/" in err
-    code, _, err = jobs.ended(at_end)
-    assert code == 1
-    assert "rank 0 on " in err
-    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
-    code, _, err = jobs.ended(in_mpi)
-    assert code != 0
-    assert err.count("heatsim: ") == 1
-    assert "rank 2 on " in err
-    assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job could" in err
+    for job, rank in ((at_end, 0), (in_mpi, 2), (at_exit, 1)):
+        code, _, err = jobs.ended(job)
+        assert code == 1 if job is at_end else code != 0
+        assert err.count("heatsim: rank ") == 1
+        assert f"rank {rank} on " in err
+        assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job" in err
     code, _, err = jobs.ended(stopped, 60.0)
     assert code == 1
     assert "rank 1 on " in err
@@ -123,7 +121,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "late disk", "dead disk"):
+    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "exit", "late disk", "dead disk"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 
@@ -185,6 +183,23 @@ def test_the_process_that_keeps_the_time_of_a_start_ignores_ctrl_c() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30.0)
     assert (done.returncode, done.stdout, done.stderr) == (0, "kept\nonce\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say whether a process is stopped")
+@pytest.mark.parametrize("stops", [True, False])
+def test_a_process_that_is_stopped_after_the_last_deadline_is_killed(stops: bool) -> None:
+    """Work of any length may follow the deadline. A child that has the pipe, as after a fork, changes nothing."""
+    program = (
+        "import os, signal, time\nfrom heatsim.parallel import deadline\n"
+        "from heatsim.parallel.process import Process\n"
+        "with deadline.in_time(0.5, lambda: 'it is stopped', Process.this().is_stopped):\n    pass\n"
+        "print('after', flush=True)\n"
+        "if os.fork() == 0:\n    os.close(2)\n    time.sleep(1.5)\n    os._exit(0)\n"
+        f"{'os.kill(os.getpid(), signal.SIGSTOP)' if stops else 'time.sleep(1.0)'}"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30.0)
+    assert (done.returncode, done.stdout) == (-signal.SIGKILL if stops else 0, "after\n")
+    assert done.stderr == ("heatsim: it is stopped\n" if stops else "")
 
 
 def test_a_mistake_of_the_user_is_told_once(tmp_path: Path) -> None:

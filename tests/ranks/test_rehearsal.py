@@ -1,5 +1,6 @@
 """Plans of several ranks in one process are those that the ranks of a job would make."""
 
+import gc
 import weakref
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import runs
 from thread_team import on_ranks
 
 from heatsim.errors import RanksError, ScenarioError
-from heatsim.parallel import rehearsal
+from heatsim.parallel import rehearsal, slab
 from heatsim.parallel.rehearsal import rehearse
 from heatsim.parallel.team import ALONE, Parcel, Team
 from heatsim.run.plan import Plan
@@ -41,6 +42,39 @@ def test_values_are_those_of_a_job_although_they_depend_on_each_other() -> None:
     assert found == on_ranks(3, running_sum) == [(18, [19, 20, 0])] * 3
     passes = shown[-1][0]
     assert shown == [(number, rank) for number in range(1, passes + 1) for rank in range(3)]
+
+
+def test_a_rank_cannot_change_what_others_receive() -> None:
+    """What can change is copied for each rank; arrays in what they share are read-only."""
+
+    def work(team: Team) -> tuple[list[int], int]:
+        for each in team.gathered(([team.rank], np.array([team.rank]))):
+            each[0].append(7)
+            each[1][0] = 7
+        lists = [number for each in team.gathered([team.rank]) for number in each]
+        for array in team.gathered(np.array([team.rank])):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7
+        large = team.gathered(np.full(20_000, team.rank))
+        large[0] += 7
+        return lists, int(team.broadcast(np.full(20_000, team.rank))[0])
+
+    assert rehearse(3, work, nothing) == [([0, 1, 2], 0)] * 3
+
+
+def test_work_that_all_ranks_share_is_done_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the time of a plan would grow with the square of the number of ranks."""
+    found, collected = list[int](), list[int]()
+    cheapest, collect = slab.cheapest_cuts, gc.collect
+    monkeypatch.setattr(slab, "cheapest_cuts", lambda *given: found.append(0) or cheapest(*given))
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(len(gc.get_objects())) or collect())
+    slab._slabs.cache_clear()
+    scenario = load(SCENARIOS / "cube.toml")
+    costs = plane_costs(scenario, ALONE)
+    rehearse(8, lambda team: describe_job(scenario, team, costs)[1], nothing)
+    assert len(found) == 1
+    assert max(collected[1:]) < 0.5 * collected[0]
+    assert gc.get_freeze_count() == 0
 
 
 def test_only_errors_of_the_last_pass_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -304,8 +304,8 @@ def test_nothing_is_left_behind_of_a_run_that_fails(tmp_path: Path) -> None:
 
 def test_a_process_that_draws_ends_when_its_run_is_killed() -> None:
     program = (
-        "import time\nfrom heatsim.render.background import draw_together\n"
-        "draw_together(lambda numbers: (print('draws', flush=True), time.sleep(30.0)), lambda: True)"
+        "import os, time\nfrom heatsim.render.background import draw_together\n"
+        "draw_together(lambda numbers: (os.write(1, b'draws\\n'), time.sleep(30.0)), lambda: True)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

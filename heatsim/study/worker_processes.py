@@ -21,8 +21,8 @@ from typing import Any
 from heatsim.device import count_gpus, usable_cores, visible_gpus
 
 # The most workers that share a GPU, and the fewest runs for each worker. On an H200 (MEASUREMENTS.md), 200 runs of 48³
-# cells took 4.9 to 5.8 s with four workers, 4.8 to 5.6 s with six and 4.6 to 5.4 s with eight; when workers started
-# later, 24 runs took 7.7 s with one worker, 6.8 s with two and 8.5 s with four.
+# cells took 4.3 to 4.6 s with four workers, 4.0 to 4.5 s with six and 4.1 to 4.6 s with eight; with an earlier version,
+# 24 runs took 7.7 s with one worker, 6.8 s with two and 8.5 s with four.
 _WORKERS_A_GPU, _RUNS_A_WORKER = 8, 12
 _SECONDS_TO_END = 30.0
 

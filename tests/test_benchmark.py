@@ -73,7 +73,7 @@ def assert_consistent(found: Measurement) -> None:
 def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    numbers, plot = tmp_path / "bench.json", tmp_path / "roofline"
+    numbers, plot = tmp_path / "bench.json", tmp_path / "roofline.png"
     words = ["bench", "--cells", "6", "5", "4", "--device", "cpu", "--repeats", "5", "--energy"]
     assert main([*words, "--json", str(numbers), "--plot", str(plot)]) == 0
     out, err = capsys.readouterr()

@@ -205,7 +205,7 @@ def test_help_and_version() -> None:
         (["kernel"], ['"kernel"', '"kernels"']),
         (["SCENARO.toml"], ["SCENARO.toml", "no such file", "SCENARIO.toml"]),
         (["plan", "SCENARO.toml"], ["SCENARO.toml", "no such file"]),
-        (["."], [".", "directory"]),
+        (["."], [".", "is a folder"]),
     ],
     ids=lambda value: " ".join(value) or "nothing" if isinstance(value, list) else None,
 )

@@ -98,6 +98,7 @@ temperature = 310.0
 [boundaries]
 x_min = { type = "temperature", value = 330.0 }
 void = { type = "convection", coefficient = 50.0, ambient = 290.0 }
+default = { type = "insulated" }
 
 [time]
 end = 4.0

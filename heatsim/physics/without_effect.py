@@ -68,7 +68,7 @@ def _faces(problem: HeatProblem) -> Iterator[str]:
 def _unnamed_faces(problem: HeatProblem) -> Iterator[str]:
     """Insulated faces of the box without a key that the body touches, while its other surface has a condition."""
     materials, boundaries = problem.materials, problem.scenario.boundaries
-    if materials.void is None or isinstance(boundaries.void, Insulated):
+    if materials.void is None or isinstance(boundaries.void, Insulated) or "default" in boundaries.model_fields_set:
         return
     faces = [
         name

@@ -148,8 +148,8 @@ def respell_unit(unit: str, target: str) -> str | None:
 def _spellings(unit: str, target: str) -> Iterator[str]:
     """Units that may be meant."""
     meant = unit.lower().replace(" ", "")
-    yield unit
     yield from (name for name, spelled in _MEANT.get(target, {}).items() if meant in spelled)
+    yield unit
     if _SIGNS.sub("", unit) == _SIGNS.sub("", target):
         yield target
     plain = _WITHOUT_POWER.sub(r"\1^\2", unit)

@@ -52,7 +52,7 @@ def test_ranks_of_srun_do_not_start_others(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "3")
     monkeypatch.setenv("SLURM_PROCID", "1")
     scenario: Scenario = None  # type: ignore[assignment]
-    assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
+    assert ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
     with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
         ranks_to_start("2", scenario)
 

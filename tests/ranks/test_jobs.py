@@ -224,7 +224,7 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("PMI_SIZE", "3")
     monkeypatch.setenv("PMI_RANK", "0")
     scenario = load(runs.write(tmp_path))
-    assert ranks_to_start(None, scenario) == ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
+    assert ranks_to_start("3", scenario) == ranks_to_start("all", scenario) == 1
     with pytest.raises(InputError, match="--ranks = 2, but the launcher started 3 processes; leave --ranks out"):
         ranks_to_start("2", scenario)
     monkeypatch.delenv("PMI_SIZE")

@@ -12,3 +12,9 @@ def search_rarely() -> None:
     """Let the interpreter look rarely, and not at its end, when it would look at all objects several times."""
     gc.set_threshold(_NEW_OBJECTS)
     atexit.register(gc.freeze)
+
+
+def search_now() -> None:
+    """Search now if searches are rare. Objects of a run that has ended refer to each other, and some hold its field."""
+    if gc.get_threshold()[0] == _NEW_OBJECTS:
+        gc.collect()

@@ -1,5 +1,7 @@
 """The content of the pictures; a person has to judge their look."""
 
+import errno
+import os
 import subprocess
 import sys
 import time
@@ -7,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -21,6 +24,7 @@ from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.render import render
+from heatsim.render.background import DrawingProcess
 from heatsim.render.choice import PictureChoice
 from heatsim.render.fields import Fields
 from heatsim.render.figure import WIDTH
@@ -314,6 +318,16 @@ def test_a_process_that_draws_ends_when_its_run_is_killed() -> None:
         assert process.poll() is None
         process.stdin.close()
         assert process.wait(20.0) == 1
+
+
+def test_windows_reports_a_process_that_has_failed_as_an_invalid_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(data: bytes) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    with DrawingProcess("heatsim.no_such_module") as process:
+        monkeypatch.setattr(process, "_process", popen := mock.Mock(wraps=process._process, pid=process._process.pid))
+        popen.stdin.write = refuse
+        assert not process.draw(b"data")
 
 
 def processes_with(argument: Path) -> list[str]:

@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim import garbage
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.errors import InputError, Interrupted, RunError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, Values
@@ -153,6 +154,7 @@ class _Bench:
     ) -> Simulation:
         """A run that has not begun. Methods whose steps follow a tolerance have no stochastic rounding."""
         self.runs += 1
+        garbage.search_now()  # the fields of the run before
         nearest = ("solver.rounding=nearest",) if method in ADAPTIVE else ()
         return Simulation.from_scenario(
             self.path,

@@ -63,7 +63,7 @@ class DrawingProcess:
     def draw(self, data: bytes) -> bool:
         """Send the data, and wait for the end of the process. Returns whether it has drawn all pictures."""
         assert self._process.stdin is not None
-        with suppress(BrokenPipeError):
+        with suppress(OSError):  # the process has failed already; Windows then reports an invalid argument
             self._process.stdin.write(data)
             self._process.stdin.flush()
         drawn = self._process.wait() == 0  # the pipe stays open: its end would end the process

@@ -26,7 +26,8 @@ _MEANT = {
     },
     "s": {"s": ("sec", "sek"), "min": ("m", "mins"), "h": ("hr", "hrs", "std")},
 }
-_DECIMAL_COMMA = re.compile(r"^(\s*[+-]?\d+),(\d+)\b")
+# Behind a comma, three digits after another number than 0 may also be thousands: 1,000.
+_DECIMAL_COMMA = re.compile(r"^(\s*[+-]?(?:0|\d+(?!,\d{3}\b))),(\d+)\b")
 _SIGNS = re.compile(r"[\s()*.·⋅^-]+")
 _WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
 _KELVIN_WITHOUT_SPACE = re.compile(r"\b(kg|m)K\b")

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from heatsim import garbage
 from heatsim.errors import HeatsimError, Interrupted, NotFiniteError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
@@ -89,8 +90,11 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
         else:
             study_folder.forget_failure(folder)
             yield Outcome(number, DONE)
-    for ensemble in alike.values():
-        yield from _run_together(ensemble, report, stop)
+        del simulation
+        garbage.search_now()
+    while alike:
+        yield from _run_together(alike.pop(next(iter(alike))), report, stop)
+        garbage.search_now()
 
 
 def _run_together(ensemble: Mapping[int, Simulation], report: Report, stop: Stop) -> Iterator[Outcome]:

@@ -13,6 +13,7 @@ A line of input has the numbers of a group, as JSON. The lines of output are
 At the end of its input the worker saves checkpoints and exits: the study has asked it to stop, or has died.
 """
 
+import gc
 import json
 import os
 import queue
@@ -51,6 +52,7 @@ def main(study: Path, requested: str) -> None:
     stop, groups = Stop(), queue.Queue[list[int] | None]()
     threading.Thread(target=_listen, args=(groups, stop), daemon=True).start()
     _import_for(requested, connecting)
+    gc.freeze()  # modules stay: searches after each run need not look at them
     say(ready=True)
     while not stop.requested and (numbers := groups.get()) is not None:
         for outcome in run_group(study, numbers, lambda run, step: say(run=run, step=step), stop):

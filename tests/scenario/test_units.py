@@ -129,6 +129,7 @@ def test_usual_units_give_the_bits_of_the_unit_library(unit, number):
         ("1e-4 m²K/W", q.CONTACT_RESISTANCE, "1e-4 m^2 K/W"),
         ("2700 kg/m3", q.DENSITY, "2700 kg/m^3"),
         ("20,5 degC", q.TEMPERATURE, "20.5 degC"),
+        ("0,025 W/mK", q.CONDUCTIVITY, "0.025 W/(m K)"),
         ("10 m", q.DURATION, "10 min"),
         ("10 sek", q.DURATION, "10 s"),
     ],
@@ -155,6 +156,11 @@ def test_where_an_expression_is_allowed_too_a_spelling_is_answered(read: Any, te
 def test_percent_is_answered_with_the_number() -> None:
     with pytest.raises(ValueError, match=r'^got "85 %"; write 0\.85$'):
         read_time_function("85 %", q.EMISSIVITY)
+
+
+def test_a_comma_that_may_separate_thousands_is_not_read_as_a_decimal_comma() -> None:
+    for text in ("1,000 s", "12,500 s", "1,000,000 s"):
+        assert units.respell(text, "s") is None
 
 
 def test_what_is_no_unit_gets_no_spelling() -> None:

@@ -1,6 +1,7 @@
 """A whole study: its runs are those of `heatsim run`, its table has their results, and no run is computed twice."""
 
 import csv
+import gc
 import json
 import shutil
 import signal
@@ -15,10 +16,12 @@ import runs
 import study_text
 
 import heatsim
+from heatsim import garbage
 from heatsim.cli import main
 from heatsim.errors import FolderError, InputError, Interrupted, NotFiniteError
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
+from heatsim.solver.field import Field
 from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint
 from heatsim.storage import folder as run_folder
@@ -201,6 +204,27 @@ def test_numbers_that_fail_are_not_calculated_again(tmp_path: Path, monkeypatch:
     assert table.column("status").to_pylist() == 3 * ["failed"] + 3 * ["done"]
     assert table.column("message").to_pylist()[0] == outcomes[0].message
     assert NotFiniteError.__name__ not in outcomes[0].message
+
+
+def test_a_worker_keeps_no_field_of_a_run_that_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches for garbage are rare in workers, but a study of large grids must not fill the memory."""
+    out, usual = prepared(tmp_path), gc.get_threshold()
+    gc.collect()
+    before = count_fields()
+    monkeypatch.setattr("atexit.register", lambda function: function)
+    garbage.search_rarely()
+    try:
+        at_start: dict[int, int] = {}
+        list(run_group(out, range(1, 7), lambda run, step: at_start.setdefault(run, count_fields()) and None, Stop()))
+        assert count_fields() == before
+    finally:
+        gc.set_threshold(*usual)
+    assert len(at_start) == 6
+    assert len(set(at_start.values())) == 1
+
+
+def count_fields() -> int:
+    return sum(isinstance(found, Field) for found in gc.get_objects())
 
 
 def test_an_interrupted_run_continues_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,14 +96,19 @@ def test_a_meter_distinguishes_a_loop_a_blocked_call_and_a_wait(tmp_path: Path) 
 @pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="needs /proc")
 def test_a_rank_that_steps_does_not_wait_while_another_thread_of_it_does() -> None:
     """The thread that writes files waits for the files of other ranks; their steps do not delay it."""
-    meter, ended = Meter(STEP), threading.Event()
+    meter, ended, sampled = Meter(STEP), threading.Event(), threading.Event()
 
     def write() -> None:
         with meter.waiting():
             ended.wait()
 
+    def step() -> None:
+        while not sampled.is_set():  # a sample may take a tenth of a second beside a thread that calculates
+            loop(STEP)
+
     threading.Thread(target=write, daemon=True).start()
-    stepping = during(lambda: loop(0.4), 0.2, meter)[2:]
+    stepping = during(step, 0.2, meter)[2:]
+    sampled.set()
     assert max(each.busy for each in stepping) > 0.05
     assert sum(each.waiting for each in stepping) < len(stepping) / 2
     time.sleep(0.3)

@@ -57,22 +57,21 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str =
     Raises:
         StorageError: a picture could not be written.
     """
-    figures = study / study_folder.FIGURES
-    clear_pictures(figures, [f"{name}.{suffix}" for name in _OWN_PICTURES])
-    paths = []
+    clear(study, suffix)
+    figures, paths = study / study_folder.FIGURES, []
     for picture in find_pictures(study, definition, rows):
         paths.append(figures / f"{picture.name}.{suffix}")
         picture.draw(paths[-1])
     return paths
 
 
-def clear(study: Path) -> None:
-    """Remove the pictures of a study, those in the usual format.
+def clear(study: Path, suffix: str = "png") -> None:
+    """Remove the pictures of a study that have a suffix.
 
     Raises:
         StorageError: a picture could not be removed.
     """
-    clear_pictures(study / study_folder.FIGURES, [f"{name}.png" for name in _OWN_PICTURES])
+    clear_pictures(study / study_folder.FIGURES, [f"{name}.{suffix}" for name in _OWN_PICTURES])
 
 
 def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Picture]:

@@ -41,12 +41,14 @@ class TableObserver(Observer):
     Attributes:
         file: the name of the table, from heatsim/storage/folder.py.
         saved_as: begins the names of its values in checkpoints.
+        writes: whether it makes and writes rows; if not, it only reads what they need.
     """
 
     paced = True
 
     file: ClassVar[str]
     saved_as: ClassVar[str]
+    writes = True
 
     _table: TableWriter | None = None  # of rank 0
     _layout = LAYOUT
@@ -104,7 +106,7 @@ class TableObserver(Observer):
             self._restore_layout(saved)
         path, headers = state.folder / self.file, self._headers(state)
         with state.team.agreeing():
-            if state.team.first:
+            if state.team.first and self.writes:
                 if saved is None:
                     table = TableWriter.create(path, headers)
                 else:
@@ -119,7 +121,9 @@ class TableObserver(Observer):
 
     def handle(self, state: RunState) -> None:
         """Read what a row needs."""
-        self._samples.append(self.sample(state))
+        sample = self.sample(state)
+        if self.writes:
+            self._samples.append(sample)
         if len(self._samples) >= self._rows_at_once:
             self._write()
 

@@ -1,16 +1,21 @@
-"""Measure the time of a step of "euler"."""
+"""Measure the time of a step of "euler" with the time loop of a run.
+
+A run with little work is timed as a whole, with all that its first steps need: memory, CUDA graphs, launches of sums.
+Of a longer run, batches at several places are timed. What a run counts as stepping counts here: on a GPU also the sums
+of rows that are queued between steps.
+"""
 
 import time
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-from heatsim.observers.state import RunState
 from heatsim.run import timed_work
 from heatsim.run.batch_size import BatchSize
+from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state
+from heatsim.run.make_observers import make_readers
+from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.solver.make_stepper import make_stepper
+from heatsim.run.time_loop import TimeLoop
 from heatsim.solver.stepper import Stepper
 
 # Steps are timed at this number of places of a run: beams and switched sources cost time while they act.
@@ -21,81 +26,78 @@ def measure_step(plan: Plan) -> float:
     """The mean seconds of a step.
 
     Raises:
-        ScenarioError: the first steps fail.
+        ScenarioError, NotFiniteError: the first steps fail.
     """
-    state, stepper = _start(plan)
-    for _ in islice(_steps(stepper, BatchSize(stepper.steps_a_sweep), 0), timed_work.WARM_STEPS):
-        pass
-    # First use of memory is slow. In a short run this counts.
-    new = plan.problem.grid.cell_count <= timed_work.SHORT
-    return _measure(*(_start(plan) if new else (state, stepper)))
+    run = _TimedRun(plan)
+    try:
+        return _measure(run)
+    finally:
+        plan.device.synchronise()  # steps ahead still fill memory that later work may get
 
 
-def _start(plan: Plan) -> tuple[RunState, Stepper]:
-    """The start of a run with the method "euler", and its stepper."""
-    state = initial_state(plan, Path())
-    stepper = make_stepper(plan.problem, state.field, state.ledger, plan.kernel, tuned=plan.tuned, arrays=state.arrays)
-    stepper.prepare()
-    return state, stepper
-
-
-def _measure(state: RunState, stepper: Stepper) -> float:
-    """The mean seconds of a step of "euler": of all steps if there is time, else of steps at several places."""
-    last = stepper.problem.timeline.last_step
-    batch, counts, seconds = BatchSize(stepper.steps_a_sweep), list[float](), list[float]()
+def _measure(run: "_TimedRun") -> float:
+    """The mean seconds of a step: of all steps if there is time, else of steps at several places."""
     started = time.perf_counter()
-    for steps, taken in timed_work.timed(_steps(stepper, batch, 0), lambda: _look(state, stepper)):
-        counts.append(steps)
-        seconds.append(taken)
-        enough = timed_work.SECONDS if batch.steps >= stepper.steps_a_sweep else timed_work.LONGEST
-        if sum(seconds) > enough or time.perf_counter() - started > timed_work.LONGEST + timed_work.SECONDS:
+    mean = run.mean(timed_work.SECONDS, started + timed_work.LONGEST)
+    if run.step == run.last:
+        return mean
+    means, short, end = list[float](), run.batch.steps // 4, started + timed_work.LONGEST + timed_work.SECONDS
+    for number, place in enumerate(_spread(_PLACES)):
+        left = end - time.perf_counter()
+        if means and left < 0.0:
             break
-    if stepper.step == last:
-        return sum(seconds) / sum(counts)
-    means, short = list[float](), max(stepper.steps_a_sweep, batch.steps // 4)
-    for place in _spread(_PLACES):
-        if means and time.perf_counter() - started > timed_work.LONGEST:
-            break
-        batch.steps = short
-        work = timed_work.timed(_steps(stepper, batch, last * place // _PLACES), lambda: _look(state, stepper))
-        means.append(_mean(work, timed_work.SECONDS / _PLACES))
+        run.move_to(run.last * place // _PLACES, short)
+        means.append(run.mean(timed_work.SECONDS / _PLACES, end - left + left / (_PLACES - number)))
     return sum(means) / len(means)
 
 
-def _steps(stepper: Stepper, batch: BatchSize, first: int) -> Iterator[float]:
-    """Do batches of steps from ``first`` on as the time loop does, one each time; yields the number of steps.
+class _TimedRun:
+    """A run that writes nothing, and the time of its steps.
 
-    The field is not that of the run at this time, but steps of other fields take as long.
+    Attributes:
+        last: the number of steps of the run.
+        batch: the size of the next batch.
     """
-    timeline = stepper.problem.timeline
-    stepper.step = first
-    while stepper.step < timeline.last_step:
-        steps = min(batch.steps, timeline.interval_end(stepper.step) - stepper.step)
-        started = time.perf_counter()
-        stepper.advance(steps)
-        stepper.field.device.synchronise()
-        batch.took(steps, time.perf_counter() - started)
-        yield steps
 
+    def __init__(self, plan: Plan) -> None:
+        execution = Execution(plan, Path(), initial_state(plan, Path()))
+        leading = execution.leading()
+        stepper = execution.stepper(leading)
+        assert isinstance(stepper, Stepper)
+        stepper.prepare()
+        self._run = ObservedRun(execution.state, make_readers(plan.problem.scenario), execution.timing, saved=None)
+        self._loop = TimeLoop(self._run, stepper, leading)
+        self._steps_a_sweep = stepper.steps_a_sweep
+        self.last = plan.problem.timeline.last_step
+        self.batch = BatchSize(self._steps_a_sweep)
 
-def _look(state: RunState, stepper: Stepper) -> None:
-    """Find the sums of a row as a run does, so that later steps start with realistic caches."""
-    if stepper.step in stepper.problem.timeline.steps:
-        state.find_row()
-        state.stored_heat()
+    @property
+    def step(self) -> int:
+        """Number of steps done."""
+        return self._run.state.step
 
+    def move_to(self, step: int, batch: int) -> None:
+        """Continue from another step, with batches of this many steps at first.
 
-def _mean(timed: Iterator[tuple[float, float]], most: float) -> float:
-    """The mean of the seconds that a unit of work takes. Stops once ``most`` seconds have passed.
+        The field is not that of the run at this time, but steps of other fields take as long.
+        """
+        self._loop.move_to(step)
+        self.batch.steps = max(self._steps_a_sweep, batch)
 
-    A few batches evaluate conditions and sources for many steps, so the times of single batches differ.
-    """
-    counts, seconds = 0.0, 0.0
-    for count, taken in timed:
-        counts, seconds = counts + count, seconds + taken
-        if seconds > most:
-            break
-    return seconds / counts
+    def mean(self, seconds: float, until: float) -> float:
+        """The mean seconds of the next steps, in a batch or more.
+
+        Args:
+            seconds: the time of stepping after which it stops, unless batches are still too short for the kernel.
+            until: the time by the clock after which it stops.
+        """
+        first, before, timing = self.step, self._run.timing.stepping, self._run.timing
+        while self.step < self.last:
+            self._loop.advance(self.batch)
+            full = self.batch.steps >= self._steps_a_sweep
+            if (timing.stepping - before > seconds and full) or time.perf_counter() > until:
+                break
+        return (timing.stepping - before) / (self.step - first)
 
 
 def _spread(places: int) -> list[int]:

@@ -85,7 +85,7 @@ class Execution:
         with ExitStack() as stack:
             wanted = stack.enter_context(stop_on_signals(stop))
             stack.enter_context(team.telling())
-            leading = self._leading()
+            leading = self.leading()
             if leading is not None:
                 # After an error, steps ahead still fill memory that the next run in the process may get.
                 stack.callback(self.plan.device.synchronise)
@@ -138,7 +138,7 @@ class Execution:
             arrays=self.state.arrays,
         )
 
-    def _leading(self) -> Leading | None:
+    def leading(self) -> Leading | None:
         """A field whose steps are queued before rows are read, if that pays. Other methods than euler have none.
 
         It must not take the memory that the run needs later: without room for a copy of the field there is none.

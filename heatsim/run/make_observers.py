@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.energy import Energy
 from heatsim.observers.extreme_temperatures import ExtremeTemperatures
@@ -10,7 +13,9 @@ from heatsim.observers.observer import Observer, Values
 from heatsim.observers.probes import Probes
 from heatsim.observers.progress import Progress
 from heatsim.observers.snapshots import Snapshots
+from heatsim.observers.state import RunState
 from heatsim.observers.steady import Steady
+from heatsim.observers.table import TableObserver
 from heatsim.observers.watchdog import Watchdog
 from heatsim.run.resume import input_files
 from heatsim.scenario import Scenario
@@ -41,3 +46,25 @@ def make_observers(
     if progress:
         observers.append(Progress())
     return [*observers, *watchers, Checkpoints(tuple(observers), identity, input_files(scenario))]
+
+
+def make_readers(scenario: Scenario) -> list[Observer]:
+    """Observers that are due when those of a run are, and read the same sums and points; they write nothing."""
+    readers = list[Observer]()
+    for observer in make_observers(scenario, {}, progress=False, watchers=()):
+        if isinstance(observer, TableObserver):
+            observer.writes = False
+        reads = isinstance(observer, TableObserver | Watchdog | ExtremeTemperatures)
+        readers.append(observer if reads else _Due(observer))
+    return readers
+
+
+class _Due(Observer):
+    """Due when another observer is, which needs the field itself; does nothing."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        """The steps of the other observer."""
+        return self._observer.due(state)

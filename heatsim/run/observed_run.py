@@ -115,6 +115,11 @@ class ObservedRun:
             state.ledger.changed()
         self._find_next()
 
+    def move_to(self, step: int) -> None:
+        """Continue from another step, with the present field; for plans."""
+        self.state.step = step
+        self._find_next()
+
     def save(self) -> Values:
         """Write a checkpoint and return its values. Collective."""
         checkpoints = self.observers[-1]

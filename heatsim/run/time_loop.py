@@ -79,6 +79,12 @@ class TimeLoop:
             run.stepped(batch.end, seconds)
             run.observe()
 
+    def move_to(self, step: int) -> None:
+        """Continue from another step, with the present field; for plans. Steps that were queued ahead do not count."""
+        self._ahead = None
+        self._stepper.step = step
+        self._run.move_to(step)
+
     def _queue(self, size: BatchSize) -> Batch:
         """Queue the next batch of steps: to the next due step, or to a later one if sums of the rows before suffice."""
         stepper, rows = self._stepper, list[int]()

@@ -18,14 +18,18 @@ from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.work_time import WorkTime, fitted
 
+# On grids with at most this number of cells more steps are timed, because the first steps have few units.
+_SHORT = 2**19
 _FEWEST = 5  # steps
+# Number of steps before timing starts. They compile the code of later steps.
+_WARM_STEPS = 3
 
 
 def measure_units(plan: Plan) -> WorkTime:
     """The time of the work of a method with a tolerance."""
     state = initial_state(plan, Path())
     work = _tried_steps(state)
-    warm, fewest = (timed_work.WARM_STEPS, _FEWEST) if plan.problem.grid.cell_count <= timed_work.SHORT else (1, 0)
+    warm, fewest = (_WARM_STEPS, _FEWEST) if plan.problem.grid.cell_count <= _SHORT else (1, 0)
     for _ in islice(work, warm):
         pass
     found = _batches(work, fewest)
@@ -39,10 +43,11 @@ def measure_units(plan: Plan) -> WorkTime:
 
 def _batches(work: Iterator[float], fewest: int) -> list[tuple[float, float]]:
     """The units and the seconds of more than ``fewest`` steps, if there is time."""
-    found, passed = list[tuple[float, float]](), 0.0
-    for units, taken in timed_work.timed(work):
-        found.append((units, taken))
-        passed += taken
+    found, started, before = list[tuple[float, float]](), time.perf_counter(), 0.0
+    for units in work:
+        passed = time.perf_counter() - started
+        found.append((units, passed - before))
+        before = passed
         if passed > (timed_work.SECONDS if len(found) > fewest else timed_work.LONGEST):
             break
     return found

@@ -73,7 +73,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> HostQueue:
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("text", [SUMS, FIELD, COMPARED], ids=["sums", "extent", "compared"])
+@pytest.mark.parametrize("text", [SUMS, FIELD, COMPARED, runs.TEXT], ids=["sums", "extent", "compared", "linear"])
 def test_a_plan_does_the_work_of_a_short_run_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[tuple[str, int]], device: str, text: str
 ) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
 from heatsim.scenario.hints import hints
+from heatsim.scenario.material_hints import material_hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario, complete
 from heatsim.scenario.overrides import Override, read_overrides
@@ -63,7 +64,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
         raise ScenarioError(path, mistakes)
     scenario._path = file
     end = None if scenario.steady else scenario.time.end
-    scenario._hints = tuple(hints(document, file.parent, end))
+    scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario))
     return scenario
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from heatsim.scenario.files import one_line
+from heatsim.scenario.files import is_utf_16, one_line
 from heatsim.scenario.messages import did_you_mean, fault, refuse, show
 
 LONGEST = 2**28  # bytes
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SHOWN_NAMES = 12
-# Byte order marks of UTF-16, with which spreadsheets save "Unicode text".
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +98,7 @@ def _lines(path: Path) -> Iterable[str]:
     if path.stat().st_size > LONGEST:
         _refuse_file(path, f"has {path.stat().st_size:,} bytes; at most {LONGEST:,} are allowed")
     content = path.read_bytes()
-    if content.startswith(_UTF_16):
+    if is_utf_16(content):  # spreadsheets save "Unicode text" like this
         _refuse_file(path, "is UTF-16 text; save it as CSV in UTF-8")
     try:
         text = content.decode("utf-8-sig")

@@ -11,6 +11,7 @@ import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
+from heatsim.scenario.files import is_utf_16
 from heatsim.scenario.hints import hints
 from heatsim.scenario.material_hints import material_hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
@@ -109,7 +110,10 @@ def read_document(file: Path) -> dict[str, Any]:
     text = ""
     try:
         # Some editors write a byte order mark, which is not part of the text.
-        text = _content(file).decode("utf-8-sig")
+        content = _content(file)
+        if is_utf_16(content):
+            raise ScenarioError(file, [Mistake("", "is UTF-16 text; save it as UTF-8")])
+        text = content.decode("utf-8-sig")
         return tomllib.loads(text)
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None

@@ -107,6 +107,7 @@ def test_a_time_twice_is_a_jump(tmp_path: Path) -> None:
         ("", KEYS, "file", ["is empty"]),
         ("hour,T_out\n", KEYS, "file", ["has no row below the names"]),
         (HOURS.encode("utf-16"), KEYS, "file", ["UTF-16", "UTF-8"]),
+        (HOURS.encode("utf-16-le"), KEYS, "file", ["UTF-16", "UTF-8"]),
         (b"hour,T_out\n0,1\n1,2 \xb0\n", KEYS, "file", ["0xb0 in line 3", "UTF-8"]),
         (HOURS, KEYS.replace('"h"', '"kg"'), "time_unit", ['"kg" cannot be converted to s']),
         (HOURS, KEYS.replace('"degC"', '"W"'), "unit", ['"W" cannot be converted to K']),

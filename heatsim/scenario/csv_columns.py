@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from heatsim.counts import counted
 from heatsim.scenario.files import is_utf_16, one_line
 from heatsim.scenario.messages import did_you_mean, fault, refuse, show
 
@@ -45,7 +46,7 @@ class CsvColumns:
         Raises:
             ValidationError: always.
         """
-        others = f" (and {more:,} more such rows)" if more else ""
+        others = f" (and {counted(more, 'more such row')})" if more else ""
         where = f"{self.file}, line {self.lines[row]}, column {show(self.names[key])}"
         refuse([fault(f"{where}: {message}{others}", (key,))])
 
@@ -72,7 +73,10 @@ def read_columns(path: Path, delimiter: str, wanted: Mapping[str, str]) -> CsvCo
     for line, row in rows:
         if len(row) != len(names):
             hint = "; numbers with a decimal comma need quotes or another delimiter" if len(row) > len(names) else ""
-            _refuse_file(path, f"has {len(row)} entries in line {line} for {len(names)} columns{hint}")
+            _refuse_file(
+                path,
+                f"has {counted(len(row), 'entry', 'entries')} in line {line} for {counted(len(names), 'column')}{hint}",
+            )
         lines.append(line)
         for key, place in places.items():
             entries[key].append(row[place])

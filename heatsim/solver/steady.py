@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.solver.conjugate_gradients import ConjugateGradients
@@ -280,7 +281,7 @@ class NewtonSolver:
             raise Interrupted(f"interrupted in the search for the {self._equations.sought}")
         if progress.cycles > self._most:
             raise NotConvergedError(
-                f"no {self._equations.sought} was found in {self._most:,} cycles; the last correction was "
+                f"no {self._equations.sought} was found in {counted(self._most, 'cycle')}; the last correction was "
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"
             )
         return rz

@@ -92,7 +92,7 @@ def test_a_time_twice_is_a_jump(tmp_path: Path) -> None:
     [
         (HOURS.replace("21.5", "n/a"), KEYS, "column", ["weather.csv, line 3", '"T_out"', 'got "n/a"', "remove rows"]),
         (HOURS.replace("21.5", "NaN"), KEYS, "column", ["line 3", 'got "NaN"; a number']),
-        (HOURS.replace("21.5", "").replace("-3", ""), KEYS, "column", ["line 3", 'got ""', "(and 1 more such rows)"]),
+        (HOURS.replace("21.5", "").replace("-3", ""), KEYS, "column", ["line 3", 'got ""', "(and 1 more such row)"]),
         (HOURS.replace("-3", "-300"), KEYS, "column", ["line 4", "got -300 degC; a temperature must be at least 0 K"]),
         (HOURS.replace("-3", "1e999999999"), KEYS, "column", ["line 4", "must be finite"]),
         (HOURS.replace("2,-3", "0.5,-3"), KEYS, "time", ["line 4", 'got "0.5" after "1"; times must increase']),
@@ -103,7 +103,7 @@ def test_a_time_twice_is_a_jump(tmp_path: Path) -> None:
         (HOURS.replace(",", "\t"), KEYS, "delimiter", ["tabs", 'write delimiter = "\\t"']),
         ("hour;T_out\n0;20,1\n1;2\n", KEYS + ', delimiter = ";"', "column", ['write decimal = ","']),
         ("hour,T_out\n0,20,1\n1,21,5\n", KEYS, "file", ["3 entries in line 2 for 2 columns", "decimal comma"]),
-        ("hour,T_out\n0\n1,3\n", KEYS, "file", ["1 entries in line 2 for 2 columns"]),
+        ("hour,T_out\n0\n1,3\n", KEYS, "file", ["1 entry in line 2 for 2 columns"]),
         ("", KEYS, "file", ["is empty"]),
         ("hour,T_out\n", KEYS, "file", ["has no row below the names"]),
         (HOURS.encode("utf-16"), KEYS, "file", ["UTF-16", "UTF-8"]),

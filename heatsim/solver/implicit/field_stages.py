@@ -65,7 +65,7 @@ class FieldStages(FieldEnds):
         saved: the checkpoint from which the run goes on; None for a new run.
     """
 
-    version, unit, longest, choice = VERSION, "stages", inf, None
+    version, unit, longest, choice = VERSION, "stage", inf, None
 
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
+from heatsim.counts import counted
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.jumps import find_jumps
@@ -132,7 +133,7 @@ class AdaptiveStepper:
 
     def describe(self) -> str:
         """Steps and stages so far, as text."""
-        return f"{self.work.steps:,} steps of {self.work.stages:,} {self.substeps.unit}"
+        return f"{counted(self.work.steps, 'step')} of {counted(self.work.stages, self.substeps.unit)}"
 
     def prepare(self) -> None:
         """Compile the kernels."""

@@ -172,7 +172,8 @@ def _draw_families(
 
 
 def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
-    with new_figure(path, title_of(title, response.name), 1600, 1050) as figure:
+    description = f"{response.name}, map over {across.short} and {up.short}"
+    with new_figure(path, title_of(title, response.name), 1600, 1050, description=description) as figure:
         axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)

@@ -1,14 +1,13 @@
 """Record the lowest and highest temperature of a run, and temperatures outside the ranges of tables."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import FIELD, Observer, Reads, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
 from heatsim.solver.extreme_cells import Extreme
@@ -52,12 +51,13 @@ class ExtremeTemperatures(Observer):
         self._state = state
         self._ranged = ranged(state)
 
-    def reads(self, state: RunState) -> Sequence[Extreme] | None:
-        """The extremes of all cell types; None if cells of a source must be read to compare them with its table."""
+    def reads(self, state: RunState) -> Reads:
+        """The extremes of all cell types; the field if cells of a source must be compared with its table."""
         if any(one.amount is not None for one in self._ranged):
-            return None
+            return FIELD
         types, void = range(len(state.problem.materials.types)), state.problem.materials.void
-        return [Extreme(number, None, highest) for number in types if number != void for highest in (False, True)]
+        both = (False, True)
+        return Reads(extremes=[Extreme(number, None, each) for number in types if number != void for each in both])
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""

@@ -17,6 +17,7 @@ PACKAGE = Path(str(files("heatsim")))
 # A module imports only from its own layer or from layers above it in this list.
 LAYERS = (
     "errors",
+    "counts",
     "version",
     "garbage",
     "grid",
@@ -44,10 +45,10 @@ LAYERS = (
 )
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
-    "storage": {"errors", "grid", "temperature_units", "parallel"},
-    "render": {"errors", "grid", "device", "scenario", "storage", "temperature_units"},
-    "parallel": {"errors", "grid", "device"},
-    "report": {"errors", "version", "grid", "storage", "temperature_units", "render"},
+    "storage": {"errors", "counts", "grid", "temperature_units", "parallel"},
+    "render": {"errors", "counts", "grid", "device", "scenario", "storage", "temperature_units"},
+    "parallel": {"errors", "counts", "grid", "device"},
+    "report": {"errors", "counts", "version", "grid", "storage", "temperature_units", "render"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),

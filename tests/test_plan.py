@@ -17,6 +17,7 @@ from cuda_host import gpu
 from heatsim import Simulation, device
 from heatsim.cli import main
 from heatsim.commands import terminal
+from heatsim.counts import counted
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.observers.state import RunState
@@ -170,7 +171,7 @@ def test_a_plan_lists_the_first_step_lengths_of_many(tmp_path: Path) -> None:
     lengths = plan(tmp_path, "output.every=3.7", "output.probe_every=0.9").problem.timeline.step_lengths
     assert len(lengths) > 4
     shown = [line for line in text.splitlines() if line.startswith("dt ")]
-    assert shown == [f"dt           {dt!r} s, {n:,} steps" for dt, n in list(lengths.items())[:4]]
+    assert shown == [f"dt           {dt!r} s, {counted(n, 'step')}" for dt, n in list(lengths.items())[:4]]
     assert f"and {len(lengths) - 4} more step lengths" in text
 
 

@@ -13,7 +13,10 @@ from run_folders import write_run, write_table
 
 from heatsim.cli import main
 from heatsim.grid import FACES, Grid
+from heatsim.render import render
+from heatsim.render.choice import PictureChoice
 from heatsim.render.curves import line_style
+from heatsim.render.descriptions import description_of
 from heatsim.render.energy_balance import read_balance
 from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.report import charts, page
@@ -98,6 +101,38 @@ def test_a_page_says_when_float32_may_matter(tmp_path: Path) -> None:
     ):
         folder = write_run(tmp_path / str(number), GRID, **{**euler, "steps": 20_000, **changes})
         assert (expected in page.build(folder)) == told
+
+
+def test_pictures_have_captions_that_say_what_they_show(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((40, 30, 1), (0.04, 0.03, 1.0)), title="A plate — 5 < 6 & 7")
+    with (folder / "scenario.toml").open("a", encoding="utf-8") as scenario:
+        scenario.write(
+            '[[probes]]\nname = "edge <1>"\nline = { from = [0.0, 0.0, 0.0], to = [0.04, 0.0, 0.0], count = 2 }\n'
+        )
+    write_table(
+        folder / "probes.csv", ["time", "edge <1>[0]", "edge <1>[1]"], [[0.0, 300.0, 301.0], [1.0, 300.5, 300.0]]
+    )
+    render(folder)
+    render(folder, PictureChoice(format="svg", times=(1.0,)))
+    (folder / "figures" / "photo.png").write_bytes(b"no picture")
+    (folder / "figures" / "plane.gif").write_bytes(b"")
+    text = page.build(folder)
+    captions = re.findall(r"<figure><img [^>]* alt=\"([^\"]*)\"[^>]*><figcaption>([^<]*)</figcaption>", text)
+    assert all(alternative == caption for alternative, caption in captions)
+    assert [caption for _, caption in captions] == [
+        "photo.png",
+        "Animation: plane",
+        "Plane: temperature, t = 0 s",
+        "Plane: temperature, t = 1 s",
+        "Plane: temperature, t = 1 s",
+        "Probe &quot;edge &lt;1&gt;&quot;",
+    ]
+
+
+def test_sections_of_a_part_have_a_caption(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((12, 9, 6), (0.1, 0.06, 0.03)))
+    (path,) = render(folder, PictureChoice(views=("sections",), times=(1.0,), cells=((0, 6), (0, 9), (0, 6))))
+    assert description_of(path) == "Sections: temperature, t = 1 s, part of the body"
 
 
 def test_the_same_term_has_the_same_colour_as_in_the_pictures(tmp_path: Path) -> None:

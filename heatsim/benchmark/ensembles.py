@@ -11,6 +11,7 @@ from heatsim import device as devices
 from heatsim.benchmark.case import SCHEME, BenchmarkCase, Stepping, new_ledger, random_case, random_field, upload
 from heatsim.benchmark.measure import AUTO
 from heatsim.benchmark.stopwatch import TimedWork, time_in_turn
+from heatsim.counts import counted
 from heatsim.device import Device
 from heatsim.errors import CapacityError
 from heatsim.grid import Grid
@@ -218,7 +219,7 @@ def _check_capacity(
     free = device.free_memory()
     if needed > free:
         raise CapacityError(
-            f"--members {members}: {members} grids of {cells[0]} × {cells[1]} × {cells[2]} cells beside one of "
-            f"{alone[0]} × {alone[1]} × {alone[2]} in {precision} need {size(needed)} of memory on {device.name}, "
-            f"which has {size(free)} free; use fewer"
+            f"--members {members}: {counted(members, 'grid')} of {cells[0]} × {cells[1]} × {cells[2]} cells beside "
+            f"one of {alone[0]} × {alone[1]} × {alone[2]} in {precision} need {size(needed)} of memory on "
+            f"{device.name}, which has {size(free)} free; use fewer"
         )

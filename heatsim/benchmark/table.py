@@ -8,6 +8,7 @@ from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.benchmark.primers import PrimerMeasurement
 from heatsim.benchmark.reductions import ReductionMeasurement
 from heatsim.benchmark.results import KernelResult, Measurement, StageTimings
+from heatsim.counts import counted
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -23,8 +24,8 @@ def describe(measurement: Measurement) -> "Group":
     heading = Text.assemble(
         (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
         f"\ncopy {measurement.copy_GBps:,.4g} GB/s (spread {measurement.copy_spread:.1%}); ceiling "
-        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step per sweep; median of {measurement.repeats} repeats"
-        f"{', with the energy ledger' if measurement.energy else ''}",
+        f"{measurement.ceiling_GCells:,.4g} GCells/s for one step per sweep; "
+        f"median of {counted(measurement.repeats, 'repeat')}{', with the energy ledger' if measurement.energy else ''}",
     )
     parts: list[RenderableType] = [heading, _kernel_table(measurement)]
     parts += [Text(f"{result.name} is wrong: {result.error}", "red") for result in measurement.kernels if result.error]
@@ -43,7 +44,7 @@ def describe_reductions(measurement: ReductionMeasurement) -> "Group":
     heading = Text.assemble(
         (f"{measurement.device}, {measurement.precision}, {cells} cells", "bold"),
         f"\nreading {measurement.read_GBps:,.4g} GB/s (spread {measurement.read_spread:.1%}), copying "
-        f"{measurement.copy_GBps:,.4g} GB/s; median of {measurement.repeats} repeats",
+        f"{measurement.copy_GBps:,.4g} GB/s; median of {counted(measurement.repeats, 'repeat')}",
     )
     table = _new_table("reduction", "GB/s", "of\nreading", "ms", "spread", "regs", "spills")
     for result in measurement.reductions:
@@ -73,7 +74,7 @@ def describe_primers(measurement: PrimerMeasurement) -> "Group":
         (f"{measurement.device}, {measurement.precision}, {measurement.primer}, {shape}", "bold"),
         f"\ngenerate {ms['generate']:,.4g} ms, to the GPU {ms['to the GPU']:,.4g} ms, to the host "
         f"{ms['to the host']:,.4g} ms; on {measurement.cores} CPU threads {ms['CPU']:,.4g} ms",
-        f"\ncopy {measurement.copy_GBps:,.4g} GB/s; median of {measurement.repeats} repeats",
+        f"\ncopy {measurement.copy_GBps:,.4g} GB/s; median of {counted(measurement.repeats, 'repeat')}",
     )
     table = _new_table("kernel", "GB/s", "of the\ncopy", "ms", "spread", "regs", "× CPU", "× CPU,\nwith copies")
     for result in measurement.kernels:
@@ -96,10 +97,14 @@ def describe_ensembles(measurement: EnsembleMeasurement) -> "Group":
     from rich.console import Group
     from rich.text import Text
 
+    members = counted(measurement.members, "member")
     cells, alone = (" × ".join(f"{n:,}" for n in each) for each in (measurement.cells, measurement.alone_cells))
     heading = Text.assemble(
-        (f"{measurement.device}, {measurement.precision}, {measurement.members:,} members of {cells} cells", "bold"),
-        f"\ncompared with one grid of {alone} cells; median of {measurement.repeats} repeats"
+        (
+            f"{measurement.device}, {measurement.precision}, {members} of {cells} cells",
+            "bold",
+        ),
+        f"\ncompared with one grid of {alone} cells; median of {counted(measurement.repeats, 'repeat')}"
         f"{', with the energy ledger' if measurement.energy else ''}",
     )
     table = _new_table("kernel", "members\nGCells/s", "spread", "one grid\nGCells/s", "spread", "of one\ngrid")
@@ -127,7 +132,7 @@ def describe_methods(found: WorkPrecision) -> "Group":
     heading = Text.assemble(
         (f"{found.title}: {cells} cells, {found.end:g} s, range {found.range:.4g} K", "bold"),
         f"\n{found.device}, {found.precision}; reference: float64, tolerance {reference.tolerance:.2g} K, "
-        f"{reference.stages:,} stages in {reference.seconds:.3g} s",
+        f"{counted(reference.stages or 0, 'stage')} in {reference.seconds:.3g} s",
     )
     table = _new_table("method", "tolerance\nK", "steps", "stages", "rejected", "error\nK", "time\ns", "Mcells/s")
     for result in found.methods:
@@ -190,12 +195,12 @@ def _formatted(formats: Sequence[tuple[float | None, str]]) -> tuple[str, ...]:
 
 def _launch(launch: dict[str, Any]) -> str:
     """The choice of "auto" as text."""
-    planes = "" if launch["planes"] is None else f", {launch['planes']} planes per block"
-    return f"{launch['kernel']}, {launch['steps_a_sweep']} steps per sweep{planes}, {launch['chosen']}"
+    planes = "" if launch["planes"] is None else f", {counted(launch['planes'], 'plane')} per block"
+    return f"{launch['kernel']}, {counted(launch['steps_a_sweep'], 'step')} per sweep{planes}, {launch['chosen']}"
 
 
 def _stage_table(stages: StageTimings) -> "Table":
-    table = _new_table(f"{stages.kernel}, {stages.steps:,} steps", "ms", "spread")
+    table = _new_table(f"{stages.kernel}, {counted(stages.steps, 'step')}", "ms", "spread")
     for stage, seconds in stages.seconds.items():
         table.add_row(stage.replace("_", " "), f"{seconds * 1e3:,.4g}", f"{stages.spread[stage]:.1%}")
     return table

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from heatsim import garbage
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
+from heatsim.counts import counted
 from heatsim.errors import InputError, Interrupted, RunError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
@@ -229,9 +230,9 @@ def _euler(bench: _Bench) -> MethodResult:
     except ScenarioError as error:  # more steps than can be counted
         return MethodResult("euler", None, skipped=str(error))
     if seconds > bench.patience:
-        reason = f"left out: {steps:,} steps would take about {seconds:,.0f} s"
+        reason = f"left out: {counted(steps, 'step')} would take about {seconds:,.0f} s"
         return MethodResult("euler", None, skipped=f"{reason}; --patience {ceil(1.1 * seconds)} allows that")
-    bench.say(f"euler: {steps:,} steps, about {seconds:,.2g} s")
+    bench.say(f"euler: {counted(steps, 'step')}, about {seconds:,.2g} s")
     return _compared(bench, "euler")
 
 

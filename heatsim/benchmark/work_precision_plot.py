@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
+from heatsim.counts import counted
 from heatsim.errors import StorageError
 
 _DPI = 100
@@ -42,7 +43,7 @@ def _draw_method(axes: Any, method: str, results: list[MethodResult]) -> None:
     times, errors = [result.seconds for result in shown], [result.error for result in shown]
     axes.plot(times, errors, color=colour, marker=marker, markersize=9.0, label=method)
     for result in shown:
-        text = f"{result.steps:,} steps" if result.tolerance is None else f"{result.tolerance:.2g} K"
+        text = counted(result.steps or 0, "step") if result.tolerance is None else f"{result.tolerance:.2g} K"
         axes.annotate(
             text,
             (result.seconds, result.error),

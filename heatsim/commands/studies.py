@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
 from heatsim.commands.terminal import show_table, warn
+from heatsim.counts import counted
 from heatsim.errors import RunError
 
 
@@ -57,6 +58,6 @@ def study(
     if not quiet:
         show_table(planned.summary())
     if planned.failed:
-        count = len(planned.definition.points)
-        raise RunError(f"{planned.failed} of {count} runs failed; results.csv in {planned.folder} has the reasons")
+        count = counted(len(planned.definition.points), "run")
+        raise RunError(f"{planned.failed} of {count} failed; results.csv in {planned.folder} has the reasons")
     return 0

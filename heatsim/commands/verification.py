@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from heatsim.commands.options import Device, Kernel, Precision, all_overrides
 from heatsim.commands.terminal import show_table
+from heatsim.counts import counted
 from heatsim.errors import RunError
 
 
@@ -61,5 +62,5 @@ def verify(
         if not verdict.passed
     ]
     if failed:
-        raise RunError(f"{len(failed)} of {len(verdicts)} cases failed: {', '.join(failed)}")
+        raise RunError(f"{len(failed)} of {counted(len(verdicts), 'case')} failed: {', '.join(failed)}")
     return 0

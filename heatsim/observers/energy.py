@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.observers.observer import Value, Values
+from heatsim.observers.observer import SUMS, Reads, Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.energy_bound import BoundRows, EnergyBound
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.extreme_cells import Extreme
 from heatsim.solver.field import Extremes
 from heatsim.solver.heats import HeatRows
 from heatsim.solver.surface_sums import OwnSums
@@ -179,9 +178,9 @@ class Energy(TableObserver):
         super().start(state, saved)
         self._heats = heats(state.problem, self._layout >= BY_SURFACE)
 
-    def reads(self, state: RunState) -> Sequence[Extreme]:
+    def reads(self, state: RunState) -> Reads:
         """The sums of the field and the ledger, and the temperatures beside contacts."""
-        return ()
+        return SUMS
 
     def sample(self, state: RunState) -> _EnergySample:
         """The sums of the field and the ledger."""

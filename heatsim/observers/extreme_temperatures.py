@@ -1,22 +1,27 @@
 """Record the lowest and highest temperature of a run, and temperatures outside the ranges of tables."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import replace
+from math import nan
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer, Value, Values
+from heatsim.observers.observer import FIELD, Observer, Reads, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
 from heatsim.solver.extreme_cells import Extreme
 
-# Relative to a temperature; a field that rounding raises by less than this has no new record.
+# Relative to a temperature; if rounding raises an extreme by less than this, its time and place stay the same.
 _SAME = 1e-6
 
 
 class ExtremeTemperatures(Observer):
-    """Compares the lowest and highest temperature of each cell type with the records, at all due times."""
+    """Compares the lowest and highest temperature of each cell type with the records, at all due times.
+
+    The temperature of a record is the extreme of all due times. Its time and place are the first whose temperature is
+    equal to it within rounding.
+    """
 
     paced = True
 
@@ -27,8 +32,11 @@ class ExtremeTemperatures(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Restore the records of the checkpoint."""
         self._follows_highest = True
+        # The temperatures at the times and places of both records.
+        self._lowest_there = self._highest_there = nan
         if saved is not None:
-            lowest, beyond, *highest = json.loads(str(saved["extreme_temperatures"]))
+            lowest, beyond, *others = json.loads(str(saved["extreme_temperatures"]))
+            highest, there = others[:1], others[1:]
             state.lowest = lowest and Record.from_list(lowest)
             # Checkpoints of an older heatsim have only materials, and do not say so.
             words = [(*which, record) if len(which) == 3 else ("material", *which, record) for *which, record in beyond]
@@ -36,24 +44,36 @@ class ExtremeTemperatures(Observer):
             # Checkpoints of an older heatsim do not have it.
             self._follows_highest = bool(highest)
             state.highest = Record.from_list(highest[0]) if highest and highest[0] else None
+            self._lowest_there = state.lowest.temperature if state.lowest else nan
+            self._highest_there = state.highest.temperature if state.highest else nan
+            if there:  # Checkpoints of an older heatsim do not have them.
+                self._lowest_there, self._highest_there = there[0]
         self._state = state
         self._ranged = ranged(state)
 
-    def reads(self, state: RunState) -> Sequence[Extreme] | None:
-        """The extremes of all cell types; None if cells of a source must be read to compare them with its table."""
+    def reads(self, state: RunState) -> Reads:
+        """The extremes of all cell types; the field if cells of a source must be compared with its table."""
         if any(one.amount is not None for one in self._ranged):
-            return None
+            return FIELD
         types, void = range(len(state.problem.materials.types)), state.problem.materials.void
-        return [Extreme(number, None, highest) for number in types if number != void for highest in (False, True)]
+        both = (False, True)
+        return Reads(extremes=[Extreme(number, None, each) for number in types if number != void for each in both])
 
     def handle(self, state: RunState) -> None:
         """Compare the field with the records."""
         low, high = state.statistics.temperatures_of_types()
         lowest, highest = min(low), max(high)
-        if _is_record(lowest, state.lowest, -1.0):
+        if state.lowest is None or _passes(lowest, self._lowest_there, -1.0):
             state.lowest = self._record_of(state, low.index(lowest), lowest, highest=False)
-        if self._follows_highest and _is_record(highest, state.highest, 1.0):
-            state.highest = self._record_of(state, high.index(highest), highest, highest=True)
+            self._lowest_there = lowest
+        elif lowest < state.lowest.temperature:
+            state.lowest = replace(state.lowest, temperature=lowest)
+        if self._follows_highest:
+            if state.highest is None or _passes(highest, self._highest_there, 1.0):
+                state.highest = self._record_of(state, high.index(highest), highest, highest=True)
+                self._highest_there = highest
+            elif highest > state.highest.temperature:
+                state.highest = replace(state.highest, temperature=highest)
         for one in self._ranged:
             one.compare(state, low, high)
 
@@ -64,6 +84,8 @@ class ExtremeTemperatures(Observer):
         records: list[object] = [lowest and lowest.as_list(), beyond]
         if self._follows_highest:
             records.append(highest and highest.as_list())
+            if lowest and highest:
+                records.append([self._lowest_there, self._highest_there])
         return {"extreme_temperatures": json.dumps(records)}
 
     @staticmethod
@@ -71,9 +93,9 @@ class ExtremeTemperatures(Observer):
         return Record(temperature, state.time, state.statistics.extreme_cells.of_type(cell_type, highest))
 
 
-def _is_record(temperature: float, record: Record | None, sign: float) -> bool:
-    """Whether a temperature lies above (sign 1) or below (sign −1) a record by more than rounding."""
-    return record is None or sign * (temperature - record.temperature) > _SAME * abs(record.temperature)
+def _passes(temperature: float, record: float, sign: float) -> bool:
+    """Whether a temperature lies above (sign 1) or below (sign −1) that of a record by more than rounding."""
+    return sign * (temperature - record) > _SAME * abs(record)
 
 
 def temperature_warnings(state: RunState) -> list[str]:

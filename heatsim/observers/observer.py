@@ -1,6 +1,7 @@
 """The interface of observers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,26 @@ from heatsim.storage.checkpoint_draft import Pieces
 Value = int | float | str | bool
 # The data of a checkpoint: values, and arrays that describe the files of the run.
 Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What :meth:`Observer.handle` reads.
+
+    Attributes:
+        field: whether it reads the field itself, writes it, or ends the run by ``state.stopped``. Else it reads only
+            the sums of a row: the statistics of the field and of the ledger, and the temperatures of
+            ``state.field.points`` that were asked for in :meth:`Observer.start`. On a GPU it may then be called when
+            the field is some rows further.
+        extremes: those whose cells it may ask for, if it reads only the sums of a row.
+    """
+
+    field: bool = False
+    extremes: Sequence[Extreme] = ()
+
+
+FIELD = Reads(field=True)
+SUMS = Reads()
 
 
 class Observer:
@@ -37,14 +58,9 @@ class Observer:
         """The numbers of the steps after which :meth:`handle` is called, in ascending order."""
         return np.empty(0, dtype=np.int64)
 
-    def reads(self, state: RunState) -> Sequence[Extreme] | None:
-        """The extremes whose cells :meth:`handle` may ask for, if it reads no other data than the sums of a row.
-
-        These are the statistics of the field and of the ledger, and the temperatures of ``state.field.points`` that
-        were asked for in :meth:`start`. On a GPU :meth:`handle` may then be called when the field is some rows further.
-        None, the default, if it reads the field itself, writes it, or ends the run by ``state.stopped``.
-        """
-        return None
+    def reads(self, state: RunState) -> Reads:
+        """What :meth:`handle` reads; the field itself, unless a subclass overrides this method."""
+        return FIELD
 
     def prepare(self) -> None:
         """Called before the kernel is compiled, which can take some seconds, and before :meth:`start`."""

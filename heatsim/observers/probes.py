@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import NotFiniteError
-from heatsim.observers.observer import Value, Values
+from heatsim.observers.observer import FIELD, Reads, Value, Values
 from heatsim.observers.regions import RegionStatistic, TimeBeyond
 from heatsim.observers.state import Record, RunState
 from heatsim.observers.surfaces import SurfaceStatistic
@@ -119,15 +119,16 @@ class Probes(TableObserver):
         rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
         return rows
 
-    def reads(self, state: RunState) -> Sequence[Extreme] | None:
-        """The extremes of regions whose cells are recorded; None if a statistic reads the field."""
+    def reads(self, state: RunState) -> Reads:
+        """The sums, with the extremes of regions whose cells are recorded; the field if a statistic reads it."""
         if any(statistic.reads_field for statistic in self._statistics.values()):
-            return None
-        return [
+            return FIELD
+        extremes = [
             Extreme(None, probe.region, probe.statistic == "max")
             for probe, statistic, has_place in self._without_points
             if has_place and isinstance(statistic, RegionStatistic)
         ]
+        return Reads(extremes=extremes)
 
     def sample(self, state: RunState) -> "_ProbeSample":
         """Read the points, and the statistics of regions and surfaces.

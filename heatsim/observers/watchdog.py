@@ -1,13 +1,10 @@
 """Stops a run whose field is not finite, before the field is written."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.observers.observer import Observer
+from heatsim.observers.observer import SUMS, Observer, Reads
 from heatsim.observers.state import RunState
-from heatsim.solver.extreme_cells import Extreme
 
 
 class Watchdog(Observer):
@@ -19,9 +16,9 @@ class Watchdog(Observer):
         """All due times."""
         return state.problem.timeline.steps
 
-    def reads(self, state: RunState) -> Sequence[Extreme]:
+    def reads(self, state: RunState) -> Reads:
         """The sum of the field."""
-        return ()
+        return SUMS
 
     def handle(self, state: RunState) -> None:
         """Sum the field: the sum is not finite if a cell is not.

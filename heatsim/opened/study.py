@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heatsim.counts import counted
 from heatsim.errors import FolderError
 from heatsim.opened.run import Run
 from heatsim.render.notebook import ShownPictures
@@ -73,8 +74,9 @@ class StudyResults:
     def __repr__(self) -> str:
         rows = self._results.rows()
         done = sum(row[STATUS] == DONE for row in rows)
+        runs = counted(len(rows), "run")
         title = self._definition.document.get("title", self._definition.path.stem)
-        return f'<heatsim study "{title}" in {self.folder}: {done} of {len(rows)} runs done>'
+        return f'<heatsim study "{title}" in {self.folder}: {done} of {runs} done>'
 
     def _repr_html_(self) -> str:
         return str(self.results.to_html(max_rows=20))

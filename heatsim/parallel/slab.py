@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.parallel.cuts import Array, cheapest_cuts
 
 HALO = 4  # planes: as many as the steps that a kernel can do in one sweep
@@ -158,8 +159,8 @@ def slabs(planes: int, ranks: int, *, periodic: bool, group: int = 1, costs: Arr
     most = 1 + max(0, planes - HALO) // least
     if ranks > most:
         raise TooManyRanksError(
-            f"a grid with {planes} plane{'s' * (planes > 1)} along z can be divided among at most {most} "
-            f"rank{'s' * (most > 1)}, each with at least {max(HALO, group)} planes; got {ranks} ranks"
+            f"a grid with {counted(planes, 'plane')} along z can be divided among at most "
+            f"{counted(most, 'rank')}, each with at least {counted(max(HALO, group), 'plane')}; got {ranks} ranks"
         )
     cost = np.ones(planes) if costs is None else np.asarray(costs, np.float64)
     return _slabs(cost.tobytes(), ranks, least, group, periodic)

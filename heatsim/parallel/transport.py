@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.device import Device
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
 from heatsim.parallel.parcels import DeviceParcel, Transport
@@ -93,7 +94,7 @@ def _connected(team: Team, device: Device, ring: bool) -> Transport:
     if None in gpus:
         return HostTransport(team, device, ", because CuPy has no NCCL")
     if (count := len(set(gpus))) < team.size:
-        return HostTransport(team, device, f", because {team.size} ranks share {count} GPU{'s' * (count > 1)}")
+        return HostTransport(team, device, f", because {team.size} ranks share {counted(count, 'GPU')}")
     # Multicast over NVLink needs permissions that containers often lack. Sends between two ranks do not use it.
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     with logged() as log:

@@ -109,7 +109,7 @@ class BodyPictures:
         # The pages of an animation have the same legend.
         fronts = fields.fronts(scale, None if self._same_page else index)
         remarks = (remark, self._describe_equal(equal, sections), PART_REMARK if part else "")
-        caption = fields.caption(index, *remarks, fronts=fronts)
+        caption = fields.caption(SLICES, index, *remarks, fronts=fronts)
         normals = [axis for axis in range(3) if axis not in equal]
         enlarged = None if part is None else stretched(part.size)
         inside = [axis for axis in normals if part is not None and _meets(sections[axis], axis, grid, part)]
@@ -153,7 +153,8 @@ class BodyPictures:
         scale, remark = self._fields.scale_at(index)
         samples = read_samples(self._reader, index)
         image = self._scene(self._view_beside).surface(samples, scale, self._reader.materials, self._fields.layer_edges)
-        pictures.draw_surface(path, self._fields.caption(index, remark), self._grid, scale, self._view_beside, image)
+        caption = self._fields.caption(SURFACE, index, remark)
+        pictures.draw_surface(path, caption, self._grid, scale, self._view_beside, image)
 
     def _draw_isosurfaces(self, when: Callable[[], int], path: Path) -> None:
         """Draw a field with a scale for its range only, which may be a small part of the common range.
@@ -177,7 +178,7 @@ class BodyPictures:
         image = self._isosurfaces.isosurfaces(
             samples, scale, levels, uniform_colour(), self._reader.materials, fields.layer_edges
         )
-        caption = fields.caption(index, _describe_range(scale))
+        caption = fields.caption(ISOSURFACE, index, _describe_range(scale))
         pictures.draw_isosurfaces(path, caption, self._grid, scale, levels, self._view_beside, image)
 
 

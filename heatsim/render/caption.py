@@ -21,11 +21,13 @@ class Caption:
         title: above it.
         remarks: sentences below it.
         legend: entries between title and remarks.
+        description: what the picture shows, in a few words; see :func:`heatsim.render.figure.new_figure`.
     """
 
     title: str
     remarks: Sequence[str] = ()
     legend: Sequence[Entry] = ()
+    description: str = ""
 
     def height(self, width: float = WIDTH, larger: float = 1.0) -> int:
         """The height in pixels of the legend and the remarks below a picture of a certain width."""

@@ -10,6 +10,7 @@ from heatsim.storage.field_reader import Cells
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 
 SLICES, SECTIONS, SURFACE, ISOSURFACE = "slices", "sections", "surface", "isosurface"
+PLANE = "plane"  # the view of a grid of one plane
 VIEWS = (SLICES, SECTIONS, SURFACE, ISOSURFACE)
 TEMPERATURE, HEAT_FLUX, LIQUID_FRACTION, MATERIAL = "temperature", "heat_flux", "liquid_fraction", "material"
 QUANTITIES = (TEMPERATURE, HEAT_FLUX, LIQUID_FRACTION, MATERIAL)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.render.curves import COLOURS, draw_numbers, finish_times, line_style
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
@@ -160,7 +161,7 @@ def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float
     below = [name for name in flows if name not in shown]
     rest = {name: shown.pop(name) for name in sorted(shown, key=lambda name: abs(shown[name]))[:-_MOST_FLOWS]}
     if rest:
-        shown[f"{len(rest)} others"] = sum(rest.values())
+        shown[counted(len(rest), "other")] = sum(rest.values())
     unit = choose_unit(POWERS, max((abs(heat) for heat in shown.values()), default=0.0))
     height = 300 + 50 * max(len(shown), 6)
     with new_figure(path, title, 1600, height) as figure:

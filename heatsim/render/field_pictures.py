@@ -11,7 +11,7 @@ from heatsim.errors import InputError
 from heatsim.grid import AXES
 from heatsim.render import axes, curves, pictures
 from heatsim.render.body_pictures import BodyPictures
-from heatsim.render.choice import MATERIAL, SECTIONS, SLICES, TEMPERATURE, PictureChoice
+from heatsim.render.choice import MATERIAL, PLANE, SECTIONS, SLICES, TEMPERATURE, PictureChoice
 from heatsim.render.fields import Fields
 from heatsim.render.figure import title_of
 from heatsim.render.picture import Picture
@@ -41,9 +41,7 @@ def field_pictures(
         return [picture for picture in found if picture not in flat_views], flat_views
     _refuse_views(choice, len(wide))
     if len(wide) == 2:
-        return [], [
-            Picture(fields.name("plane", index), partial(_draw_plane, fields, index)) for index in fields.chosen
-        ]
+        return [], [Picture(fields.name(PLANE, index), partial(_draw_plane, fields, index)) for index in fields.chosen]
     return [], [Picture("profile", partial(_draw_line, fields, None) if wide else partial(_draw_cell, fields))]
 
 
@@ -60,7 +58,7 @@ def frames_of(fields: Fields, times: Sequence[int], stack: ExitStack) -> tuple[s
         return view, [body.at(view, index) for index in times], view != SECTIONS
     _refuse_views(choice, len(wide))
     if len(wide) == 2:
-        return "plane", [Picture("", partial(_draw_plane, fields, index, same_page=True)) for index in times], False
+        return PLANE, [Picture("", partial(_draw_plane, fields, index, same_page=True)) for index in times], False
     if not wide:
         raise InputError("--animate: this run has one cell; its curve is in profile.png")
     return "profile", [Picture("", partial(_draw_line, fields, [index])) for index in times], False
@@ -87,7 +85,7 @@ def _draw_plane(fields: Fields, index: int, path: Path, same_page: bool = False)
     cells = None if whole else find_part({normal: section.values}, grid)
     part = None if cells is None else grid.part(cells)
     fronts = fields.fronts(scale, None if same_page else index)
-    caption = fields.caption(index, remark, PART_REMARK if part else "", fronts=fronts)
+    caption = fields.caption(PLANE, index, remark, PART_REMARK if part else "", fronts=fronts)
     layers = [fields.layer_lines(normal, section)] * 3
     shown = SectionsToDraw(grid, [section] * 3, fields.materials, layers, part, fronts, one=True)
     pictures.draw_plane(path, caption, scale, shown)

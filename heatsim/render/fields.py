@@ -10,7 +10,7 @@ from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render.axes import describe_box
 from heatsim.render.caption import Caption, remarks_of
-from heatsim.render.choice import MATERIAL, PictureChoice
+from heatsim.render.choice import ISOSURFACE, MATERIAL, PLANE, SECTIONS, SLICES, SURFACE, PictureChoice
 from heatsim.render.figure import title_of
 from heatsim.render.layers import ShownLayer, layers_on
 from heatsim.render.legend import LINE, Entry
@@ -24,6 +24,14 @@ from heatsim.render.sections import Section
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
 
+# The views in descriptions of pictures.
+_VIEWS = {
+    SLICES: "Sections",
+    SECTIONS: "Sections",
+    SURFACE: "Surface",
+    ISOSURFACE: "Isosurfaces",
+    PLANE: "Plane",
+}
 _BEYOND = 0.01  # part of the last time by which a chosen time may be after it
 _MOST_PICTURES = 4
 
@@ -85,12 +93,19 @@ class Fields:
         unit = choose_unit(TIMES, float(self.reader.times[-1]))
         return f"t = {format_time(float(self.reader.times[index]), unit)}"
 
-    def caption(self, index: int, *remarks: str, fronts: Sequence[MeltFront] = ()) -> Caption:
-        """The texts around a picture of a field with some melt fronts."""
+    def caption(self, view: str, index: int, *remarks: str, fronts: Sequence[MeltFront] = ()) -> Caption:
+        """The texts around a view of a field with some melt fronts."""
         over = title_of(self.run.title, self.moment(index))
         part = "" if self.choice.cells is None else f"Part of the body: {describe_box(self.grid)}."
         lines = [Entry(front.text, front.colour, LINE) for front in fronts]
-        return Caption(over, remarks_of(self.grid, part, *remarks), [*self.legend, *lines])
+        return Caption(over, remarks_of(self.grid, part, *remarks), [*self.legend, *lines], self._describe(view, index))
+
+    def _describe(self, view: str, index: int) -> str:
+        """What a picture of a field shows, such as "Sections: temperature, t = 10 s"."""
+        shown = self.moment(index)
+        if self.choice.quantity != MATERIAL:
+            shown = f"{self.choice.quantity.replace('_', ' ')}, {shown}"
+        return f"{_VIEWS[view]}: {shown}" + ("" if self.choice.cells is None else ", part of the body")
 
     def fronts(self, scale: Scale, index: int | None = None) -> Sequence[MeltFront]:
         """The melt fronts within a scale, of those that the field ``index`` has; None for all fields."""

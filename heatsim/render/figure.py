@@ -56,6 +56,8 @@ _STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
 }
+_DASH = " — "  # between the title of a scenario and a remark
+_WITH_TITLE = (".png", ".pdf", ".svg")  # formats of pictures with a title inside
 QUIET = "#444444"  # the colour of remarks
 
 
@@ -86,8 +88,19 @@ def style(larger: float = 1.0) -> Iterator[None]:
 
 
 @contextmanager
-def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0) -> Iterator[Any]:
+def new_figure(
+    path: Path, title: str, width: int = WIDTH, height: int = HEIGHT, larger: float = 1.0, description: str = ""
+) -> Iterator[Any]:
     """A Matplotlib figure of ``width`` × ``height`` pixels, saved to ``path`` at exit in the format of its suffix.
+
+    Args:
+        path: the file.
+        title: above the picture.
+        width: in pixels.
+        height: in pixels.
+        larger: the scale of the texts.
+        description: what the picture shows, in a few words. The file keeps it as its title, from which a report makes
+            the caption (:mod:`heatsim.render.descriptions`). By default it is the title without that of the scenario.
 
     Raises:
         StorageError: the picture could not be written.
@@ -100,7 +113,9 @@ def new_figure(path: Path, title: str, width: int = WIDTH, height: int = HEIGHT,
         place = 1.0 - 40.0 * larger / height
         figure.text(0.5, place, text, ha="center", va="center", fontsize=size * larger, linespacing=1.05)
         yield figure
-        options: Any = {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
+        words = description or title.rpartition(_DASH)[2]
+        options: Any = {"metadata": {"Title": words[:1].upper() + words[1:]}} if path.suffix in _WITH_TITLE else {}
+        options |= {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
         try:
             figure.savefig(path, **options)
         except OSError as error:
@@ -114,7 +129,7 @@ def _fit_title(title: str, room: float) -> tuple[str, float]:
         return title, LARGE
     if wide * NORMAL / LARGE <= room:
         return title, LARGE * room / wide
-    name, dash, remark = title.rpartition(" — ")
+    name, dash, remark = title.rpartition(_DASH)
     lines = [name, remark] if dash else [title]
     return "\n".join(_shorten(line, room) for line in lines), NORMAL
 
@@ -143,7 +158,7 @@ def warm_up() -> None:
 
 def title_of(title: str, remark: str) -> str:
     """The title of a picture: the scenario's title, shortened if it is too long, and a remark."""
-    return f"{shorten(title, 80, placeholder=' …')} — {remark}" if title else remark
+    return f"{shorten(title, 80, placeholder=' …')}{_DASH}{remark}" if title else remark
 
 
 @lru_cache(maxsize=4096)

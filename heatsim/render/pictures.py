@@ -33,7 +33,9 @@ def view_beside(grid: Grid) -> View:
 def draw_surface(path: Path, caption: Caption, grid: Grid, scale: Scale, view: View, image: Image) -> None:
     """Draw the surface of a body in void (``image``, seen through ``view``) in the colours of its cells."""
     height = max(view.height, 500)
-    with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
+    with new_figure(
+        path, caption.title, WIDTH, caption.height() + height + _HEADING, description=caption.description
+    ) as figure:
         add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
         add_colour_bar(figure, scale, (WIDTH - _BESIDE_VIEW + 60, caption.height() + 50, 26, height - 100))
         caption.draw(figure)
@@ -52,7 +54,9 @@ def draw_isosurfaces(
     from matplotlib.patches import Patch
 
     height = max(view.height, 500)
-    with new_figure(path, caption.title, WIDTH, caption.height() + height + _HEADING) as figure:
+    with new_figure(
+        path, caption.title, WIDTH, caption.height() + height + _HEADING, description=caption.description
+    ) as figure:
         add_view(figure, grid, view, image, (0, caption.height() + (height - view.height) // 2))
         middle = f"{float(scale.drawn(0.5 * (scale.low + scale.high))):.6g}".replace("-", "−")
         entries = {fill(level.text, _LETTERS_BESIDE_VIEW): level.colour for level in levels} or {
@@ -94,7 +98,7 @@ def draw_plane(path: Path, caption: Caption, scale: Scale, shown: SectionsToDraw
     below += words
     figure_height = below + room + height + above
     left += (figure_width - left - width - right) // 2
-    with new_figure(path, caption.title, figure_width, figure_height, larger) as figure:
+    with new_figure(path, caption.title, figure_width, figure_height, larger, caption.description) as figure:
         draw_panel(figure, scale, shown, Panel(normal, level, upright, left, below + room, width, height))
         if part_height:
             draw_panel(figure, scale, shown, Panel(normal, level, upright, left, below, part_width, part_height, True))

@@ -66,7 +66,7 @@ def draw_slices(
     path: Path, caption: Caption, scale: Scale, shown: SectionsToDraw, page: Page, image: Image | None
 ) -> None:
     """Draw planes normal to x, y and z as a 3-D view (``image``, if there is one) and as flat panels."""
-    with new_figure(path, caption.title, WIDTH, page.height) as figure:
+    with new_figure(path, caption.title, WIDTH, page.height, description=caption.description) as figure:
         if page.view is not None and image is not None:
             axes = add_view(figure, shown.grid, page.view, image, page.place)
             if shown.part is not None:

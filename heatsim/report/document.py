@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from heatsim.errors import StorageError
+from heatsim.render.descriptions import description_of
 from heatsim.report.number_tables import NumberTable
 from heatsim.storage.disk import reason
 from heatsim.version import version
@@ -91,27 +92,28 @@ def sentences(texts: Iterable[str], kind: str = "") -> str:
 
 
 def pictures(paths: Iterable[Path]) -> str:
-    """Pictures, embedded; those of other types and very large ones are named only.
+    """Pictures, embedded, with their descriptions as captions; those of other types and very large ones are named only.
 
     Raises:
         StorageError: a picture cannot be read.
     """
     shown, named = [], []
     for path in paths:
-        kind, name = _TYPES.get(path.suffix), escape(path.name, quote=True)
+        kind = _TYPES.get(path.suffix)
         try:
             if kind is None or path.stat().st_size > _LARGEST_PICTURE:
                 named.append(path.name)
                 continue
+            words = escape(description_of(path), quote=True)
             data = f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
         except OSError as error:
             raise StorageError(f"{path}: could not be read: {reason(error)}") from error
         element = (
             f'<video src="{data}" controls loop muted></video>'
             if kind.startswith("video")
-            else f'<img src="{data}" alt="{name}" loading="lazy">'
+            else f'<img src="{data}" alt="{words}" loading="lazy">'
         )
-        shown.append(f"<figure>{element}<figcaption>{name}</figcaption></figure>")
+        shown.append(f"<figure>{element}<figcaption>{words}</figcaption></figure>")
     others = f'<p class="remark">Also in figures/: {escape(", ".join(named))}</p>' if named else ""
     return (f'<div class="pictures">{"".join(shown)}</div>' if shown else "") + others
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+from heatsim.counts import counted
 from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
@@ -177,8 +178,8 @@ def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
     if summary.get("stages") is None:
         return f"{summary['steps']:,}{until}"
     return (
-        f"{summary['steps']:,} {summary['method']} steps{until}, {summary['stages']:,} stages; "
-        f"{summary['rejected']:,} steps rejected at a tolerance of "
+        f"{counted(summary['steps'], summary['method'] + ' step')}{until}, {counted(summary['stages'], 'stage')}; "
+        f"{counted(summary['rejected'], 'step')} rejected at a tolerance of "
         f"{unit.difference_text(summary['tolerance'], 3).replace(' ', _NBSP)}"
     )
 
@@ -186,8 +187,8 @@ def _describe_steps(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
 def _describe_search(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
     newton = summary["newton_steps"]
     return (
-        f"to {unit.difference_text(summary['tolerance'], 2).replace(' ', _NBSP)}, in {summary['cycles']:,} cycles"
-        + (f" and {newton} Newton steps" if newton > 1 else "")
+        f"to {unit.difference_text(summary['tolerance'], 2).replace(' ', _NBSP)}, "
+        f"in {counted(summary['cycles'], 'cycle')}" + (f" and {newton} Newton steps" if newton > 1 else "")
     )
 
 
@@ -239,4 +240,4 @@ def written_files(folder: Path, steady: bool) -> list[tuple[str, str]]:
     pictures = sum(
         path.suffix in run_folder.SUFFIXES[run_folder.FIGURES] for path in (folder / run_folder.FIGURES).glob("*")
     )
-    return [*found, (f"{run_folder.FIGURES}/", f"{pictures} pictures")] if pictures else found
+    return [*found, (f"{run_folder.FIGURES}/", counted(pictures, "picture"))] if pictures else found

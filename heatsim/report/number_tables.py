@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
@@ -51,7 +52,7 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
     lengths = np.concatenate([np.zeros(1), *probes.in_unit("m").values()])
     for (column, its_unit), values in probes.columns.items():
         line = settings.line_of(column)
-        name = column if line is None else f"{line} ({settings.lines[line][1]} points)"
+        name = column if line is None else f"{line} ({counted(settings.lines[line][1], 'point')})"
         if its_unit == KELVIN.name:
             of_temperature.setdefault(name, []).append(unit.of(values))
             names[name] = of_temperature[name]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
 from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
@@ -86,7 +87,7 @@ def _badges(
     if summary.get("method"):
         yield Badge(f"method {summary['method']}")
     if warnings := summary.get("warnings"):
-        yield Badge(f"{len(warnings)} warning{'s' if len(warnings) > 1 else ''}", False)
+        yield Badge(counted(len(warnings), "warning"), False)
 
 
 def _certainty(folder: Path, summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:

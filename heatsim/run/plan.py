@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from heatsim import device as devices
+from heatsim.counts import counted
 from heatsim.errors import CapacityError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
@@ -132,9 +133,9 @@ class Plan:
         if self.disk_bytes > free + there:
             held = f" in addition to the {size(there)} of the run in that folder" if there else ""
             raise CapacityError(
-                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({self.fields:,} fields, "
-                f"checkpoints, {self.rows:,} rows) to {folder}, where {size(free)} are free{held}; make output.every "
-                "longer, use fewer cells or choose another --output"
+                f"{self.problem.scenario.path}: would write {size(self.disk_bytes)} ({counted(self.fields, 'field')}, "
+                f"checkpoints, {counted(self.rows, 'row')}) to {folder}, where {size(free)} are free{held}; "
+                "make output.every longer, use fewer cells or choose another --output"
             )
 
     def check_memory(self) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import isfinite
 
+from heatsim.counts import counted
 from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
@@ -42,11 +43,12 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
     """The steps of Euler's method with their coefficients."""
     timeline = problem.timeline
     yield (
-        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, {len(timeline.dts):,} intervals"
+        f"steps        {timeline.last_step:,} to t = {float(timeline.times[-1]):.6g} s, "
+        f"{counted(len(timeline.dts), 'interval')}"
     )
     lengths = timeline.step_lengths
     for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
-        yield f"dt           {dt!r} s, {steps:,} steps"
+        yield f"dt           {dt!r} s, {counted(steps, 'step')}"
         for number, coefficient in enumerate(problem.coefficients[dt].c):
             yield f"             c{number} = {coefficient!r}"
     if len(lengths) > _LENGTHS_SHOWN:

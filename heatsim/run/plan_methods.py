@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from heatsim.counts import counted
 from heatsim.errors import ScenarioError
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.method_work import RunWork, WorkEstimate, count_work, first_tolerance
@@ -59,7 +60,7 @@ def _count(problem: HeatProblem, method: str, work: WorkEstimate | None) -> tupl
     """What a method needs as text, and the least and the most of it."""
     steps = problem.timeline.last_step
     if method == "euler" or work is None:
-        return f"{steps:,} steps", (RunWork(steps), RunWork(steps))
+        return counted(steps, "step"), (RunWork(steps), RunWork(steps))
     of_run = work.of_run(method, steps)
     if method == "stabilized":
         return f"about {_rounded(work.stages)} stages", of_run

@@ -6,6 +6,7 @@ from math import dist
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.grid import AXES, FACES
 from heatsim.physics.division import Division
 from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
@@ -47,7 +48,7 @@ def _materials(problem: HeatProblem) -> Iterator[str]:
     for material in material_coefficients(problem.scenario, problem.materials.palette, problem.reference):
         yield from _material(problem, material)
     if problem.scenario.uses_void:
-        yield f"void         {problem.materials.cells_of('void'):,} cells"
+        yield f"void         {counted(problem.materials.cells_of('void'), 'cell')}"
 
 
 def _material(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[str]:
@@ -57,7 +58,7 @@ def _material(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[
     at = "" if material.at is None else f" at {unit.text(material.at)}"
     cells = problem.materials.cells_of(material.name)
     of_layers = any(layer.material == material.name for layer in problem.scenario.layers)
-    where = f"{cells:,} cells" if cells or not of_layers else "of layers, without cells"
+    where = f"{counted(cells, 'cell')}" if cells or not of_layers else "of layers, without cells"
     yield (
         f"material     {material.name}: {where}; k = {k} W/(m K), "
         f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"
@@ -78,7 +79,7 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
         return
     found = {size.region: size for size in painted_sizes(problem.scenario)}
     for region, cells in zip(problem.scenario.regions, problem.parts.region_cells, strict=True):
-        line = f"region       {region.name}: {cells:,} cells of {', '.join(region.materials)}{_axes(region)}"
+        line = f"region       {region.name}: {counted(cells, 'cell')} of {', '.join(region.materials)}{_axes(region)}"
         size = found.get(region.name)
         if size is None:
             yield line
@@ -187,7 +188,7 @@ def _half_way(beam: Beam) -> float:
 def _probe(probe: Probe, scenario: Scenario) -> str:
     if probe.line is not None:
         start, end = probe.points[0], probe.points[-1]
-        return f"{len(probe.points)} points from {point(start)} to {point(end)}"
+        return f"{counted(len(probe.points), 'point')} from {point(start)} to {point(end)}"
     unit = scenario.output.temperature_unit
     if probe.point is not None:
         above = "" if probe.threshold is None else f"{probe.statistic} {unit.text(probe.threshold)} "

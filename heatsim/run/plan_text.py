@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from html import escape
 
+from heatsim.counts import counted
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.facts import MANY_STEPS, most_rounding
 from heatsim.run.capacity import size
@@ -65,7 +66,8 @@ def _transient(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
         *([f"times        of stepping{whole}, from steps and stages timed now"] if times else []),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
-        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} fields, checkpoints, {plan.rows:,} rows",
+        f"disk         {size(plan.disk_bytes)}: {counted(plan.fields, 'field')}, checkpoints, "
+        f"{counted(plan.rows, 'row')}",
     ]
 
 

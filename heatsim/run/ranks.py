@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim import device as devices
+from heatsim.counts import counted
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
@@ -120,7 +121,8 @@ def _check_planes(scenario: Scenario, boundary: Boundary) -> None:
     planes, method = scenario.grid.cells[2], scenario.time.method
     if method in SOLVING and boundary.periodic[2] and planes % 2:
         message = (
-            f'got {planes} cells along z, where the body is periodic; method = "{method}" on several ranks needs '
+            f"got {counted(planes, 'cell')} along z, where the body is periodic; "
+            f'method = "{method}" on several ranks needs '
             "an even number: change domain.cells, or leave out --ranks"
         )
         raise ScenarioError(scenario.path, [Mistake("domain.cells", message)])

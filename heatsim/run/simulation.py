@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.errors import InputError, in_python
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
@@ -174,7 +175,7 @@ class Simulation:
 
     def __repr__(self) -> str:
         count = len(self.warnings)
-        more = f", {count} warning{'s' if count > 1 else ''}" if count else ""
+        more = f", {counted(count, 'warning')}" if count else ""
         return f"<heatsim simulation {self._describe()}{more}>"
 
     def _repr_html_(self) -> str:

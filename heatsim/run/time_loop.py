@@ -136,8 +136,8 @@ def _rows_ahead(run: ObservedRun, leading: Leading) -> RowsAhead | None:
     """Finds the sums of rows between steps; None if observers may ask for cells that it cannot search."""
     state = run.state
     reads = [observer.reads(state) for observer in run.observers]
-    extremes = [extreme for some in reads for extreme in some or ()]
+    extremes = [extreme for of_one in reads for extreme in of_one.extremes]
     if len(extremes) > _MOST_EXTREMES or not all(map(state.statistics.extreme_cells.can_search, extremes)):
         return None
-    run.schedule.read_sums([some is not None for some in reads])
+    run.schedule.read_sums([not of_one.field for of_one in reads])
     return RowsAhead(state.observables, leading, list(dict.fromkeys(extremes)))

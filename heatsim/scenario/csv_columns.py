@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from heatsim.scenario.files import one_line
+from heatsim.counts import counted
+from heatsim.scenario.files import is_utf_16, one_line
 from heatsim.scenario.messages import did_you_mean, fault, refuse, show
 
 LONGEST = 2**28  # bytes
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SHOWN_NAMES = 12
-# Byte order marks of UTF-16, with which spreadsheets save "Unicode text".
-_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class CsvColumns:
         Raises:
             ValidationError: always.
         """
-        others = f" (and {more:,} more such rows)" if more else ""
+        others = f" (and {counted(more, 'more such row')})" if more else ""
         where = f"{self.file}, line {self.lines[row]}, column {show(self.names[key])}"
         refuse([fault(f"{where}: {message}{others}", (key,))])
 
@@ -74,7 +73,10 @@ def read_columns(path: Path, delimiter: str, wanted: Mapping[str, str]) -> CsvCo
     for line, row in rows:
         if len(row) != len(names):
             hint = "; numbers with a decimal comma need quotes or another delimiter" if len(row) > len(names) else ""
-            _refuse_file(path, f"has {len(row)} entries in line {line} for {len(names)} columns{hint}")
+            _refuse_file(
+                path,
+                f"has {counted(len(row), 'entry', 'entries')} in line {line} for {counted(len(names), 'column')}{hint}",
+            )
         lines.append(line)
         for key, place in places.items():
             entries[key].append(row[place])
@@ -100,7 +102,7 @@ def _lines(path: Path) -> Iterable[str]:
     if path.stat().st_size > LONGEST:
         _refuse_file(path, f"has {path.stat().st_size:,} bytes; at most {LONGEST:,} are allowed")
     content = path.read_bytes()
-    if content.startswith(_UTF_16):
+    if is_utf_16(content):  # spreadsheets save "Unicode text" like this
         _refuse_file(path, "is UTF-16 text; save it as CSV in UTF-8")
     try:
         text = content.decode("utf-8-sig")

@@ -1,5 +1,6 @@
 """Finding and comparing the files that a scenario names."""
 
+import codecs
 import os
 import re
 from dataclasses import dataclass
@@ -82,6 +83,11 @@ def slice_files(folder: Path) -> list[Path]:
 def _natural(name: str) -> list[tuple[int, str]]:
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
+
+
+def is_utf_16(content: bytes) -> bool:
+    """Whether a text file begins as UTF-16 text does: with a byte order mark, or with a zero in its first letter."""
+    return content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or content[:2].count(0) == 1
 
 
 def one_line(error: Exception) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from pydantic_core import InitErrorDetails
 
+from heatsim.counts import counted
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 
@@ -79,7 +80,9 @@ def read_table(table: Mapping[str, object], quantity: Quantity) -> tuple[tuple[f
         faults += [fault(message, ("times", 0)) for message in repeat_faults(times)]
     lengths = [len(entries) for key in ("times", "values") if isinstance(entries := table.get(key), list | tuple)]
     if len(set(lengths)) == 2 and min(lengths) > 1:
-        faults.append(fault(f"got {lengths[0]} times and {lengths[1]} values; each time needs one value"))
+        faults.append(
+            fault(f"got {counted(lengths[0], 'time')} and {counted(lengths[1], 'value')}; each time needs one value")
+        )
     if not faults and not slopes_are_finite(times, values):
         faults.append(fault(f"got {show(times)}; times are too close to each other for the change of the values"))
     if faults:

@@ -11,7 +11,9 @@ import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
+from heatsim.scenario.files import is_utf_16
 from heatsim.scenario.hints import hints
+from heatsim.scenario.material_hints import material_hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario, complete
 from heatsim.scenario.overrides import Override, read_overrides
@@ -63,7 +65,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
         raise ScenarioError(path, mistakes)
     scenario._path = file
     end = None if scenario.steady else scenario.time.end
-    scenario._hints = tuple(hints(document, file.parent, end))
+    scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario))
     return scenario
 
 
@@ -108,7 +110,10 @@ def read_document(file: Path) -> dict[str, Any]:
     text = ""
     try:
         # Some editors write a byte order mark, which is not part of the text.
-        text = _content(file).decode("utf-8-sig")
+        content = _content(file)
+        if is_utf_16(content):
+            raise ScenarioError(file, [Mistake("", "is UTF-16 text; save it as UTF-8")])
+        text = content.decode("utf-8-sig")
         return tomllib.loads(text)
     except FileNotFoundError:
         raise ScenarioError(file, [Mistake("", f"there is no such file{_nearest_file(file)}")]) from None

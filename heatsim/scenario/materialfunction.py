@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heatsim.counts import counted
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_tables import read_column, slopes_are_finite
@@ -185,9 +186,8 @@ def _read_table(table: Mapping[str, object], quantity: Quantity) -> float | Mate
             message = f"got {after!r} after {before!r}; temperatures must increase"
             faults.append(fault(message, ("temperatures", index)))
     if temperatures and values and len(temperatures) != len(values):
-        faults.append(
-            fault(f"got {len(temperatures)} temperatures and {len(values)} values; each temperature needs one value")
-        )
+        got = f"got {counted(len(temperatures), 'temperature')} and {counted(len(values), 'value')}"
+        faults.append(fault(f"{got}; each temperature needs one value"))
     if not faults and not slopes_are_finite(temperatures, values):
         faults.append(fault(f"got {show(temperatures)}; temperatures are too close to each other"))
     if faults:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Any, Protocol
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,8 @@ class PointsField(Protocol):
 class Points:
     """Some cells of a field that are read repeatedly.
 
+    The field has a list of its points. They refer to it weakly, so that it is released with its last other reference.
+
     Attributes:
         cells: the cells in own planes, as indices in the flattened own planes, on the device, int64.
         held: the places of these cells in the flattened index arrays.
@@ -51,7 +54,7 @@ class Points:
 
     def __init__(self, field: PointsField, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> None:
         _, ny, nx = field.grid.shape
-        self._field = field
+        self._weak_field = ref(field)
         self._shape = x.shape
         held = field.slab.holds(z)
         self._own_places = z[held], y[held], x[held]
@@ -60,6 +63,12 @@ class Points:
         self.held = np.flatnonzero(held)
         self._own: NDArray[np.float64] | None = None
         self.of_ranks: Sequence[PlacedValues] | None = None
+
+    @property
+    def _field(self) -> PointsField:
+        field = self._weak_field()
+        assert field is not None, "points are read only while their field exists"
+        return field
 
     def temperatures(self) -> NDArray[np.float64]:
         """Temperatures in K, in the shape of the index arrays. Collective."""

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 from heatsim.solver.conjugate_gradients import ConjugateGradients
@@ -117,6 +118,7 @@ class NewtonSolver:
         most: the most cycles of one solution.
 
     Attributes:
+        stopped: as above; it may be replaced between two solutions.
         met_unstable: whether any Newton step started where the body heats up faster than it loses heat.
     """
 
@@ -129,7 +131,7 @@ class NewtonSolver:
         stopped: Callable[[], bool] = lambda: False,
         most: int | None = None,
     ) -> None:
-        self._equations, self._sweeps, self._stopped = equations, sweeps, stopped
+        self._equations, self._sweeps, self.stopped = equations, sweeps, stopped
         self._most = MOST_CYCLES if most is None else most
         self._gradients: ConjugateGradients | None = None
         # The largest correction in K at the start of the last Newton step.
@@ -276,11 +278,11 @@ class NewtonSolver:
             self._steps.append((scalars.rz_before / scalars.energy, rz / scalars.rz_before))
         if not np.isfinite(rz):
             raise NotFiniteError(f"numbers overflow in the search for the {self._equations.sought}; nothing was saved")
-        if self._stopped():
+        if self.stopped():
             raise Interrupted(f"interrupted in the search for the {self._equations.sought}")
         if progress.cycles > self._most:
             raise NotConvergedError(
-                f"no {self._equations.sought} was found in {self._most:,} cycles; the last correction was "
+                f"no {self._equations.sought} was found in {counted(self._most, 'cycle')}; the last correction was "
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"
             )
         return rz

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.errors import StorageError
 from heatsim.grid import Grid
 from heatsim.parallel.team import ALONE, Team
@@ -36,7 +37,7 @@ def open_checked(
         StorageError: the file is missing, damaged or another one, or holds fewer times.
     """
     if not path.is_file():
-        raise StorageError(f"{path}: is missing, the checkpoint counts {keep} times in it; {AGAIN}")
+        raise StorageError(f"{path}: is missing, the checkpoint counts {counted(keep, 'time')} in it; {AGAIN}")
     fields = FieldFile.found(path, keep) if record is None else FieldFile.known(path, record)
     layout = fields.layout
     found, of_found = (layout.times, [0] * (keep + 1)) if record is None else (record["times"], record["checksums"])

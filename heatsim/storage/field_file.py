@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from heatsim.counts import counted
 from heatsim.errors import StorageError
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
@@ -96,7 +97,7 @@ class FieldFile:
                 layout = Layout(Image(length=file.length, base=file.read))
                 holds = min(layout.count, len(layout.times), layout.room)
                 if holds < keep:
-                    raise StorageError(f"{path}: holds {holds} times, the checkpoint counts {keep}; {AGAIN}")
+                    raise StorageError(f"{path}: holds {counted(holds, 'time')}, the checkpoint counts {keep}; {AGAIN}")
             except BaseException:
                 file.close()
                 raise

@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage.disk import AGAIN, Closing, reason, writing
 from heatsim.storage.system import File
@@ -108,7 +109,7 @@ class TableWriter(Closing):
             The end of the last row to keep in the file, in bytes, and the checksums.
         """
         if not path.is_file():
-            raise StorageError(f"{path}: is missing, the checkpoint counts {keep_rows} rows in it; {AGAIN}")
+            raise StorageError(f"{path}: is missing, the checkpoint counts {counted(keep_rows, 'row')} in it; {AGAIN}")
         header, sums = _header(columns), list[int]()
         try:
             with open(path, "rb") as lines:
@@ -119,7 +120,9 @@ class TableWriter(Closing):
                 for row in range(keep_rows):
                     line = lines.readline()
                     if not line.endswith(b"\n"):
-                        raise StorageError(f"{path}: holds {row} rows, the checkpoint counts {keep_rows}; {AGAIN}")
+                        raise StorageError(
+                            f"{path}: holds {counted(row, 'row')}, the checkpoint counts {keep_rows}; {AGAIN}"
+                        )
                     sums.append(zlib.crc32(line, sums[-1]))
                     if checksums is not None and sums[-1] != checksums[row + 1]:
                         raise StorageError(
@@ -140,7 +143,9 @@ class TableWriter(Closing):
         lines = []
         for row in rows:
             if len(row) != self._columns:
-                raise ValueError(f"{self.path}: a row of {len(row)} numbers for {self._columns} columns")
+                raise ValueError(
+                    f"{self.path}: a row of {counted(len(row), 'number')} for {counted(self._columns, 'column')}"
+                )
             lines.append((",".join(map(repr, map(float, row))) + "\n").encode())
         self._write(*lines)
 
@@ -215,7 +220,7 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
         rows = []
         for line in lines:
             if len(line) != len(columns):
-                found = f"line {lines.line_num} has {len(line)} values for {len(columns)} columns"
+                found = f"line {lines.line_num} has {counted(len(line), 'value')} for {counted(len(columns), 'column')}"
                 raise StorageError(f"{path}: {found}; the file is damaged")
             rows.append([float(value) for value in line])
     except (ValueError, csv.Error):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.counts import counted
 from heatsim.render.figure import new_figure, title_of
 from heatsim.render.picture import Picture
 from heatsim.render.scales import TIMES, choose_unit
@@ -171,7 +172,8 @@ def _draw_families(
 
 
 def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
-    with new_figure(path, title_of(title, response.name), 1600, 1050) as figure:
+    description = f"{response.name}, map over {across.short} and {up.short}"
+    with new_figure(path, title_of(title, response.name), 1600, 1050, description=description) as figure:
         axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
         if grid:
             drawn = _draw_cells(axes, response, across, up)
@@ -247,7 +249,7 @@ def _draw_curves(
     norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)
     unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
     mappable = ScalarMappable(norm, _colours())
-    with new_figure(path, title_of(title, f'probe "{probe}" in {len(curves)} runs'), 1600, 1000) as figure:
+    with new_figure(path, title_of(title, f'probe "{probe}" in {counted(len(curves), "run")}'), 1600, 1000) as figure:
         axes = figure.add_axes((0.095, 0.12, 0.75, 0.77))
         thin = {"linewidth": 1.0, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 0.5, "alpha": 0.5}
         lines = [np.stack([times / unit.size, temperatures], axis=1) for times, temperatures in curves]

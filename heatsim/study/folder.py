@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from heatsim.counts import counted
 from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
 from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
@@ -167,8 +168,8 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
         raise FolderError(f"{study}: holds a study with other settings; {elsewhere}:{''.join(lines)}")
     if added and not extend:
         raise FolderError(
-            f"{study}: holds a study of {len(known)} points, to which the file adds {len(added)}; add them with "
-            f"--extend, or choose another --output"
+            f"{study}: holds a study of {counted(len(known), 'point')}, to which the file adds {len(added)}; add them "
+            f"with --extend, or choose another --output"
         )
     return Definition(here.path, here.document, (*there.points, *added))
 

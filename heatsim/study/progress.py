@@ -5,6 +5,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from heatsim.counts import counted
+
 _SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -81,7 +83,7 @@ class StudyProgress:
     def _describe(self) -> str:
         running = sum(0.0 < share < 1.0 for share in self._shares.values())
         failed = f", {self._failed} failed" if self._failed else ""
-        text = f"{self._runs - len(self._left)} of {self._runs} runs ended{failed}, {running} running"
+        text = f"{self._runs - len(self._left)} of {counted(self._runs, 'run')} ended{failed}, {running} running"
         done = self._fraction(self._shares)
         # Steps before this start do not count for the speed.
         gained = done - self._fraction(self._first_shares)

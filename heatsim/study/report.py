@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from heatsim.counts import counted
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
@@ -49,7 +50,7 @@ def title_of(definition: Definition) -> str:
 def describe_progress(rows: Sequence[Row]) -> str:
     """How many runs are done and have failed."""
     failed = sum(row[STATUS] == FAILED for row in rows)
-    return f"{len(finished_rows(rows))} of {len(rows)} runs done" + (f", {failed} failed" if failed else "")
+    return f"{len(finished_rows(rows))} of {counted(len(rows), 'run')} done" + (f", {failed} failed" if failed else "")
 
 
 def response_tables(definition: Definition, rows: Sequence[Row], most: int = _MOST_ROWS) -> Iterator[NumberTable]:
@@ -128,10 +129,10 @@ def files_of(study: Path, runs: int) -> Iterator[tuple[str, str]]:
     if (study / study_folder.REPORT).exists():
         yield study_folder.REPORT, "all of this on one page, for a browser"
     yield f"{study_folder.RESULTS_CSV}, {study_folder.RESULTS_PARQUET}", "one row for each run"
-    yield f"{study_folder.RUNS}/", f"{runs} folders as `heatsim run` writes them"
+    yield f"{study_folder.RUNS}/", f"{counted(runs, 'folder')} as `heatsim run` writes them"
     pictures = len(list((study / study_folder.FIGURES).glob("*.png")))
     if pictures:
-        yield f"{study_folder.FIGURES}/", f"{pictures} pictures"
+        yield f"{study_folder.FIGURES}/", counted(pictures, "picture")
 
 
 def _files(study: Path, runs: int) -> "Table":

@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
@@ -138,7 +139,7 @@ class Study:
             if stop.requested and any(self._is_missing(number) for number in missing):
                 done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
                 raise Interrupted(
-                    f"interrupted: {done} of {len(self.definition.points)} runs are done; those that had "
+                    f"interrupted: {done} of {counted(len(self.definition.points), 'run')} done; those that had "
                     f"started have checkpoints; continue with {study_folder.AGAIN}"
                 )
             if pictures is not None:
@@ -171,8 +172,8 @@ class Study:
 
     def _describe(self) -> str:
         numbers = self.definition.numbers
-        done = sum(study_folder.is_done(self._path(number)) for number in numbers)
-        return f'"{title_of(self.definition)}" in {self.folder}: {done} of {len(numbers)} runs done'
+        done, runs = sum(study_folder.is_done(self._path(number)) for number in numbers), counted(len(numbers), "run")
+        return f'"{title_of(self.definition)}" in {self.folder}: {done} of {runs} done'
 
     @property
     def hints(self) -> list[str]:

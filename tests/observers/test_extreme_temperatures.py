@@ -87,11 +87,38 @@ def change(text: str, power: float) -> str:
     return text.replace("-WAX", repr(-power)).replace("WAX", repr(power))
 
 
-def test_rounding_of_a_uniform_body_sets_no_record(simulate: Simulate) -> None:
-    """A power that warms the wax by 1.5e-7 of its temperature in all."""
-    simulation = simulate(change(TEXT, 0.5))
+HOTTEST = '\n[[probes]]\nname = "hottest"\nstatistic = "max"\n'
+
+
+def hottest_row(at: Path) -> float:
+    return max(row["hottest"] for row in runs.probe_rows(at))
+
+
+def test_rounding_of_a_uniform_body_leaves_the_time_and_the_place(simulate: Simulate) -> None:
+    """A power that warms the wax by 6e-7 of its temperature in all: the temperature follows, the place does not."""
+    simulation = simulate(change(TEXT, 2.0) + HOTTEST)
     assert simulation.temperature.max() == pytest.approx(320.0, abs=1e-9)
-    assert extreme(simulation, "highest_temperature") == (320.0, 0.0, [0, 0, 0])
+    temperature, time, cell = extreme(simulation, "highest_temperature")
+    assert (time, cell) == (0.0, [0, 0, 0])
+    assert temperature == hottest_row(simulation.folder) == pytest.approx(320.0002, abs=1e-9)
+
+
+def test_a_slow_rise_has_a_new_time_and_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wax warms by 8e-7 of its temperature between two rows, and by 1.6e-6 until 100 s; resumed after 50 s."""
+    path = runs.write(tmp_path, change(TEXT, 5.0) + HOTTEST)
+    whole = Simulation.from_scenario(path, output=tmp_path / "whole")
+    whole.run()
+    temperature, time, cell = extreme(whole, "highest_temperature")
+    assert (time, cell) == (100.0, [2, 0, 0])
+    assert temperature == hottest_row(whole.folder) == pytest.approx(320.0005, abs=1e-9)
+    step = int(np.searchsorted(whole.plan.problem.timeline.times, 60.0))
+    with monkeypatch.context() as patch:
+        runs.after_step(patch, step, runs.interrupt)
+        with pytest.raises(Interrupted):
+            Simulation.from_scenario(path, output=tmp_path / "broken").run()
+    resumed = Simulation.resume(tmp_path / "broken")
+    resumed.run()
+    assert extreme(resumed, "highest_temperature") == (temperature, time, cell)
 
 
 def test_a_temperature_below_absolute_zero_during_a_run_is_reported(simulate: Simulate) -> None:

@@ -347,6 +347,7 @@ def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
         (b'a = "b\n', ["close the quotes of the text"]),
         (b"a = 1\rb = 2\x1b\n", ["a = 1?b = 2?"]),
         (b"a = 1\nb = '\xff'\n", ["byte 0xff in line 2 is not UTF-8"]),
+        *(("a = 1\n".encode(code), ["is UTF-16 text; save it as UTF-8"]) for code in ("utf-16", "utf-16-be")),
         (b"a = " + b"[" * 5000, ["nested too deeply"]),
         (b"a = " + b"9" * 5000, ["not readable as TOML"]),
     ],

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from heatsim.counts import counted
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage.tables import TableWriter, read
 
@@ -90,7 +91,9 @@ def test_every_cut_reads_as_the_rows_that_are_whole_and_is_repaired(tmp_path):
                 table.append(row)
         assert path.read_bytes() == whole
         path.write_bytes(whole[:length])
-        with pytest.raises(StorageError, match=f"holds {complete} rows, the checkpoint counts {complete + 1}"):
+        with pytest.raises(
+            StorageError, match=f"holds {counted(complete, 'row')}, the checkpoint counts {complete + 1}"
+        ):
             TableWriter.reopen(path, columns, complete + 1)
 
 
@@ -125,7 +128,7 @@ def test_a_row_of_another_length_is_refused(tmp_path):
     [
         (b"", "no complete header"),
         (b"time,centre", "no complete header"),
-        (b"time,centre\n1.0\n", "line 2 has 1 values for 2 columns; the file is damaged"),
+        (b"time,centre\n1.0\n", "line 2 has 1 value for 2 columns; the file is damaged"),
         (b"time,centre\n1.0,2.0\n1.0,warm\n", "line 3: its values are not numbers"),
         (b"time,\xff\n", "could not be read"),
     ],

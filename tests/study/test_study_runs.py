@@ -270,7 +270,7 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     stdout, err = process.communicate(timeout=40)
     assert (process.returncode, stdout) == (130, "")
     assert len(err.splitlines()) == 1
-    assert "of 6 runs are done" in err
+    assert "of 6 runs done" in err
     assert "continue with the same `heatsim study` command again" in err
     unfinished = [at for at in (out / "runs").iterdir() if not study_folder.is_done(at)]
     assert any(checkpoint.read_last_good(at)[0] is not None for at in unfinished)
@@ -287,7 +287,7 @@ def test_python_hears_of_an_interruption(tmp_path: Path, monkeypatch: pytest.Mon
             yield event
 
     monkeypatch.setattr(LocalWorkers, "events", interrupted)
-    with pytest.raises(Interrupted, match="of 6 runs are done"):
+    with pytest.raises(Interrupted, match="of 6 runs done"):
         study(tmp_path)
 
 

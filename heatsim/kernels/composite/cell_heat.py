@@ -1,18 +1,15 @@
 """Step bodies with sources in single cells: one kernel calculates their heat, then the step adds it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Build
-from heatsim.kernels.launch import CudaKernel, Launch
+from heatsim.kernels.launch import CudaKernel, Launch, OfSweep
 
 _THREADS = 256  # of a block
 # Not on the ladder: it steps no cell.
@@ -31,20 +28,9 @@ class HeatedKernel(CudaKernel):
     heating: CudaKernel
     cells: Launch
 
-    def __call__(
-        self,
-        launches: Sequence[Launch],
-        T: Any,
-        T_new: Any,
-        coefficients: NDArray[Any],
-        sweep: int,
-        ledger: NDArray[Any],
-        first_stage: int = 0,
-        steps: int = 1,
-    ) -> None:
-        """Queue a step; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
-        self.heating((self.cells,), T, T_new, coefficients, sweep, ledger)
-        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage, steps)
+    def _queue_before(self, of_sweep: OfSweep) -> None:
+        """Queue the kernel that calculates the heat."""
+        self.heating((self.cells,), *of_sweep)
 
 
 def heating_build(build: Build) -> Build:

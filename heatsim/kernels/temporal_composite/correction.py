@@ -21,7 +21,7 @@ from heatsim.device import Device
 from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Build
-from heatsim.kernels.launch import CudaKernel, Launch
+from heatsim.kernels.launch import CudaKernel, Launch, OfSweep
 from heatsim.physics.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.
@@ -60,20 +60,9 @@ class CorrectedKernel(CudaKernel):
     correction: CudaKernel
     boxes: Sequence[Launch]
 
-    def __call__(
-        self,
-        launches: Sequence[Launch],
-        T: Any,
-        T_new: Any,
-        coefficients: NDArray[Any],
-        sweep: int,
-        ledger: NDArray[Any],
-        first_stage: int = 0,
-        steps: int = 1,
-    ) -> None:
-        """Queue a sweep and its correction; arguments as for :class:`heatsim.kernels.launch.CudaKernel`."""
-        super().__call__(launches, T, T_new, coefficients, sweep, ledger, first_stage, steps)
-        self.correction(self.boxes, T, T_new, coefficients, sweep, ledger)
+    def _queue_after(self, of_sweep: OfSweep) -> None:
+        """Queue the correction of a sweep."""
+        self.correction(self.boxes, *of_sweep)
 
 
 def correct(

@@ -65,7 +65,7 @@ class FieldStages(FieldEnds):
         saved: the checkpoint from which the run goes on; None for a new run.
     """
 
-    version, unit, longest, choice = VERSION, "stages", inf, None
+    version, unit, longest, choice = VERSION, "stage", inf, None
 
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None
@@ -75,7 +75,7 @@ class FieldStages(FieldEnds):
         self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True, sums=sums)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
-        self._newton = NewtonSolver(self._equations, sweeps, lambda: self.stopped(), _MOST_CYCLES)
+        self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)
         self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
         self._tried = 0.0
         self._end_of_step: Rows | None = None
@@ -155,6 +155,7 @@ class FieldStages(FieldEnds):
         equations, counts = self._equations, self._counts
         exact = False
         while not exact:
+            self._newton.stopped = self.stopped
             found = self._newton.solve(stages.tolerance)
             counts["cycles"] += found.cycles
             counts["newton_steps"] += found.newton_steps

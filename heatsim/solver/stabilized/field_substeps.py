@@ -65,7 +65,7 @@ class FieldSubsteps(FieldEnds):
         kernels: as above.
     """
 
-    version, unit = VERSION, "stages"
+    version, unit = VERSION, "stage"
 
     def __init__(
         self,

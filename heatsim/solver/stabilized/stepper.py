@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, NamedTuple, Protocol
 
+from heatsim.counts import counted
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.jumps import find_jumps
@@ -59,7 +60,6 @@ class AdaptiveStepper:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
         method: decides on the steps.
         substeps: the kind of steps.
-        stopped: returns whether a signal came; then the present step is dropped.
         roundings: the roundings of all stages so far, weighted for the bound of the energy balance.
     """
 
@@ -88,11 +88,9 @@ class AdaptiveStepper:
             ValueError: the checkpoint was written with other stages.
         """
         self.step = step
-        self.stopped: Callable[[], bool] = lambda: False
         self.roundings = 0.0
         self._problem = problem
         self.substeps = substeps
-        substeps.stopped = lambda: self.stopped()
         self._reference = reference
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
@@ -109,6 +107,15 @@ class AdaptiveStepper:
     def choice(self) -> Choice | None:
         """The kernel of the stages; None if there is no choice."""
         return self.substeps.choice
+
+    @property
+    def stopped(self) -> Callable[[], bool]:
+        """Returns whether a signal came; then the present step is dropped."""
+        return self.substeps.stopped
+
+    @stopped.setter
+    def stopped(self, stopped: Callable[[], bool]) -> None:
+        self.substeps.stopped = stopped
 
     @property
     def reached(self) -> float:
@@ -132,7 +139,7 @@ class AdaptiveStepper:
 
     def describe(self) -> str:
         """Steps and stages so far, as text."""
-        return f"{self.work.steps:,} steps of {self.work.stages:,} {self.substeps.unit}"
+        return f"{counted(self.work.steps, 'step')} of {counted(self.work.stages, self.substeps.unit)}"
 
     def prepare(self) -> None:
         """Compile the kernels."""

@@ -17,11 +17,12 @@
 
 #include "vector.cuh"
 
-// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 64 registers are
-// enough in float32 and 72 in float64. Ensembles, kernels with coefficients for each step and newer GPUs need more.
+// Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 72 registers are
+// enough. Ensembles and kernels with coefficients for each step need more in float64, ensembles with such coefficients also in
+// float32; newer GPUs need more.
 #ifndef RESIDENT
 #if __CUDA_ARCH__ == 900
-#define RESIDENT ((sizeof(Real) == 4 ? 1024 : 896) - 128 * (MEMBERS + STAGES))
+#define RESIDENT (896 - 128 * (sizeof(Real) == 4 ? MEMBERS * STAGES : MEMBERS + STAGES))
 #else
 #define RESIDENT (__CUDA_ARCH__ < 900 ? 768 : 640)
 #endif

@@ -10,8 +10,8 @@ with area dS and unit normal n adds nᵢ²·dS to the voxel face across axis i i
     |       . ' |   o   |
     +-----------+-------+---- x
 
-If the column has no such face, as at edges, the area goes to the nearest face. Pieces that another region covers do not
-count.
+If the column has no such face, as at edges, the area goes to the nearest face, in equal parts if several are
+equally near. Pieces that another region covers do not count.
 """
 
 from collections import OrderedDict

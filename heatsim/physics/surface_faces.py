@@ -14,6 +14,9 @@ Indices = NDArray[np.int64]
 
 NEAR = 2  # in cells: largest distance of the search for a face, if a piece has none in its columns
 
+_ACROSS = 1e-9  # square of a normal's component; if it is at most this, the piece is parallel to the axis
+_EQUAL = 1e-6  # relative difference of two distances that count as equal
+
 
 class FaceSearch:
     """Finds faces between painted cells.
@@ -38,16 +41,20 @@ class FaceSearch:
         """
         shares = samples.normals**2
         faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
-        # A share without a face in its column goes to the face with the largest share, or to the nearest face.
+        # A share without a face in its column goes to the face with the largest share, or to the nearest faces.
         most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
         home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
-        lost = np.flatnonzero(home < 0)
-        if len(lost):
-            home[lost] = self._nearest(samples[lost], number)
         faces = np.where(faces >= 0, faces, home[:, None])
         known = faces >= 0
         found, areas = faces[known], (shares * samples.areas[:, None])[known]
         points = samples.points[np.nonzero(known)[0]]
+        lost = np.flatnonzero(home < 0)
+        if len(lost):
+            pieces, near, parts = self._nearest(samples[lost], number)
+            home[lost[pieces]] = near
+            found = np.concatenate((found, near))
+            areas = np.concatenate((areas, parts * samples.areas[lost[pieces]]))
+            points = np.concatenate((points, samples.points[lost[pieces]]))
         left = samples[home < 0]
         if turned or not len(left.areas):
             return found, areas, points
@@ -65,7 +72,7 @@ class FaceSearch:
         slopes = np.abs(normals) * np.array(self._grid.spacing)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
-        left = np.flatnonzero(normals[:, axis] ** 2 > 1e-9)
+        left = np.flatnonzero(normals[:, axis] ** 2 > _ACROSS)
         nearest = np.rint(points[:, axis])
         direction = np.where(points[:, axis] >= nearest, 1, -1)
         cells = np.clip(np.floor(points).astype(np.int64), 0, np.array(self._grid.cells) - 1)
@@ -107,20 +114,30 @@ class FaceSearch:
         faces[found[fits]] = 3 * low_cell[found[fits]] + axis
         return faces
 
-    def _nearest(self, pieces: SurfacePieces, number: int) -> Indices:
-        """The nearest face of the region for each piece, preferably parallel to the piece; −1 if there is none."""
+    def _nearest(self, pieces: SurfacePieces, number: int) -> tuple[Indices, Indices, Array]:
+        """The nearest face of the region for each piece, preferably parallel to the piece.
+
+        A face that is at a right angle to the piece may look to either side. Of several faces at the same distance each
+        gets an equal part of the piece, so mirrored bodies have mirrored areas.
+
+        Returns:
+            Indices of pieces, their faces, and the part of the piece that each face gets. Pieces without a face near
+            them are missing.
+        """
         points = pieces.points
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
         spacing = np.array(self._grid.spacing)
-        faces = np.full(len(points), -1, dtype=np.int64)
-        for axis in range(3):
-            alike = np.abs(pieces.normals[:, axis])
-            for offset in product(range(-NEAR, NEAR + 1), repeat=3):
+        found = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
+        for axis, outwards in product(range(3), (False, True)):
+            normals = pieces.normals[:, axis]
+            looks = ((normals > 0.0) == outwards) | (normals**2 <= _ACROSS)
+            # A face lies below a cell, so the last one that is as near as the first lies below the cell after it.
+            for offset in product(*(range(-NEAR, NEAR + 1 + (along == axis)) for along in range(3))):
                 upper = cells + np.array(offset)
                 middle = upper + 0.5
                 middle[:, axis] -= 0.5
-                distance = np.linalg.norm((middle - points) * spacing, axis=1) * (2.0 - alike)
-                closer = np.flatnonzero(distance < best)
+                distance = np.linalg.norm((middle - points) * spacing, axis=1) * (2.0 - np.abs(normals))
+                closer = np.flatnonzero(looks & (distance <= best * (1.0 + _EQUAL)))
                 inside = np.ones(len(closer), dtype=bool)
                 place = upper[closer]
                 for along in range(3):
@@ -129,8 +146,12 @@ class FaceSearch:
                             place[:, along] %= self._grid.cells[along]
                         inside &= (place[:, along] >= 0) & (place[:, along] < self._grid.cells[along])
                 closer, place = closer[inside], place[inside]
-                outwards = pieces.normals[closer, axis] > 0.0
-                found = self._face(place, axis, outwards, pieces.other[closer], number)
-                hit = closer[found >= 0]
-                faces[hit], best[hit] = found[found >= 0], distance[hit]
-        return faces
+                faces = self._face(place, axis, np.full(len(closer), outwards), pieces.other[closer], number)
+                hit = closer[faces >= 0]
+                best[hit] = np.minimum(best[hit], distance[hit])
+                found.append((hit, faces[faces >= 0], distance[hit]))
+        piece, face, far = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        nearest = far <= best[piece] * (1.0 + _EQUAL)
+        # In a short periodic axis the same face can be found in both directions.
+        piece, face = np.unique(np.stack((piece[nearest], face[nearest])), axis=1)
+        return piece, face, 1.0 / np.bincount(piece, minlength=len(points))[piece]

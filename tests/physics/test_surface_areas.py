@@ -197,3 +197,30 @@ def test_equal_bodies_share_their_areas_and_others_have_their_own() -> None:
         assert arrays[0].tobytes() == arrays[1].tobytes()
     assert area(first, "one", "void") == area(same, "one", "void") == pytest.approx(6 * 0.25, rel=1e-9)
     assert area(longer, "one", "void") == pytest.approx(2 * 0.25 + 4 * 0.5 * 0.52, rel=1e-9)
+
+
+# In a grid of 5 × 8 × 7 cells. The first box contains the centres of the first plane of cells, so its lower side has no face.
+# The second is one cell wide too, so two faces are equally near to that side. The third touches two ends of the domain.
+OFF_THE_GRID = [
+    ((0.2445, 0.2394, 0.0127), (0.5253, 0.5897, 0.4418)),
+    ((0.45, 0.21, 0.02), (0.55, 0.79, 0.6)),
+    ((0.05, 0.404, 0.4817), (0.6644, 1.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(("low", "high"), OFF_THE_GRID)
+def test_mirrored_boxes_have_mirrored_areas(low: tuple[float, ...], high: tuple[float, ...], axis: int) -> None:
+    def ratios(low: tuple[float, ...], high: tuple[float, ...]) -> np.ndarray:
+        found = body(region(box(low, high), "void"), (5, 8, 7), outside="one").materials.weighted_surfaces
+        areas = np.ones((7 * 8 * 5, 6))
+        areas[found.cells] = found.area
+        return areas.reshape(7, 8, 5, 3, 2)
+
+    mirrored_low, mirrored_high = list(low), list(high)
+    mirrored_low[axis], mirrored_high[axis] = 1.0 - high[axis], 1.0 - low[axis]
+    expected = np.flip(ratios(low, high), 2 - axis).copy()
+    expected[..., axis, :] = expected[..., axis, ::-1]
+    found = ratios(tuple(mirrored_low), tuple(mirrored_high))
+    assert not np.all(found == 1.0)
+    np.testing.assert_allclose(found, expected, atol=1e-9)

@@ -58,8 +58,8 @@ def is_stop_requested(stop: Stop, team: Team) -> bool:
 def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:
     """Do work that cannot be interrupted, such as compiling, in another thread. Return whether it is done.
 
-    After a request to stop, this returns without waiting. The thread ends with the process; the next work of this kind
-    waits for it.
+    After a request to stop, this returns without waiting. The next work of this kind waits for the thread, and so does
+    the end of the process: it would crash if a compiler were still working.
 
     Raises:
         Exception: the exception of the work.
@@ -73,7 +73,7 @@ def done_unless_stopped(work: Callable[[], object], stop: Stop) -> bool:
             except BaseException as error:
                 errors.append(error)
 
-    thread = threading.Thread(target=do, name="heatsim-prepare", daemon=True)
+    thread = threading.Thread(target=do, name="heatsim-prepare")
     thread.start()
     while thread.is_alive() and not stop.requested:
         thread.join(_SECONDS_BETWEEN_LOOKS)

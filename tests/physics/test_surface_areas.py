@@ -199,8 +199,8 @@ def test_equal_bodies_share_their_areas_and_others_have_their_own() -> None:
     assert area(longer, "one", "void") == pytest.approx(2 * 0.25 + 4 * 0.5 * 0.52, rel=1e-9)
 
 
-# In a grid of 5 × 8 × 7 cells. The first box contains the centres of the first plane of cells, so its lower side has no face.
-# The second is one cell wide too, so two faces are equally near to that side. The third touches two ends of the domain.
+# In cells of (5, 8, 7). The first box contains the centres of the lowest plane of cells: its lower side has no face.
+# The second is also one cell wide: two faces are equally near to that side. The third touches two ends of the domain.
 OFF_THE_GRID = [
     ((0.2445, 0.2394, 0.0127), (0.5253, 0.5897, 0.4418)),
     ((0.45, 0.21, 0.02), (0.55, 0.79, 0.6)),

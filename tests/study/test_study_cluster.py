@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -158,16 +158,18 @@ def test_another_program_at_the_address_is_one_message(
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
-            with suppress(OSError):
+            with suppress(OSError), ExitStack() as connections:
                 while True:
-                    connection, _ = server.accept()
+                    connection = connections.enter_context(server.accept()[0])
                     connection.sendall(answer)
 
-        threading.Thread(target=serve, daemon=True).start()
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
         with pytest.raises(DeviceError, match=f"--cluster {address}: no Dask scheduler answers there"):
             cluster.Cluster(address)
-        server.close()
+        server.shutdown(socket.SHUT_RDWR)  # ends accept()
+        serving.join(timeout=5.0)
     gc.collect()
     assert capfd.readouterr().err == ""
 

@@ -13,8 +13,9 @@ from cyclopts import App, CycloptsError, UnusedCliTokensError
 from heatsim.commands.benchmarks import bench
 from heatsim.commands.kernels import kernels
 from heatsim.commands.materials import materials
+from heatsim.commands.plans import plan
 from heatsim.commands.results import export, render
-from heatsim.commands.runs import plan, resume, run
+from heatsim.commands.runs import resume, run
 from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, tell, usable_streams

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from heatsim.scenario import Scenario as ScenarioModel
 
 Scenario = Annotated[Path, Parameter(help="A TOML file.")]
 Overrides = Annotated[
@@ -31,3 +34,12 @@ def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | No
     """Turn command-line options into overrides. They come after ``--set``, so they win."""
     options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}
     return [*overrides, *(f"{key}={value}" for key, value in options.items() if value is not None)]
+
+
+def requested_ranks(ranks: str | None, scenario: "ScenarioModel") -> int:
+    """The number of processes to start; 1 without --ranks, where nothing of it needs to be imported."""
+    if ranks is None:
+        return 1
+    from heatsim.commands.ranks import ranks_to_start
+
+    return ranks_to_start(ranks, scenario)

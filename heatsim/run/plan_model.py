@@ -58,7 +58,7 @@ def _material(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[
     at = "" if material.at is None else f" at {unit.text(material.at)}"
     cells = problem.materials.cells_of(material.name)
     of_layers = any(layer.material == material.name for layer in problem.scenario.layers)
-    where = f"{counted(cells, 'cell')}" if cells or not of_layers else "of layers, without cells"
+    where = counted(cells, "cell") if cells or not of_layers else "of layers, without cells"
     yield (
         f"material     {material.name}: {where}; k = {k} W/(m K), "
         f"ρ = {material.density:.6g} kg/m³, cp = {material.specific_heat:.6g} J/(kg K){at}"

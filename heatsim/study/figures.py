@@ -1,46 +1,31 @@
-"""Pictures of a study: responses over parameters, maps over two of them, and the curves of a probe over all runs."""
+"""Which pictures a study has; draws them into its folder."""
 
 import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import fill
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from heatsim.counts import counted
-from heatsim.render.figure import new_figure, title_of
 from heatsim.render.picture import Picture
-from heatsim.render.scales import TIMES, choose_unit
-from heatsim.scenario.library import PREFIX
 from heatsim.storage.disk import clear_pictures
 from heatsim.study import folder as study_folder
-from heatsim.study.column_texts import column_texts
 from heatsim.study.columns import FOLDER
 from heatsim.study.definition import Definition
 from heatsim.study.model import GRID
+from heatsim.study.response_figures import draw_curves, draw_map, draw_response
 from heatsim.study.responses import (
-    Parameter,
-    ResponseValues,
     curve_of,
     finished_rows,
     label_of,
     parameters_of,
-    rank_correlation,
     responses_of,
 )
 from heatsim.study.results import Row, read_curves
 
 _OWN_PICTURES = ("response_*", "map_*", "curves_*")
-_MOST_PANELS = 6
 _MOST_RESPONSES = 12
 _MOST_PROBES = 12
-_MOST_LINES = 10
-_MOST_NUMBERS_IN_MAP = 100
-_LETTERS_BESIDE = 30  # of the categories below a panel; longer ones are drawn obliquely
-_POINT = {"linestyle": "none", "marker": "o", "color": "#0072b2"}
 
 
 def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str = "png") -> list[Path]:
@@ -91,10 +76,10 @@ def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> l
         if not np.isfinite(response.values).any():
             continue
         name = f"{number}_{_plain(response.name)}"
-        draw = partial(_draw_response, title=title, response=response, over=over, grid=grid)
+        draw = partial(draw_response, title=title, response=response, over=over, grid=grid)
         found.append(Picture(f"response_{name}", draw))
         if len(over) == 2:
-            draw = partial(_draw_map, title=title, response=response, across=over[0], up=over[1], grid=grid)
+            draw = partial(draw_map, title=title, response=response, across=over[0], up=over[1], grid=grid)
             found.append(Picture(f"map_{name}", draw))
     curves = [read_curves(study / row[FOLDER]) for row in done]
     for number, probe in enumerate(definition.probes[:_MOST_PROBES], 1):
@@ -102,7 +87,7 @@ def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> l
         if all(probe in curve and len(times) > 1 for times, curve in curves):
             of_runs = [(times, curve_of(definition, probe, columns)) for times, columns in curves]
             label = label_of(definition, probe)
-            draw = partial(_draw_curves, title=title, probe=probe, curves=of_runs, over=over, label=label)
+            draw = partial(draw_curves, title=title, probe=probe, curves=of_runs, over=over, label=label)
             found.append(Picture(f"curves_{number}_{_plain(probe)}", draw))
     return found
 
@@ -110,202 +95,3 @@ def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> l
 def _plain(name: str) -> str:
     """A name that is safe in a file's name."""
     return re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()[:40] or "x"
-
-
-def _draw_response(path: Path, title: str, response: ResponseValues, over: Sequence[Parameter], grid: bool) -> None:
-    """Draw a panel for each parameter: a small grid as lines of runs that share all other parameters, else points."""
-    shown = over[:_MOST_PANELS]
-    columns = 2 if len(shown) == 4 else min(len(shown), 3)
-    lines = -(-len(shown) // columns)
-    others = [[other for other in over if other is not parameter] for parameter in shown]
-    families = [_families(each) for each in others] if grid else []
-    as_lines = grid and all(len(each) <= _MOST_LINES for each in families)
-    with_legends = as_lines and len(over) > 1
-    with new_figure(path, title_of(title, response.name), 1600, 900 if lines == 1 else 1200) as figure:
-        panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
-        right, between = (0.84, 0.55) if with_legends else (0.97, 0.1)
-        figure.subplots_adjust(left=0.1, right=right, top=0.87, bottom=0.13, wspace=between, hspace=0.5)
-        for panel in panels.flat[len(shown) :]:
-            panel.set_visible(False)
-        for index, (panel, parameter) in enumerate(zip(panels.flat, shown, strict=False)):
-            if as_lines:
-                _draw_families(panel, parameter, response, families[index])
-            else:
-                panel.plot(parameter.values, response.values, markersize=2.5, alpha=0.6, **_POINT)
-            if with_legends:
-                heading = fill(", ".join(other.label for other in others[index]), 14)
-                place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
-                panel.legend(title=heading, alignment="left", **place)
-            _label(panel.xaxis, parameter)
-            rank = None if parameter.categories else rank_correlation(parameter.values, response.values)
-            if rank is not None:
-                panel.set_title(f"rank correlation {rank:+.2f}".replace("-", "−"))
-            if index % columns == 0:
-                panel.set_ylabel(response.label)
-            panel.grid(alpha=0.25)
-
-
-def _families(others: Sequence[Parameter]) -> dict[str, NDArray[np.bool_]]:
-    """The runs that share the values of all other parameters, by their text in the legend."""
-    if not others:
-        return {}
-    table = np.stack([other.values for other in others], axis=1)
-    families = {}
-    for values in np.unique(table, axis=0):
-        text = ", ".join(_text(other, value) for other, value in zip(others, values, strict=True))
-        families[text] = np.all(table == values, axis=1)
-    return families
-
-
-def _draw_families(
-    panel: Any, parameter: Parameter, response: ResponseValues, families: dict[str, NDArray[np.bool_]]
-) -> None:
-    everything = families or {"": np.ones(len(parameter.values), dtype=bool)}
-    for colour, (text, chosen) in zip(
-        _colours()(np.linspace(0.0, 1.0, len(everything))), everything.items(), strict=True
-    ):
-        order = np.argsort(parameter.values[chosen])
-        xs, ys = parameter.values[chosen][order], response.values[chosen][order]
-        # Between categories there is nothing, so no line.
-        line = "none" if parameter.categories else "-"
-        panel.plot(xs, ys, marker="o", linestyle=line, color=colour, label=fill(text, 16))
-
-
-def _draw_map(path: Path, title: str, response: ResponseValues, across: Parameter, up: Parameter, grid: bool) -> None:
-    description = f"{response.name}, map over {across.short} and {up.short}"
-    with new_figure(path, title_of(title, response.name), 1600, 1050, description=description) as figure:
-        axes = figure.add_axes((0.12, 0.12, 0.71, 0.77))
-        if grid:
-            drawn = _draw_cells(axes, response, across, up)
-            figure.text(0.02, 0.02, _grey_cells(response, across, up), color="#404040")
-        else:
-            good = np.isfinite(response.values)
-            drawn = axes.scatter(
-                across.values[good],
-                up.values[good],
-                c=response.values[good],
-                s=12,
-                cmap=_colours(),
-                edgecolors="white",
-                linewidths=0.4,
-            )
-            _label(axes.xaxis, across)
-            _label(axes.yaxis, up)
-            axes.grid(alpha=0.25)
-        bar = figure.add_axes((0.86, 0.12, 0.02, 0.77))
-        figure.colorbar(drawn, cax=bar, label=response.label)
-
-
-def _draw_cells(axes: Any, response: ResponseValues, across: Parameter, up: Parameter) -> Any:
-    """Draw a cell for each pair of values, at equal distances."""
-    xs, ys = np.unique(across.values), np.unique(up.values)
-    cells = np.full((len(ys), len(xs)), np.nan)
-    cells[np.searchsorted(ys, up.values), np.searchsorted(xs, across.values)] = response.values
-    drawn = axes.imshow(cells, origin="lower", aspect="auto", cmap=_colours())
-    axes.set_facecolor("#eeeeee")
-    axes.set_xticks(range(len(xs)), [_text(across, x) for x in xs])
-    axes.set_yticks(range(len(ys)), [_text(up, y) for y in ys])
-    axes.set_xlabel(across.label)
-    axes.set_ylabel(up.label)
-    axes.spines[["left", "bottom"]].set_visible(False)
-    axes.tick_params(length=0)
-    if cells.size <= _MOST_NUMBERS_IN_MAP:
-        texts = iter(column_texts(cells.ravel(), response.unit))
-        for (row, column), value in np.ndenumerate(cells):
-            text = next(texts).replace("-", "−")
-            if np.isfinite(value):
-                colour = "white" if drawn.norm(value) < 0.6 else "black"
-                axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=7.0)
-    return drawn
-
-
-def _grey_cells(response: ResponseValues, across: Parameter, up: Parameter) -> str:
-    """A sentence about the cells of a map without a value; "" if there are none."""
-    causes = []
-    if len(response.values) < len(np.unique(across.values)) * len(np.unique(up.values)):
-        causes.append("the run is not done")
-    if not np.isfinite(response.values).all():
-        causes.append("the curve does not pass the threshold")
-    return f"Grey: {', or '.join(causes)}." if causes else ""
-
-
-def _draw_curves(
-    path: Path,
-    title: str,
-    probe: str,
-    curves: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]],
-    over: Sequence[Parameter],
-    label: str,
-) -> None:
-    """Draw the curves of all runs, coloured by the parameter with the strongest rank correlation."""
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.collections import LineCollection
-    from matplotlib.colors import LogNorm, Normalize
-
-    final = np.array([temperatures[-1] for _, temperatures in curves])
-    strengths = [abs(rank_correlation(parameter.values, final) or 0.0) for parameter in over]
-    by = over[int(np.argmax(strengths))]
-    low, high = float(by.values.min()), float(by.values.max())
-    norm = LogNorm(low, high) if by.logarithmic and low < high else Normalize(low, high if low < high else low + 1.0)
-    unit = choose_unit(TIMES, max(float(times[-1]) for times, _ in curves))
-    mappable = ScalarMappable(norm, _colours())
-    with new_figure(path, title_of(title, f'probe "{probe}" in {counted(len(curves), "run")}'), 1600, 1000) as figure:
-        axes = figure.add_axes((0.095, 0.12, 0.75, 0.77))
-        thin = {"linewidth": 1.0, "alpha": 0.9} if len(curves) <= 30 else {"linewidth": 0.5, "alpha": 0.5}
-        lines = [np.stack([times / unit.size, temperatures], axis=1) for times, temperatures in curves]
-        axes.add_collection(LineCollection(lines, colors=mappable.to_rgba(by.values), capstyle="projecting", **thin))
-        axes.autoscale_view()
-        axes.set_xlabel(f"Time ({unit.symbol})")
-        axes.set_ylabel(label)
-        axes.margins(x=0.0)
-        axes.grid(alpha=0.25)
-        bar = figure.colorbar(mappable, cax=figure.add_axes((0.865, 0.12, 0.02, 0.77)), label=by.label)
-        if by.logarithmic:
-            _plain_ticks(bar.ax.yaxis)
-        if by.categories:
-            bar.set_ticks(range(len(by.categories)), labels=list(by.categories))
-
-
-def _label(axis: Any, parameter: Parameter) -> None:
-    axis.set_label_text(parameter.label)
-    if parameter.categories:
-        names = [_shortened(text) for text in parameter.categories]
-        axis.set_ticks(range(len(names)), labels=names)
-        if axis.axis_name == "x" and sum(map(len, names)) > _LETTERS_BESIDE:
-            axis.set_tick_params(rotation=25.0)
-            for label in axis.get_ticklabels():
-                label.set_horizontalalignment("right")
-        return
-    different = np.unique(parameter.values)
-    if parameter.logarithmic:
-        axis.axes.set(**{f"{axis.axis_name}scale": "log"})
-        _plain_ticks(axis)
-    if len(different) <= 6:
-        axis.set_ticks(different, labels=[_text(parameter, value) for value in different])
-        axis.set_ticks([], minor=True)
-
-
-def _plain_ticks(axis: Any) -> None:
-    """Set ticks at round numbers of a logarithmic axis, as plain text."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
-    axis.set_major_locator(LogLocator(10.0, (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
-
-
-def _colours() -> Any:
-    """Colours from dark to light, without the lightest, which are invisible on white."""
-    import matplotlib
-    from matplotlib.colors import ListedColormap
-
-    return ListedColormap(matplotlib.colormaps["viridis"](np.linspace(0.0, 0.92, 256)))
-
-
-def _text(parameter: Parameter, value: float) -> str:
-    return _shortened(parameter.categories[int(value)]) if parameter.categories else f"{value:.6g}"
-
-
-def _shortened(text: str) -> str:
-    text = text.removeprefix(PREFIX)
-    return text if len(text) <= 18 else text[:17] + "…"

@@ -6,9 +6,9 @@ A tile has a halo as wide as the number of steps per sweep, except where it ends
 
 The cells that a tile writes begin at a memory sector of 32 bytes: if two tiles write parts of one sector at different
 times, float32 loses a sixth of its speed. Along a periodic axis the first tile begins with a halo before cell 0 and the
-last ends with one after cell n - 1, so that the threads' patches meet where the axis closes. The rest in x may take a
-narrower tile of more rows, here 64 × 64 cells besides 128 × 32: the halo is as wide in x as in y, and fewer threads
-compute unneeded cells.
+last ends with one after cell n - 1, so that the threads' patches meet where the axis closes. The rest in x may take one
+or two narrower tiles of more rows, here 64 × 64 cells besides 128 × 32: the halo is as wide in x as in y, and fewer
+threads compute unneeded cells.
 
 A block gets a range of planes of one tile, then of another, so that all blocks have the same amount of work. They take
 tiles in the order of their numbers, from the bottom up: so adjacent blocks climb together, and each finds in cache the
@@ -26,16 +26,17 @@ from numpy.typing import NDArray
 Cells = tuple[int, int, int]
 
 LANES = (32, 16, 8)  # widths of tiles in patches
-# Relative time of an iteration by lanes: narrow tiles have short rows in memory. Measured on an H100.
-_NARROWNESS = {32: 1.0, 16: 1.35, 8: 1.65}
+# How much a row of tiles with this many lanes is worth avoiding, by bytes of a value. Narrow tiles have short rows in
+# memory, which slows float32; float64 is as fast with 1.1 and 1.2 as with 1.06 and 1.15 or 1.2 and 1.4.
+_NARROWNESS = {4: {32: 1.0, 16: 1.35, 8: 1.65}, 8: {32: 1.0, 16: 1.1, 8: 1.2}}
 # Costs of faces by (bytes of a value, who adds heat to the ledger). The first three are the times of an iteration of a
 # tile at a face in x, in y and in both, relative to a tile at none. The last is the extra cost of an end of the box in
-# z, in iterations. The costs were fitted to the times of blocks on an H200, then searched on nine grids
-# there. The costs for the correction were the fastest on six grids on an H100.
+# z, in iterations. The costs were fitted to the times of blocks on an H200, then searched there on nine grids; those of
+# "none" were fitted again on eight. The costs for the correction were the fastest on six grids on an H100.
 _FACE_COSTS = {
-    (4, "none"): (1.12, 1.27, 1.45, 3),
+    (4, "none"): (1.13, 1.34, 1.47, 3),
     (4, "itself"): (1.29, 1.32, 1.83, 7),
-    (8, "none"): (1.19, 1.22, 1.7, 5),
+    (8, "none"): (1.22, 1.23, 1.74, 5),
     (8, "itself"): (1.3, 1.24, 1.82, 7),
     (4, "correction"): (1.1, 1.2, 1.4, 0),
     (8, "correction"): (1.1, 1.1, 1.2, 0),
@@ -120,7 +121,7 @@ def tiles(cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline) -
 def _partitions(
     cells: Cells, periodic: tuple[bool, bool, bool], pipeline: Pipeline
 ) -> list[tuple[float, tuple[int, ...]]]:
-    """Ways to cut x into tiles, as (cost, widths in patches)."""
+    """Ways to cut x into tiles of one width, of which the last two may be narrower, as (cost, widths in patches)."""
     nx, ny, _ = cells
     halo, unit = pipeline.halo_x, _sector(nx, pipeline.itemsize)
     ways: list[tuple[int, ...]] = []
@@ -128,21 +129,28 @@ def _partitions(
         side = lanes * pipeline.vector
         inner = (side - 2 * halo) // unit * unit
         first = inner if periodic[0] else (side - halo) // unit * unit
-        for narrow in LANES:
+        for *between, narrow in _ends_of_rows(lanes):
             last = narrow * pipeline.vector
-            if last > side or inner <= 0:
-                continue
-            need = nx + halo - last + (halo if periodic[0] else 0)  # cells that the tiles before the last write
+            # Cells that the tiles of the first width write.
+            need = nx + halo - last + (halo if periodic[0] else 0)
+            need -= sum((width * pipeline.vector - 2 * halo) // unit * unit for width in between)
             if nx + 2 * halo * periodic[0] <= last:
                 ways.append((narrow,))
-            elif need > 0:
-                ways.append((lanes,) * (1 + max(0, ceil((need - first) / inner))) + (narrow,))
+            elif need > 0 and inner > 0:
+                ways.append((lanes,) * (1 + max(0, ceil((need - first) / inner))) + (*between, narrow))
+    avoided = _NARROWNESS[pipeline.itemsize]
     return [
-        (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * _NARROWNESS[w] for w in widths), widths)
+        (sum(_count(ny, pipeline.height(w), pipeline.steps, periodic[1]) * avoided[w] for w in widths), widths)
         for widths in ways
         if _filled(nx, widths[-1] * pipeline.vector, pipeline.vector)
         and all(_filled(ny, pipeline.height(w), pipeline.rows) for w in set(widths))
     ]
+
+
+def _ends_of_rows(lanes: int) -> list[tuple[int, ...]]:
+    """Widths in patches of the last tile of a row, or of its last two, after tiles that are ``lanes`` patches wide."""
+    pairs = [(width, last) for width in LANES for last in LANES if lanes > width >= last]
+    return [*((last,) for last in LANES if last <= lanes), *pairs]
 
 
 def _filled(n: int, side: int, patch: int) -> bool:

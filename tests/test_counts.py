@@ -1,8 +1,8 @@
-"""Numbers of things in texts."""
+"""Numbers of things and time spans in texts."""
 
 import pytest
 
-from heatsim.counts import counted
+from heatsim.counts import counted, duration
 
 
 @pytest.mark.parametrize(
@@ -11,3 +11,18 @@ from heatsim.counts import counted
 )
 def test_the_noun_after_one_is_singular(count: int, plural: str, expected: str) -> None:
     assert counted(count, "row", plural) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.2, "less than 1 s"),
+        (41.0, "about 41 s"),
+        (2470.0, "about 41 min"),
+        (9000.0, "about 2.5 h"),
+        (1e6, "about 12 days"),
+        (9.5e9, "about 301 years"),
+    ],
+)
+def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

@@ -25,7 +25,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run import adaptive_time, step_times, timed_work
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
-from heatsim.run.plan_text import describe, duration, rounding_note
+from heatsim.run.plan_text import describe, rounding_note
 from heatsim.run.step_times import measure_methods, measure_work
 from heatsim.run.work_time import WorkTime, fitted, weighted_median
 from heatsim.scenario import load
@@ -378,20 +378,6 @@ def test_painted_regions_are_counted_as_memory(tmp_path: Path) -> None:
     painted = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu"])))
     bare = Plan.of(HeatProblem.from_scenario(load(path, ["solver.device=cpu", "regions=[]"])))
     assert painted.host_bytes - bare.host_bytes >= 2 * 8 * 6 * 4
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (0.2, "less than 1 s"),
-        (41.0, "about 41 s"),
-        (2470.0, "about 41 min"),
-        (9000.0, "about 2.5 h"),
-        (1e6, "about 12 days"),
-    ],
-)
-def test_a_duration_has_the_unit_that_suits_it(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
 
 
 def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:

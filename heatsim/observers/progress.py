@@ -5,6 +5,7 @@ import threading
 import time
 from typing import Any
 
+from heatsim.counts import duration
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 
@@ -65,7 +66,7 @@ class Progress(Observer):
             self._last_line = time.monotonic()
             part = _part(state)
             left = (self._last_line - self._started) / max(part - self._first_part, 1e-9) * (1.0 - part)
-            print(f"{self._describe(state)}, about {left:.0f} s left", file=sys.stderr, flush=True)
+            print(f"{self._describe(state)}, {duration(left)} left", file=sys.stderr, flush=True)
 
     def _line_is_due(self, now: float) -> bool:
         """Whether the last line is some seconds old; the longer the run, the rarer the lines."""

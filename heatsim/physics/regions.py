@@ -101,7 +101,9 @@ def _nothing_conducts(scenario: Scenario) -> Mistake:
     key = "regions" if void else "domain.material"
     found = f"by {', '.join(map(show, void))}" if void else 'because the domain is "void" and no region is painted'
     remedy = "make the void smaller, or paint a region of a material after it"
-    return Mistake(key, f"all {scenario.grid.cell_count:,} cells are void, {found}: nothing conducts; {remedy}")
+    count = scenario.grid.cell_count
+    cells = "the only cell is" if count == 1 else f"all {count:,} cells are"
+    return Mistake(key, f"{cells} void, {found}: nothing conducts; {remedy}")
 
 
 def source_mask(source: Source, scenario: Scenario, parts: Parts) -> Mask:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from heatsim.counts import counted
+from heatsim.counts import counted, duration
 from heatsim.errors import ScenarioError
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.method_work import RunWork, WorkEstimate, count_work, first_tolerance
@@ -91,16 +91,6 @@ def between(shortest: float, longest: float) -> str:
     """A range of time spans in s as text."""
     least, most = duration(shortest), duration(longest)
     return least if least == most else f"{least} to {most.removeprefix('about ')}"
-
-
-def duration(seconds: float) -> str:
-    """A time span in the unit that suits it, such as "about 41 min"."""
-    if seconds < 1.0:
-        return "less than 1 s"
-    for unit, length, most in (("s", 1.0, 100.0), ("min", 60.0, 100.0), ("h", 3600.0, 48.0)):
-        if seconds / length < most:
-            return f"about {seconds / length:.2g} {unit}"
-    return f"about {seconds / 86400.0:,.0f} days"
 
 
 def _rounded(counts: tuple[int, int]) -> str:

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from html import escape
 
-from heatsim.counts import counted
+from heatsim.counts import counted, duration
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.facts import MANY_STEPS, most_rounding
 from heatsim.run.capacity import size
 from heatsim.run.in_words import moment, sizes
 from heatsim.run.plan import Plan
 from heatsim.run.plan_details import describe_details
-from heatsim.run.plan_methods import describe_methods, duration
+from heatsim.run.plan_methods import describe_methods
 from heatsim.run.plan_model import describe_model
 from heatsim.run.work_time import WorkTime
 from heatsim.solver.steady_state import METHOD

@@ -13,6 +13,13 @@ def half_space_held(x: Array, y: Array, z: Array, t: float) -> Array:
     return 100.0 * complementary_error(x / (2.0 * sqrt(1e-4 * t)))
 
 
+def half_space_periodic(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Carslaw & Jaeger §2.6, eq. 7, for a period of a day."""
+    frequency, alpha = 2.0 * pi / 86400.0, 1.5 / (1600.0 * 1000.0)
+    depth = x * sqrt(frequency / (2.0 * alpha))
+    return 20.0 * np.exp(-depth) * np.cos(frequency * t - depth)
+
+
 def spreading_gaussian(x: Array, y: Array, z: Array, t: float) -> Array:
     """σ0 = 1 m, α = 1 m²/s: Carslaw & Jaeger §10.3."""
     widened = 1.0 + 2.0 * t

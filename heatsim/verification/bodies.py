@@ -25,11 +25,26 @@ def touching_slabs(x: Array, y: Array, z: Array, t: float) -> Array:
 
 def touching_bodies(x: Array, y: Array, z: Array, t: float) -> Array:
     """Steel at 300 K for x < 0, copper at 400 K for x > 0: Incropera §5.7, eq. 5.63."""
-    effusivities = sqrt(50.0 * 8000.0 * 500.0), sqrt(400.0 * 9000.0 * 400.0)
-    contact = (effusivities[0] * 300.0 + effusivities[1] * 400.0) / sum(effusivities)
+    return _touching(x, t)
+
+
+def touching_with_contact(x: Array, y: Array, z: Array, t: float) -> Array:
+    """The same bodies with 1e-3 m² K/W between them; the scenario describes the solution."""
+    return _touching(x, t, resistance=1e-3)
+
+
+def _touching(x: Array, t: float, resistance: float = 0.0) -> Array:
+    """Temperatures of the two bodies; the resistance in m² K/W."""
+    steel, copper = sqrt(50.0 * 8000.0 * 500.0), sqrt(400.0 * 9000.0 * 400.0)  # effusivities
+    contact = (steel * 300.0 + copper * 400.0) / (steel + copper)
     start = np.where(x < 0.0, 300.0, 400.0)
     alpha = np.where(x < 0.0, 50.0 / (8000.0 * 500.0), 400.0 / (9000.0 * 400.0))
-    return start + (contact - start) * complementary_error(np.abs(x) / (2.0 * np.sqrt(alpha * t)))
+    depth = np.abs(x) / (2.0 * np.sqrt(alpha * t))
+    way = complementary_error(depth)
+    if resistance > 0.0:
+        passed = (1.0 / steel + 1.0 / copper) / resistance * sqrt(t)
+        way = way - np.exp(2.0 * depth * passed + passed**2) * complementary_error(depth + passed)
+    return start + (contact - start) * way
 
 
 def contact_wave(x: Array, y: Array, z: Array, t: float) -> Array:

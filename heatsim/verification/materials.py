@@ -34,17 +34,47 @@ def growing_parabola(x: Array, y: Array, z: Array, t: float) -> Array:
 
 
 def melting_front(x: Array, y: Array, z: Array, t: float) -> Array:
-    """Neumann's solution with equal properties of both phases: Carslaw & Jaeger §11.2, eqs. 5 to 14."""
-    wall, melting, start, alpha = 340.0, 310.0, 300.0, 0.5 / (1000.0 * 2000.0)
-    stefan = 2000.0 * (wall - melting) / 1.5e5
+    """A solid that melts from a hot face; both phases have the same properties."""
+    return _phase_front(x, t, (340.0, 310.0, 300.0), 1000.0 * 1.5e5, (0.5, 1000.0 * 2000.0), (0.5, 1000.0 * 2000.0))
+
+
+def freezing_front(x: Array, y: Array, z: Array, t: float) -> Array:
+    """Water that freezes from a cold face."""
+    return _phase_front(
+        x, t, (253.15, 273.15, 278.15), 1000.0 * 3.34e5, (2.22, 1000.0 * 2050.0), (0.57, 1000.0 * 4190.0)
+    )
+
+
+def _phase_front(
+    x: Array,
+    t: float,
+    temperatures: tuple[float, float, float],
+    latent: float,
+    near: tuple[float, float],
+    far: tuple[float, float],
+) -> Array:
+    """Neumann's solution: Carslaw & Jaeger §11.2, eqs. 5 to 14, with the phases named by their place.
+
+    Args:
+        x: distance from the face, m.
+        t: time, s.
+        temperatures: of the face, of the change of phase, and at the start, K.
+        latent: latent heat, J/m³.
+        near: conductivity and heat capacity, W/(m K) and J/(m³ K), of the phase at the face.
+        far: those of the other phase.
+    """
+    face, change, start = temperatures
+    (k_near, alpha_near), (k_far, alpha_far) = ((k, k / capacity) for k, capacity in (near, far))
+    slower = sqrt(alpha_near / alpha_far)
 
     def deficit(front: float) -> float:
-        arriving = exp(-(front**2)) / erf(front)
-        leaving = (melting - start) / (wall - melting) * exp(-(front**2)) / erfc(front)
-        return front * sqrt(pi) / stefan - arriving + leaving
+        arriving = k_near * abs(face - change) / sqrt(pi * alpha_near) * exp(-(front**2)) / erf(front)
+        beyond = front * slower
+        leaving = k_far * abs(change - start) / sqrt(pi * alpha_far) * exp(-(beyond**2)) / erfc(beyond)
+        return front * sqrt(alpha_near) * latent - arriving + leaving
 
     front = root(deficit, 1e-6, 4.0)
-    depth = x / (2.0 * sqrt(alpha * t))
-    liquid = wall - (wall - melting) * (1.0 - complementary_error(depth)) / erf(front)
-    solid = start + (melting - start) * complementary_error(depth) / erfc(front)
-    return np.where(depth < front, liquid, solid)
+    depth = x / (2.0 * sqrt(alpha_near * t))
+    behind = face + (change - face) * (1.0 - complementary_error(depth)) / erf(front)
+    ahead = start + (change - start) * complementary_error(depth * slower) / erfc(front * slower)
+    return np.where(depth < front, behind, ahead)

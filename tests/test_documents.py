@@ -288,7 +288,7 @@ def test_lines_for_notebooks_run(run_of_cube: Path, monkeypatch: pytest.MonkeyPa
     opened, made = (block for block in blocks(RESULTS, "python") if "import heatsim\n" in block)
     printed = run_python(opened).splitlines()
     assert printed[0] == '<heatsim run "Aluminium cube quenched in water" in outputs/cube: finished, t = 5 s>'
-    assert re.fullmatch(r"hottest at the end: 37\d\.\d\d K; so far below: \d\.\d\d K", printed[1])
+    assert re.fullmatch(r"hottest at the end: 37\d\.\d\d K, at the start: 37\d\.\d\d K", printed[1])
     assert float(printed[2].split()[1]) < 0.0
     printed = run_python(made).splitlines()
     assert printed[0] == '<heatsim simulation "Bar that cools": 50 × 1 × 1 cells, t = 120 of 120 s, in outputs/bar>'

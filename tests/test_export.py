@@ -123,3 +123,12 @@ def test_a_full_disk_leaves_the_earlier_export_as_it_was(
     assert len(whole) == 4
     assert on_a_full_disk() == 1
     assert {path: path.read_bytes() for path in (folder / run_folder.EXPORT).iterdir()} == whole
+
+
+def test_files_that_cannot_be_replaced_may_be_of_two_exports(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = write_run(tmp_path / "run", GRID, times=TIMES)
+    (folder / run_folder.EXPORT / "temperature_0002.vti").mkdir(parents=True)
+    assert main(["export", str(folder)]) == 1
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "and export again. Some of its files may be of an earlier export\n" in err

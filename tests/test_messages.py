@@ -229,7 +229,7 @@ def test_a_run_that_goes_on_with_another_backend_is_told_about_its_bits(
     assert main(["resume", str(unfinished), "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert out == ""
-    assert 'heatsim: warning: the run began on device "cuda" and goes on on "cpu"' in err
+    assert 'heatsim: warning: the run began on device "cuda" and continues on "cpu"' in err
     assert "not to the bit" in err
 
 

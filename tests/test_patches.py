@@ -146,7 +146,7 @@ def test_plan_tells_every_patchs_area(tmp_path: Path) -> None:
 
 def test_a_patch_too_narrow_for_a_held_temperature_is_refused(tmp_path: Path) -> None:
     narrow = patch("z_max", (0.001, 0.0), (0.004, 0.05), held(310.0), "strip")
-    with pytest.raises(ScenarioError, match=r'"strip" is held and narrower than half a cell'):
+    with pytest.raises(ScenarioError, match=r'"strip" has a fixed temperature and is narrower than half a cell'):
         load(write(tmp_path, plate((7, 5, 2), narrow)))
     load(write(tmp_path, plate((14, 5, 2), narrow)))
 

@@ -67,6 +67,18 @@ def test_a_run_does_and_writes_what_was_planned(tmp_path: Path, cells: str, prec
     assert summary["dt"] == list(planned.problem.timeline.step_lengths)
 
 
+def test_checkpoints_of_implicit_steps_are_planned_with_all_that_they_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overrides = ("domain.cells=[80,60,100]", "time.method=implicit", "output.fields=false", "output.figures=false")
+    scenario = runs.write(tmp_path)
+    runs.after_advance(monkeypatch, 2, runs.interrupt)
+    with pytest.raises(Interrupted):
+        Simulation.from_scenario(scenario, overrides, output=tmp_path / "run").run()
+    held = (tmp_path / "run" / folder.CHECKPOINT).stat().st_size
+    assert 3 * held <= plan(tmp_path, *overrides).disk_bytes <= 6 * held
+
+
 def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
     whole, bare = plan(tmp_path), plan(tmp_path, "output.energy=false", "probes=[]")
     assert bare.device_bytes == 2 * 4 * 7 * 5 * 6

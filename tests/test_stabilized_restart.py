@@ -182,7 +182,7 @@ def test_another_device_is_told(tmp_path: Path) -> None:
     from heatsim.run.initial_state import warnings_on_resume
 
     (warning,) = warnings_on_resume(simulation.plan, saved)
-    assert 'began on device "cuda" and goes on on "cpu"' in warning
+    assert 'began on device "cuda" and continues on "cpu"' in warning
 
 
 def test_the_numpy_kernel_may_go_on(tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ def render(
         str | None, Parameter(help='Times, as in "2, 10, 20 h"; the nearest fields are drawn. Default: a few.')
     ] = None,
     planes: Annotated[
-        str | None, Parameter(help='Places of the sections, as in "x = 20 mm, z = 0"; others are chosen.')
+        str | None,
+        Parameter(help='Positions of the sections, as in "x = 20 mm, z = 0"; heatsim chooses those of the other axes.'),
     ] = None,
     zoom: Annotated[
         str | None,

@@ -57,7 +57,7 @@ def study(
         planned.run(progress=not quiet)
     if not quiet:
         show_table(planned.summary())
-    if planned.failed:
+    if planned.not_done:
         count = counted(len(planned.definition.points), "run")
-        raise RunError(f"{planned.failed} of {count} failed; results.csv in {planned.folder} has the reasons")
+        raise RunError(f"{planned.not_done} of {count} failed; results.csv in {planned.folder} has the reasons")
     return 0

@@ -56,7 +56,7 @@ class Halo:
 
     @property
     def way(self) -> str:
-        """How planes are sent, for messages: ``"NCCL"`` or ``"host buffers"``."""
+        """How planes are sent, for messages, such as ``"peer copies"``, or ``"host buffers"`` with the reason."""
         return self._transport.name
 
     def reach(self, values: Any, steps: int) -> None:

@@ -52,7 +52,7 @@ Array = NDArray[np.float64]
 _GROWTH = 3.3
 _BETA = 0.654
 _FEWEST = 6  # stages of a step
-_MOST = {"float32": 386.0, "float64": 514.0}  # stages of a step
+_MOST = {"float32": 418.0, "float64": 514.0}  # stages of a step, as in solver/stabilized/scheme.py
 _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
 _APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.

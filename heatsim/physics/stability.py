@@ -95,7 +95,7 @@ class Stability:
         limit = self.limit_for(np.maximum(films, self._films)).dt
         if dt > limit * _TOLERANCE:
             raise self._error(
-                f"{dt!r} s is beyond the stability limit {limit:.6g} s that the convection coefficients reach near "
+                f"{dt!r} s is beyond the stability limit {limit:.6g} s that the film coefficients reach near "
                 f"t = {time!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
             )
 

@@ -124,34 +124,46 @@ class FaceSearch:
             Indices of pieces, their faces, and the part of the piece that each face gets. Pieces without a face near
             them are missing.
         """
-        points = pieces.points
+        points, spacing = pieces.points, np.array(self._grid.spacing)
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
-        spacing = np.array(self._grid.spacing)
         found = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
-        for axis, outwards in product(range(3), (False, True)):
-            normals = pieces.normals[:, axis]
-            looks = ((normals > 0.0) == outwards) | (normals**2 <= _ACROSS)
-            # A face lies below a cell, so the last one that is as near as the first lies below the cell after it.
-            for offset in product(*(range(-NEAR, NEAR + 1 + (along == axis)) for along in range(3))):
-                upper = cells + np.array(offset)
-                middle = upper + 0.5
-                middle[:, axis] -= 0.5
-                distance = np.linalg.norm((middle - points) * spacing, axis=1) * (2.0 - np.abs(normals))
-                closer = np.flatnonzero(looks & (distance <= best * (1.0 + _EQUAL)))
-                inside = np.ones(len(closer), dtype=bool)
-                place = upper[closer]
-                for along in range(3):
-                    if along != axis:
-                        if self._periodic[along]:
-                            place[:, along] %= self._grid.cells[along]
-                        inside &= (place[:, along] >= 0) & (place[:, along] < self._grid.cells[along])
-                closer, place = closer[inside], place[inside]
-                faces = self._face(place, axis, np.full(len(closer), outwards), pieces.other[closer], number)
-                hit = closer[faces >= 0]
-                best[hit] = np.minimum(best[hit], distance[hit])
-                found.append((hit, faces[faces >= 0], distance[hit]))
+        left = np.arange(len(points))
+        for least, axis, offset in self._places_nearby():
+            left = left[least <= best[left] * (1.0 + _EQUAL)]
+            normals, upper = pieces.normals[left, axis], cells[left] + offset
+            middle = upper + 0.5
+            middle[:, axis] -= 0.5
+            distance = np.linalg.norm((middle - points[left]) * spacing, axis=1) * (2.0 - np.abs(normals))
+            inside = np.ones(len(left), dtype=bool)
+            for along in range(3):
+                if along != axis:
+                    if self._periodic[along]:
+                        upper[:, along] %= self._grid.cells[along]
+                    inside &= (upper[:, along] >= 0) & (upper[:, along] < self._grid.cells[along])
+            for outwards in (False, True):
+                looks = ((normals > 0.0) == outwards) | (normals**2 <= _ACROSS)
+                closer = np.flatnonzero(inside & looks & (distance <= best[left] * (1.0 + _EQUAL)))
+                other = pieces.other[left[closer]]
+                faces = self._face(upper[closer], axis, np.full(len(closer), outwards), other, number)
+                hit, closer = left[closer[faces >= 0]], closer[faces >= 0]
+                best[hit] = np.minimum(best[hit], distance[closer])
+                found.append((hit, faces[faces >= 0], distance[closer]))
         piece, face, far = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
         nearest = far <= best[piece] * (1.0 + _EQUAL)
         # In a short periodic axis the same face can be found in both directions.
         piece, face = np.unique(np.stack((piece[nearest], face[nearest])), axis=1)
         return piece, face, 1.0 / np.bincount(piece, minlength=len(points))[piece]
+
+    def _places_nearby(self) -> list[tuple[float, int, Indices]]:
+        """Faces that may be near a piece, the nearest first, as (smallest distance in m, axis, offset).
+
+        The offset leads from the cell of the piece to the cell above the face. A face lies below that cell, so the last
+        one that is as near as the first lies below the cell after it.
+        """
+        places = []
+        for axis in range(3):
+            for offset in product(*(range(-NEAR, NEAR + 1 + (along == axis)) for along in range(3))):
+                middle = np.array(offset) + np.where(np.arange(3) == axis, 0.0, 0.5)
+                least = np.linalg.norm(np.maximum(np.maximum(middle - 1.0, -middle), 0.0) * self._grid.spacing)
+                places.append((float(least), axis, np.array(offset)))
+        return sorted(places, key=lambda place: place[0])

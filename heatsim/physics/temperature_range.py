@@ -108,8 +108,13 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
                 value = f"is {float(formula.at(T[wrong]))!r} at {float(T[wrong])!r} K, {why}; {faults[wrong]}"
                 problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
-                far = "any temperature" if high == inf else f"{high:.6g} K"
-                problems.append(Mistake(f"{place}.{key}", f"must be valid up to {far}, {why}; {_advice(material)}"))
+                if high == inf:
+                    text = (
+                        "must be valid at all high temperatures, because nothing limits what sources and fluxes cause"
+                    )
+                else:
+                    text = f"must be valid up to {high:.6g} K, {why}"
+                problems.append(Mistake(f"{place}.{key}", f"{text}; {_advice(material)}"))
     if problems:
         raise ScenarioError(scenario.path, problems)
 

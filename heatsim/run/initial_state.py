@@ -138,7 +138,7 @@ def warnings_on_resume(plan: Plan, saved: checkpoint.Checkpoint) -> list[str]:
     if before == now:
         return []
     return [
-        f'the run began on device "{before}" and goes on on "{now}": results will agree to rounding, not to the bit'
+        f'the run began on device "{before}" and continues on "{now}": the results agree to rounding, not to the bit'
     ]
 
 

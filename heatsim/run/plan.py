@@ -197,7 +197,10 @@ def _checkpoint_bytes(scenario: Scenario, field: int, ledger: int) -> int:
     """Bytes of all checkpoints, from those of a field and of the ledger."""
     if scenario.steady:
         return 0
-    return _CHECKPOINTS * (field * (1 + (scenario.time.stop_below is not None)) + ledger + _BYTES_PER_FILE)
+    # Implicit steps also store the rate of the field and the flows, which are like the ledger.
+    implicit = scenario.time.method == "implicit"
+    fields = 1 + (scenario.time.stop_below is not None) + implicit
+    return _CHECKPOINTS * (field * fields + ledger * (1 + implicit) + _BYTES_PER_FILE)
 
 
 def _table_bytes(problem: HeatProblem, rows: int) -> int:

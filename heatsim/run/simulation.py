@@ -123,7 +123,7 @@ class Simulation:
 
     @classmethod
     def resume(cls, path: str | Path, *, team: Team = ALONE) -> "Simulation":
-        """Continue from the last good checkpoint of a run's folder, or from the start if there is none.
+        """Continue from the last valid checkpoint of a run's folder, or from the start if there is none.
 
         Args:
             path: the folder.

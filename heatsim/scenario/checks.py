@@ -160,8 +160,8 @@ def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
             for condition in (scenario.boundaries.void, *(each and each.condition for each in scenario.surfaces))
         ):
             message = (
-                f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key and "
-                "record the cells"
+                f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key: "
+                "then the probe takes the temperatures of cells"
             )
             mistakes.append(Mistake(key, message))
     return mistakes

@@ -176,7 +176,10 @@ def held_patches_are_as_wide_as_half_a_cell(scenario: Scenario) -> list[Mistake]
         outside = off_face(rectangle.min, patch.face, grid) + off_face(rectangle.max, patch.face, grid)
         held = isinstance(patch.condition, Temperature)
         if held and not outside and min(covered.sum() for covered in patch.coverage(grid)) < 0.5:
-            message = f"{show(patch.name)} is held and narrower than half a cell; make it larger or the cells smaller"
+            message = (
+                f"{show(patch.name)} has a fixed temperature and is narrower than half a cell; make it larger or the "
+                "cells smaller"
+            )
             mistakes.append(Mistake(f"patches.{index}.rectangle", message))
     return mistakes
 

@@ -43,8 +43,8 @@ def _read_end(value: object, info: ValidationInfo) -> float:
 class Time(BaseModel):
     """The method in time, the duration in s, and what decides the length of the steps.
 
-    - "auto": the cheapest of the three methods below, by its work; see heatsim/physics/method_choice.py. It is the
-      default unless ``dt`` or ``safety`` is set.
+    - "auto": "euler", unless "stabilized" or "implicit" needs less than a third of its work; see
+      heatsim/physics/method_choice.py. It is the default unless ``dt`` or ``safety`` is set.
     - "euler": explicit steps of ``dt`` s; with "auto", ``safety`` is the fraction of the stability limit that they use.
     - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the local error of a step in K.
     - "implicit": the same, with steps that no limit bounds: each solves systems of equations.
@@ -57,9 +57,9 @@ class Time(BaseModel):
 
     method: Method = Field(
         default="auto",
-        description="`auto`: the cheapest of the next three, by their work; `euler`: explicit steps; "
-        "`stabilized`: long steps whose error is controlled; `implicit`: the same by solving equations, for thin "
-        "layers and long times; `steady`: the steady state alone",
+        description="`auto`: `euler`, unless one of the next two needs less than a third of its work; `euler`: "
+        "explicit steps; `stabilized`: long steps whose error is controlled; `implicit`: the same by solving "
+        "equations, for thin layers and long times; `steady`: the steady state alone",
         json_schema_extra={"default": "`auto`; with `dt` or `safety`: `euler`"},
     )
     end: Annotated[float, PlainValidator(_read_end), DURATION] = Field(

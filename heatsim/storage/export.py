@@ -56,17 +56,21 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
                 _write_image(part_of(path), _image(reader, index))
             if format == "pvd":
                 _write_collection(part_of(paths[-1]), paths[:-1], reader.times.tolist())
-            _replace(target, paths)
         except OSError as error:
             _remove(map(part_of, paths))
-            raise StorageError(
-                f"{target}: could not be written: {reason(error)}; {remedy(error)} and export again. The files of an "
-                "earlier export are unchanged"
-            ) from error
+            raise _refused(target, error, "The files of an earlier export are unchanged") from error
         except BaseException:
             _remove(map(part_of, paths))
             raise
+        try:
+            _replace(target, paths)
+        except OSError as error:
+            raise _refused(target, error, "Some of its files may be of an earlier export") from error
     return paths
+
+
+def _refused(target: Path, error: OSError, state: str) -> StorageError:
+    return StorageError(f"{target}: could not be written: {reason(error)}; {remedy(error)} and export again. {state}")
 
 
 def _image(reader: FieldReader, index: int) -> Any:

@@ -3,6 +3,7 @@
 Each function returns every mistake against one rule. Rules also run on tables with mistakes; see ``scenario.checks``.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -87,10 +88,11 @@ def grid_values_differ(file: StudyFile) -> list[Mistake]:
         return []
     mistakes = []
     for axis in file.study.axes:
-        texts = [] if isinstance(axis.values, Range) else [show(value) for value in axis.values]
+        values = () if isinstance(axis.values, Range) else axis.values
+        texts = [json.dumps(value, sort_keys=True, default=str) for value in values]
         mistakes += [
-            Mistake(axis.location, f"has {text} {texts.count(text)} times; write each value once")
-            for text in dict.fromkeys(texts)
+            Mistake(axis.location, f"has {show(value)} {texts.count(text)} times; write each value once")
+            for text, value in dict(zip(texts, values, strict=True)).items()
             if texts.count(text) > 1
         ]
     return mistakes

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
@@ -21,7 +22,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import DeviceError, RunError
+from heatsim.errors import DeviceError, RunError, StorageError
 from heatsim.storage.disk import write_whole
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster_connection import SECONDS_TO_CONNECT, connected
@@ -35,6 +36,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 _SECONDS_BEFORE_ADVICE = 5.0
 _SECONDS_TO_ANSWER = 60.0  # of workers; the first answer imports heatsim
 _SECONDS_TO_STOP = 30.0
+_MOST_RETURNS = 3  # of a run that a worker has left unfinished without a reason, after which it fails
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Cluster:
         self._refused: set[str] = set()
         self._requested = "auto"
         self._lease: Path | None = None
+        self._returned: Counter[int] = Counter()
 
     def wait_for_workers(self, stopped: Callable[[], bool]) -> int:
         """Wait for the first worker, and return the number of workers; 0 if ``stopped`` returns True before.
@@ -132,7 +135,10 @@ class Cluster:
                 looked_at = time.monotonic()
 
     def stop(self) -> list[Event]:
-        """Tell running groups to save checkpoints and stop, and disconnect from the scheduler."""
+        """Tell running groups to save checkpoints and stop, and disconnect from the scheduler.
+
+        Returns the ends of runs that nobody has read.
+        """
         ended: list[Event] = []
         futures = [task.future for task in self._tasks.values()]
         if self._lease is not None:
@@ -140,6 +146,10 @@ class Cluster:
             deadline = time.monotonic() + _SECONDS_TO_STOP
             while time.monotonic() < deadline and not all(future.done() for future in futures):
                 time.sleep(_TICK)
+            with suppress(RunError, StorageError):
+                while not self._news.empty():
+                    news = self._news.get()
+                    ended.extend([news] if isinstance(news, Event) else self._ended(*news))
         with suppress(Exception):
             self._client.cancel(futures)
             self._client.close(timeout=SECONDS_TO_CONNECT)
@@ -230,7 +240,7 @@ class Cluster:
         self._news.put(Event(**{name: content[name] for name in Event.__dataclass_fields__ if name in content}))
 
     def _ended(self, number: int, future: Any) -> Iterator[Event]:
-        """The last events of the runs of a task, read from their folders.
+        """The last events of the runs of a task, read from their folders. Runs without an end are put back.
 
         A result in memory would be lost with its worker.
         """
@@ -247,9 +257,20 @@ class Cluster:
             for path in paths.values():
                 if not study_folder.is_done(path):
                     study_folder.write_failure(path, message, again=True)
+        unfinished = []
         for run, path in paths.items():
             failure = study_folder.read_failure(path)
             if study_folder.is_done(path):
                 yield Event(run, None, DONE)
             elif failure is not None:
                 yield Event(run, None, FAILED, failure[0])
+            else:
+                unfinished.append(run)
+        # The worker has read no lease, or another one: its file system may be late.
+        self._returned.update(unfinished)
+        self._runs.put_back([run for run in unfinished if self._returned[run] < _MOST_RETURNS])
+        for run in unfinished:
+            if self._returned[run] >= _MOST_RETURNS:
+                message = f"workers stopped it {_MOST_RETURNS} times: they do not see the file {self._lease}"
+                study_folder.write_failure(paths[run], message, again=True)
+                yield Event(run, None, FAILED, message)

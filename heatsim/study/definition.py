@@ -1,7 +1,6 @@
 """A study and the scenarios of its runs, all of them checked before the first run starts."""
 
 import copy
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +21,7 @@ from heatsim.study.checks import (
     responses_suit_the_method,
     thresholds_are_temperatures,
 )
-from heatsim.study.model import MAX_RUNS, Range, StudyTable
+from heatsim.study.model import MAX_RUNS, Range, StudyTable, given_keys
 from heatsim.study.points import Point, count, describe, identity, points
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
@@ -153,11 +152,15 @@ def _override(key: str, value: object) -> Override:
 
 def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
     """The mistakes in the scenario, except in keys that the study's values would replace."""
-    study = json.dumps(document["study"], default=str)
+    given = given_keys(document["study"])
     try:
         parse({key: value for key, value in document.items() if key != "study"}, file)
     except ScenarioError as error:
-        return [mistake for mistake in error.mistakes if f'"{mistake.key}' not in study]
+        return [
+            mistake
+            for mistake in error.mistakes
+            if not _is_below(mistake.key, given) and not any(_is_below(key, [mistake.key]) for key in given)
+        ]
     return []
 
 

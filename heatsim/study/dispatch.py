@@ -13,8 +13,10 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
+from heatsim.storage.folder import bytes_on_disk
 from heatsim.study.columns import FAILED
 from heatsim.study.early_workers import EarlyWorkers
+from heatsim.study.folder import run_path
 from heatsim.study.groups import RunsLeft, make_groups
 from heatsim.study.progress import StudyProgress
 from heatsim.study.results import Results
@@ -51,7 +53,7 @@ class Dispatch:
     early: EarlyWorkers | None = None
 
     def run(self, results: Results, stop: Stop, runs: int, *, draws: bool, shown: bool) -> None:
-        """Compute the runs; write the tables every few seconds.
+        """Compute the runs; write the tables every ten seconds.
 
         Args:
             results: the table of the study.
@@ -82,9 +84,9 @@ class Dispatch:
                     _note(event, progress, results)
                     if event is None:
                         progress.show()
-                        if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
-                            results.write()
-                            written_at = time.monotonic()
+                    if time.monotonic() - written_at > _SECONDS_BETWEEN_TABLES:
+                        results.write()
+                        written_at = time.monotonic()
             finally:
                 for event in workers.stop():
                     _note(event, progress, results)
@@ -96,16 +98,20 @@ class Dispatch:
             from heatsim.study.cluster import Cluster
 
             cluster = Cluster(self.cluster)
-            if not cluster.wait_for_workers(lambda: stop.requested):
+            try:
+                if not cluster.wait_for_workers(lambda: stop.requested):
+                    cluster.stop()
+                    return None
+                backend, memory = cluster.devices(requested)
+                cluster.submit(self.folder, RunsLeft(self.problems, backend, memory))
+            except BaseException:
                 cluster.stop()
-                return None
-            backend, memory = cluster.devices(requested)
-            cluster.submit(self.folder, RunsLeft(self.problems, backend, memory))
+                raise
             return cluster
         plans = list(self.plans.values())
         device = plans[0].device
         largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
-        largest.check_capacity(self.folder)
+        largest.check_memory()
         self._check_disk()
         fitting = max(1, device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
         shares = Shares.of(len(plans), device.backend, self.workers, fitting)
@@ -116,13 +122,15 @@ class Dispatch:
         return LocalWorkers(self.folder, groups, early.take(shares, requested))
 
     def _check_disk(self) -> None:
-        """Check that the files of all runs fit the disk."""
+        """Check that the files of all runs fit the disk, those of interrupted runs in place of what they have now."""
         needed, free = sum(plan.disk_bytes for plan in self.plans.values()), shutil.disk_usage(self.folder).free
-        if needed > free:
+        there = sum(bytes_on_disk(run_path(self.folder, number)) for number in self.plans)
+        if needed > free + there:
             path = next(iter(self.problems.values())).scenario.path
+            held = f" in addition to the {size(there)} of interrupted runs" if there else ""
             raise CapacityError(
-                f"{path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are free; leave "
-                "output.every out, use fewer cells or choose another --output"
+                f"{path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are free{held}; "
+                "leave output.every out, use fewer cells or choose another --output"
             )
 
 

@@ -1,8 +1,9 @@
 """The table [study] of a scenario file: the parameters, the method that combines their values, and the responses."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -127,6 +128,19 @@ def _flatten(table: object) -> object:
     return flat
 
 
+def given_keys(table: object) -> list[str]:
+    """The keys of the scenario that get values from a table [study], as far as it can be read."""
+    found: list[object] = []
+    if isinstance(table, Mapping):
+        with suppress(ValueError):
+            found += cast(Mapping[str, object], _flatten(table.get("parameters")))
+        linked = table.get("linked")
+        for each in linked if isinstance(linked, list) else ():
+            keys = each.get("keys") if isinstance(each, Mapping) else None
+            found += keys if isinstance(keys, list) else ()
+    return [key for key in found if isinstance(key, str)]
+
+
 def _check_not_empty(keys: tuple[str, ...]) -> tuple[str, ...]:
     if not keys:
         raise ValueError(f"got []; write for example {LINKED_EXAMPLE}")
@@ -157,8 +171,8 @@ class Linked(BaseModel):
 class Response(BaseModel):
     """A number computed for every run: a column of the results.
 
-    It is a statistic of a probe's curve. "final", "max", "min" and "mean" are temperatures. "time_above" and
-    "time_below" are the time in s at which the curve first passes ``threshold`` (K).
+    It is a statistic of a probe's curve. "final", "max", "min" and "mean" have the unit of the probe. "time_above" and
+    "time_below" are the time in s at which the curve first reaches ``threshold`` (K).
     """
 
     model_config = STRICT
@@ -167,7 +181,8 @@ class Response(BaseModel):
     probe: Text = Field(examples=['probe = "centre"'], description="Column of `probes.csv`")
     statistic: Annotated[str, choice(*STATISTICS), Form(", ".join(f"`{name}`" for name in STATISTICS))] = Field(
         examples=['statistic = "max"'],
-        description="Statistic of the curve; for `time_above` and `time_below` the time of its first passage",
+        description="Statistic of the curve; `time_above` and `time_below` are the time at which it first reaches the "
+        "threshold, not how long it stays there, as the statistics of probes with these names",
     )
     threshold: Kelvin | None = Field(
         default=None,
@@ -177,7 +192,7 @@ class Response(BaseModel):
 
     @property
     def is_time(self) -> bool:
-        """Whether the number is a time in s; otherwise it is a temperature."""
+        """Whether the number is a time in s; otherwise it has the unit of the probe."""
         return self.statistic in (TIME_ABOVE, TIME_BELOW)
 
     @model_validator(mode="wrap")

@@ -183,8 +183,8 @@ class Study:
         return list(dict.fromkeys(found))
 
     @property
-    def failed(self) -> int:
-        """The number of runs that are not done."""
+    def not_done(self) -> int:
+        """The number of runs that have failed or are waiting."""
         return sum(row[STATUS] != DONE for row in self._rows)
 
     def summary(self) -> "Group":

@@ -128,8 +128,10 @@ class LocalWorkers:
             self._failed_starts += 1
             if self._failed_starts >= _MOST_FAILED_STARTS:
                 raise RunError(f"worker processes cannot be started: {said[-1] if said else f'exit code {code}'}")
-        if len(worker.begun) == 1:
-            ((number, first_step),) = worker.begun.items()
+        # Before its first report it has set up one of its runs.
+        begun = worker.begun or dict.fromkeys(worker.group, 0)
+        if len(begun) == 1:
+            ((number, first_step),) = begun.items()
             count, step = self._deaths.get(number, (0, first_step))
             count = 1 if first_step > step else count + 1
             self._deaths[number] = (count, first_step)
@@ -141,8 +143,8 @@ class LocalWorkers:
                     study_folder.write_failure(study_folder.run_path(self._study, number), message, again=True)
                 worker.group.remove(number)
                 yield Event(number, None, FAILED, message)
-        # Any run of an ensemble may have killed the worker; halving the group finds it.
-        half = len(worker.group) // 2 if len(worker.begun) > 1 else 0
+        # Any of several runs may have killed the worker; halving the group finds it.
+        half = len(worker.group) // 2 if len(begun) > 1 else 0
         for part in (worker.group[half:], worker.group[:half]):
             if part:
                 self._waiting.appendleft(part)

@@ -9,12 +9,14 @@ import pytest
 import study_text
 
 from heatsim.errors import DeviceError
+from heatsim.run.interrupt import Stop
 from heatsim.study import cluster as clusters
 from heatsim.study import cluster_connection
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster import Cluster
 from heatsim.study.cluster_worker import BoundWorker, full_version
 from heatsim.study.definition import read
+from heatsim.study.dispatch import Dispatch
 from heatsim.study.groups import RunsLeft
 from heatsim.study.workers import Event
 
@@ -49,6 +51,7 @@ class FakeClient:
     """A Dask client whose workers do nothing."""
 
     status = "running"
+    closed = False
 
     def __init__(self, workers: list[str]) -> None:
         self.workers = workers
@@ -69,6 +72,12 @@ class FakeClient:
 
     def subscribe_topic(self, topic: str, heard: Any) -> None:
         pass
+
+    def cancel(self, futures: list[FakeFuture]) -> None:
+        pass
+
+    def close(self, timeout: float) -> None:
+        self.closed = True
 
 
 @pytest.fixture
@@ -93,7 +102,7 @@ def groups(client: FakeClient) -> list[list[int]]:
 
 
 def test_a_worker_that_joins_late_gets_work(dealt: tuple[Cluster, FakeClient, Path]) -> None:
-    cluster, client, _ = dealt
+    cluster, client, folder = dealt
     assert groups(client) == [[1, 2, 3, 4, 5, 6]]
     client.workers += ["b", "c"]
     events = cluster.events()
@@ -101,7 +110,9 @@ def test_a_worker_that_joins_late_gets_work(dealt: tuple[Cluster, FakeClient, Pa
     assert next(events) is None
     assert groups(client) == [[1, 2, 3, 4, 5, 6], [7], [8]]
     # What ends makes room for the next group.
+    study_folder.write_failure(study_folder.run_path(folder, 7), "no disk", again=True)
     client.futures[1].end()
+    assert next(events) == Event(7, None, "failed", "no disk")
     assert next(events) is None
     assert groups(client) == [[1, 2, 3, 4, 5, 6], [8], [9]]
 
@@ -132,6 +143,43 @@ def test_runs_of_workers_that_are_all_lost_go_to_others(dealt: tuple[Cluster, Fa
     client.futures[1].end()
     ended = [event for event in (next(events) for _ in range(6)) if event is not None]
     assert ended == [Event(number, None, "failed", "no disk") for number in range(1, 7)]
+
+
+def test_runs_that_workers_leave_unfinished_are_dealt_again_and_fail_at_the_third_time(
+    dealt: tuple[Cluster, FakeClient, Path],
+) -> None:
+    """As workers do that cannot read the lease."""
+    cluster, client, folder = dealt
+    events = cluster.events()
+    for _ in range(2):
+        client.futures[-1].end()
+        assert next(events) is None
+        assert groups(client) == [[1, 2, 3, 4, 5, 6]]
+    client.futures[-1].end()
+    ended = [event for event in (next(events) for _ in range(6)) if event is not None]
+    message = f"workers stopped it 3 times: they do not see the file {folder / study_folder.LEASE}"
+    assert ended == [Event(number, None, "failed", message) for number in range(1, 7)]
+    assert study_folder.read_failure(study_folder.run_path(folder, 6)) == (message, True)
+
+
+def test_ends_that_nobody_has_read_are_told_at_a_stop(dealt: tuple[Cluster, FakeClient, Path]) -> None:
+    cluster, client, folder = dealt
+    study_folder.write_failure(study_folder.run_path(folder, 2), "no disk", again=True)
+    client.futures[0].end()
+    assert cluster.stop() == [Event(2, None, "failed", "no disk")]
+    assert not (folder / study_folder.LEASE).exists()
+
+
+def test_a_start_that_fails_disconnects(
+    dealt: tuple[Cluster, FakeClient, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, client, folder = dealt
+    client.refusing = {"a"}
+    monkeypatch.setattr(clusters, "connected", lambda address: client)
+    _, problems = read(folder / "plate.toml")
+    with pytest.raises(DeviceError, match="another worker has the GPU"):
+        Dispatch(folder, problems, {}, cluster="tcp://127.0.0.1:8786")._start(Stop())
+    assert client.closed
 
 
 def test_a_refusal_at_the_start_stops_the_study(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,22 @@ def test_mistakes_of_study_and_scenario_are_told_together(tmp_path: Path) -> Non
     assert [line.split(":")[0] for line in told] == ["--set", 'study.parameters."material.density"', "time.end"]
 
 
+def test_keys_without_quotes_count_as_given_by_the_study(tmp_path: Path) -> None:
+    """The scenario has no density of its own."""
+    text = parameters("material.density = [1000.0, 2000.0]").replace('"grid"', '"gird"')
+    path = study_text.write(tmp_path, text)
+    path.write_text(path.read_text().replace("density = 2000.0\n", "", 1))
+    with pytest.raises(ScenarioError) as caught:
+        read(path)
+    assert [mistake.key for mistake in caught.value.mistakes] == ["study.method"]
+
+
+def test_long_values_of_a_grid_that_differ_at_their_ends(tmp_path: Path) -> None:
+    values = ['"' + "300 + " + "0*" * 40 + f'(1 + {end}*x)"' for end in (1, 2)]
+    definition, _ = read(study_text.write(tmp_path, parameters(f'"initial.temperature" = [{", ".join(values)}]')))
+    assert len(definition.points) == 2
+
+
 def test_ends_and_other_mistakes_of_runs_are_told_together(tmp_path: Path) -> None:
     """A wrong end of a range, a point that is there twice, and a time step beyond the limit of each run."""
     values = latin('"time.end" = { min = "-1 s", max = "2 s" }')

@@ -47,6 +47,20 @@ for line in sys.stdin:
 """
 
 
+# Sets up the runs of a group one after the other; setting up run 6 kills it.
+SETTING_UP = """
+import json, os, signal, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    for number in json.loads(line):
+        if number == 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+        print(json.dumps({"run": number, "step": 0}), flush=True)
+        print(json.dumps({"run": number, "status": "done", "message": ""}), flush=True)
+    print(json.dumps({"idle": True}), flush=True)
+"""
+
+
 def events(
     at: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -90,3 +104,13 @@ def test_of_runs_advanced_together_the_one_that_kills_workers_is_found_by_halvin
     sizes = [int(size) for size in (tmp_path / "groups").read_text().split()]
     assert sizes[:4] == [8, 4, 4, 2]
     assert sizes.count(1) == 6
+
+
+def test_a_run_that_kills_workers_while_it_is_set_up_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = events(tmp_path, monkeypatch, "", SETTING_UP, [[1, 2, 3, 4, 5, 6, 7, 8]])
+    assert sorted(event.number for event in found if event.status == "done") == [1, 2, 3, 4, 5, 7, 8]
+    (failed,) = (event for event in found if event.status == "failed")
+    assert failed.number == 6
+    assert failed.message.startswith("the worker process was killed by signal 9, 5 times at the same step of this run")

@@ -36,7 +36,11 @@ FOLDER = Path(__file__).parent
 BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
     *("-std=c++17", "-Og", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
-    *("-ffp-contract=off", "-fsanitize=bounds,alignment,signed-integer-overflow", "-Wno-unknown-pragmas"),
+    *("-ffp-contract=off", "-Wno-unknown-pragmas"),
+)
+# They double the time to compile: in float64 kernels are compiled without them.
+CHECKS = (
+    "-fsanitize=bounds,alignment,signed-integer-overflow",
     "-fno-sanitize-recover=all",  # a failed check ends the launch; code that could go on takes longer to compile
 )
 KERNEL = re.compile(r"^extern \"C\" __global__ void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\(", re.MULTILINE)
@@ -168,7 +172,7 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
     digest = hashlib.sha256(repr((source, options, exported, folders)).encode()).hexdigest()[:16]
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
-    compiler = _compiler()
+    compiler, checks = _compiler(), () if "-DREAL=double" in options else CHECKS
     with _alone(stem):
         if not library.exists():
             exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
@@ -176,11 +180,12 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
             _run(
                 compiler,
                 *COMPILER_OPTIONS,
+                *checks,
                 *_fma_option(),
                 *options,
                 *(f"-I{folder}" for folder in folders),
                 "-include",
-                str(_header()),
+                str(_header(checks)),
                 "-c",
                 str(unit),
                 "-o",
@@ -214,14 +219,14 @@ def _grid_of_blocks(options: tuple[str, ...]) -> Path:
             part = made.with_suffix(".part")
             source = FOLDER / "grid_of_blocks.cpp"
             more = ("-O2", "-fno-threadsafe-statics", *switch)
-            _run(_compiler(), *COMPILER_OPTIONS, *more, "-c", str(source), "-o", str(part))
+            _run(_compiler(), *COMPILER_OPTIONS, *CHECKS, *more, "-c", str(source), "-o", str(part))
             part.rename(made)
     return made
 
 
-def _header() -> Path:
+def _header(checks: tuple[str, ...]) -> Path:
     """What includes cuda_host.h, precompiled; g++ reads the text instead where the options differ."""
-    header = build_folder() / "precompiled.h"
+    header = build_folder() / ("precompiled.h" if checks else "unchecked.h")
     with _alone(header):
         if not header.exists():
             text = header.with_suffix(".text")
@@ -229,6 +234,7 @@ def _header() -> Path:
             _run(
                 _compiler(),
                 *COMPILER_OPTIONS,
+                *checks,
                 *_fma_option(),
                 "-x",
                 "c++-header",

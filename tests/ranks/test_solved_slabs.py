@@ -79,11 +79,10 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
     return problem_of(text, solver={"device": device, "precision": precision}, **tables).with_method("implicit")
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("ranks", "precision"), [(2, "float64"), (3, "float32")])
 @pytest.mark.parametrize("name", BODIES)
-def test_steady_states(name: str, ranks: int, small_levels_are_divided: list[tuple[int, bool]]) -> None:
-    for precision in ("float64", "float32"):
-        same(steady(BODIES[name], precision), ranks)
+def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_divided: list[tuple[int, bool]]) -> None:
+    same(steady(BODIES[name], precision), ranks)
     divided = {planes for planes, is_divided in small_levels_are_divided if is_divided}
     if ranks == 2:
         assert (
@@ -127,11 +126,10 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
     same(steady(LINEAR.replace("[20, 8, 33]", "[20, 8, 22]")), 3)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize(("ranks", "precision"), [(2, "float32"), (3, "float64")])
 @pytest.mark.parametrize("name", BODIES)
-def test_implicit_steps(name: str, ranks: int) -> None:
-    for precision in ("float64", "float32"):
-        same_steps(implicit(BODIES[name], precision), ranks)
+def test_implicit_steps(name: str, ranks: int, precision: str) -> None:
+    same_steps(implicit(BODIES[name], precision), ranks)
 
 
 @pytest.mark.parametrize("name", ["everything", "around"])

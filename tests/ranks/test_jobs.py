@@ -31,7 +31,7 @@ def test_collective_calls() -> None:
     hanging = jobs.start(2, HERE / "team_calls.py", "hang")
     code, out, err = jobs.ended(jobs.start(3, HERE / "team_calls.py", "3"))
     assert (code, err) == (CapacityError.exit_code, "")
-    assert out.split() == ["checked"] * 3
+    assert "".join(out.split()) == "checked" * 3  # two ranks may write to one line
     code, _, err = jobs.ended(late)
     assert code == 1
     assert "waited 1 s for the other ranks, which are alive but make no progress" in err

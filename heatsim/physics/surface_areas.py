@@ -16,15 +16,17 @@ equally near. Pieces that another region covers do not count.
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.device import usable_cores
 from heatsim.parallel.slab import HALO
 from heatsim.physics.cell_faces import FaceAreas, between, cells_beside, face_centres, voxel_areas
 from heatsim.physics.division import Division
-from heatsim.physics.facets import facets
+from heatsim.physics.facets import Facets, facets
 from heatsim.physics.polygons import split
 from heatsim.physics.regions import Parts
 from heatsim.physics.surface_faces import NEAR, FaceSearch
@@ -39,6 +41,7 @@ Indices = NDArray[np.int64]
 # The number of bodies whose areas are cached, and the largest number of cells of such a body.
 _MOST_BODIES = 16
 _MOST_CELLS = 2**22
+_MOST_THREADS = 4  # each may hold the pieces of a whole surface
 
 
 def reach(scenario: Scenario) -> int:
@@ -157,17 +160,24 @@ def _from_shapes(
     visible: VisibleSurfaces, search: FaceSearch, parts: Parts, wanted: NDArray[np.bool_], centres: bool
 ) -> FaceAreas:
     """The areas of faces from the surfaces of shapes, and if wanted their centres."""
+
+    def of_facets(work: tuple[int, Facets]) -> tuple[Indices, Array, Array]:
+        number, some = work
+        near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
+        polygons = split(near, visible.grid)
+        samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
+        ids, pieces, points = search.assign(samples, number)
+        return ids, pieces, points if centres else points[:0]
+
+    works = (
+        (number, some)
+        for number, solid in enumerate(visible.solids)
+        if solid is not None and parts.region_cells[number - 1] and wanted[visible.materials[number]].any()
+        for some in facets(solid.shape, visible.grid)
+    )
     found: list[tuple[Indices, Array, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3)))]
-    for number in range(1, len(visible.solids)):
-        solid, inner = visible.solids[number], visible.materials[number]
-        if solid is None or not parts.region_cells[number - 1] or not wanted[inner].any():
-            continue
-        for some in facets(solid.shape, visible.grid):
-            near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
-            polygons = split(near, visible.grid)
-            samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
-            ids, pieces, points = search.assign(samples, number)
-            found.append((ids, pieces, points if centres else points[:0]))
+    with ThreadPoolExecutor(min(usable_cores(), _MOST_THREADS), "heatsim-areas") as pool:
+        found.extend(pool.map(of_facets, works))
     ids, pieces, points = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     faces, place = np.unique(ids, return_inverse=True)
     total = np.zeros(len(faces))

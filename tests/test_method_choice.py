@@ -12,7 +12,7 @@ from cuda_host import gpu
 
 from heatsim import Simulation, device
 from heatsim.errors import ScenarioError
-from heatsim.physics import jumps
+from heatsim.physics import jumps, method_work
 from heatsim.physics.jumps import Jumps
 from heatsim.physics.method_work import (
     WorkEstimate,
@@ -142,6 +142,7 @@ def test_numbers_of_the_polynomials_are_those_of_their_tables():
     stages = all_stages()
     assert stages[0].count == 6
     assert stages[-1].count == MOST_STAGES["float64"] == 514
+    assert method_work.MOST_STAGES == MOST_STAGES
     assert stages[-1].beta / stages[-1].count ** 2 == pytest.approx(0.654, rel=2e-2)
 
 

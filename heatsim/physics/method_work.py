@@ -52,7 +52,7 @@ Array = NDArray[np.float64]
 _GROWTH = 3.3
 _BETA = 0.654
 _FEWEST = 6  # stages of a step
-_MOST = {"float32": 418.0, "float64": 514.0}  # stages of a step, as in solver/stabilized/scheme.py
+MOST_STAGES = {"float32": 418.0, "float64": 514.0}  # of a step, as in solver/stabilized/scheme.py
 _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
 _APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
@@ -224,7 +224,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     steps = steps_between(edges, limit, fraction)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
-    most = _MOST[problem.precision]
+    most = MOST_STAGES[problem.precision]
     if problem.precision == "float32":
         most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
     stages = _range(stages_between(edges, limit, fraction, most), _STAGES_RANGE[kind])

@@ -137,7 +137,7 @@ class Cluster:
     def stop(self) -> list[Event]:
         """Tell running groups to save checkpoints and stop, and disconnect from the scheduler.
 
-        Returns the ends of runs that nobody has read.
+        Returns the last events of runs that :meth:`events` has not yielded.
         """
         ended: list[Event] = []
         futures = [task.future for task in self._tasks.values()]

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from heatsim.study.checks import (
     responses_suit_the_method,
     thresholds_are_temperatures,
 )
-from heatsim.study.model import MAX_RUNS, Range, StudyTable, given_keys
+from heatsim.study.model import MAX_RUNS, Range, StudyTable, flatten
 from heatsim.study.points import Point, count, describe, identity, points
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
@@ -152,7 +153,7 @@ def _override(key: str, value: object) -> Override:
 
 def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
     """The mistakes in the scenario, except in keys that the study's values would replace."""
-    given = given_keys(document["study"])
+    given = _given_keys(document["study"])
     try:
         parse({key: value for key, value in document.items() if key != "study"}, file)
     except ScenarioError as error:
@@ -162,6 +163,19 @@ def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[
             if not _is_below(mistake.key, given) and not any(_is_below(key, [mistake.key]) for key in given)
         ]
     return []
+
+
+def _given_keys(table: object) -> list[str]:
+    """The keys of the scenario that get values from a table [study], as far as it can be read."""
+    found: list[object] = []
+    if isinstance(table, Mapping):
+        with suppress(ValueError):
+            found += flatten(table.get("parameters"))
+        linked = table.get("linked")
+        for each in linked if isinstance(linked, list) else ():
+            keys = each.get("keys") if isinstance(each, Mapping) else None
+            found += keys if isinstance(keys, list) else ()
+    return [key for key in found if isinstance(key, str)]
 
 
 def _impossible_keys(definition: Definition) -> list[Mistake]:

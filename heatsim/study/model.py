@@ -1,9 +1,8 @@
 """The table [study] of a scenario file: the parameters, the method that combines their values, and the responses."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -113,7 +112,7 @@ def _read_path(value: object) -> str:
     return value
 
 
-def _flatten(table: object) -> object:
+def flatten(table: object) -> dict[str, object]:
     """One level of dotted keys; without quotes, TOML reads a dotted key as nested tables."""
     if not isinstance(table, Mapping):
         example = f'"material.density" = {LIST_EXAMPLE}'
@@ -121,24 +120,10 @@ def _flatten(table: object) -> object:
     flat: dict[str, object] = {}
     for key, value in table.items():
         if isinstance(value, Mapping) and value and not {"min", "max"} & value.keys():
-            below: Any = _flatten(value)
-            flat.update({f"{key}.{rest}": item for rest, item in below.items()})
+            flat.update({f"{key}.{rest}": item for rest, item in flatten(value).items()})
         else:
             flat[key] = value
     return flat
-
-
-def given_keys(table: object) -> list[str]:
-    """The keys of the scenario that get values from a table [study], as far as it can be read."""
-    found: list[object] = []
-    if isinstance(table, Mapping):
-        with suppress(ValueError):
-            found += cast(Mapping[str, object], _flatten(table.get("parameters")))
-        linked = table.get("linked")
-        for each in linked if isinstance(linked, list) else ():
-            keys = each.get("keys") if isinstance(each, Mapping) else None
-            found += keys if isinstance(keys, list) else ()
-    return [key for key in found if isinstance(key, str)]
 
 
 def _check_not_empty(keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -151,7 +136,7 @@ KeyPath = Annotated[str, PlainValidator(_read_path), Form("paths of keys")]
 Values = Annotated[tuple[object, ...] | Range, PlainValidator(_read_values), Form("a list, or a range")]
 Parameters = Annotated[
     Mapping[KeyPath, Values],
-    BeforeValidator(_flatten),
+    BeforeValidator(flatten),
     AfterValidator(Named.of),
     Form("a list or a range for each key"),
 ]
@@ -181,8 +166,8 @@ class Response(BaseModel):
     probe: Text = Field(examples=['probe = "centre"'], description="Column of `probes.csv`")
     statistic: Annotated[str, choice(*STATISTICS), Form(", ".join(f"`{name}`" for name in STATISTICS))] = Field(
         examples=['statistic = "max"'],
-        description="Statistic of the curve; `time_above` and `time_below` are the time at which it first reaches the "
-        "threshold, not how long it stays there, as the statistics of probes with these names",
+        description="Statistic of the curve; `time_above` and `time_below`: the time at which it first reaches the "
+        "threshold (of a probe they are how long it stays beyond)",
     )
     threshold: Kelvin | None = Field(
         default=None,

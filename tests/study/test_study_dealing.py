@@ -1,5 +1,6 @@
 """The groups that a study deals to the workers of a cluster while workers join and leave."""
 
+import shutil
 from collections.abc import Callable
 from concurrent.futures import CancelledError
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 import study_text
 
-from heatsim.errors import DeviceError
+from heatsim.errors import CapacityError, DeviceError
 from heatsim.run.interrupt import Stop
+from heatsim.run.plan import Plan
+from heatsim.storage.folder import CHECKPOINT, bytes_on_disk
 from heatsim.study import cluster as clusters
 from heatsim.study import cluster_connection
 from heatsim.study import folder as study_folder
@@ -192,3 +195,17 @@ def test_a_refusal_at_the_start_stops_the_study(monkeypatch: pytest.MonkeyPatch)
     cluster.wait_for_workers(lambda: False)
     with pytest.raises(DeviceError, match="a worker cannot run this study: another worker has the GPU"):
         cluster.devices("cuda")
+
+
+def test_files_of_interrupted_runs_count_as_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, problems = read(study_text.write(tmp_path))
+    plans = {number: Plan.of(problem) for number, problem in problems.items()}
+    begun = study_folder.run_path(tmp_path, 1)
+    begun.mkdir(parents=True)
+    (begun / CHECKPOINT).write_bytes(bytes(1 << 16))
+    free = sum(plan.disk_bytes for plan in plans.values()) - bytes_on_disk(begun)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(free, 0, free))
+    Dispatch(tmp_path, problems, plans)._check_disk()
+    free -= 1
+    with pytest.raises(CapacityError, match="in addition to the 64 KiB of interrupted runs; leave"):
+        Dispatch(tmp_path, problems, plans)._check_disk()

@@ -77,7 +77,7 @@ def test_mistakes_of_study_and_scenario_are_told_together(tmp_path: Path) -> Non
 
 
 def test_keys_without_quotes_count_as_given_by_the_study(tmp_path: Path) -> None:
-    """The scenario has no density of its own."""
+    """Only the study gives a density."""
     text = parameters("material.density = [1000.0, 2000.0]").replace('"grid"', '"gird"')
     path = study_text.write(tmp_path, text)
     path.write_text(path.read_text().replace("density = 2000.0\n", "", 1))

@@ -11,8 +11,8 @@ so kernels look up and add. Tables have equal steps of temperature and are linea
 use the table, not the expression.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,12 +34,16 @@ class DensityTable:
     Attributes:
         low: temperature in K of the first node.
         per_kelvin: steps per kelvin.
-        values: at the nodes, in W/m³; shape (steps + 1,).
+        values: at the nodes, in W/m³; shape (steps + 1,). An array of NumPy, or of the library of :meth:`on`.
     """
 
     low: float
     per_kelvin: float
     values: Array
+
+    def on(self, xp: Any) -> "DensityTable":
+        """The table for temperatures in arrays of the library ``xp``."""
+        return replace(self, values=xp.asarray(self.values))
 
     @property
     def steps(self) -> int:
@@ -160,47 +164,67 @@ class HeatedCells:
             xp: NumPy, or CuPy.
         """
         heat, slope = xp.zeros(len(self)), xp.zeros(len(self))
-        on_device = self._on(xp)
         known = xp.asarray(np.append(amounts, 0.0))
-        at = [table.at(T, xp) for table in self.tables]
-        for some, entries in on_device.layers:
-            numbers, weights = on_device.numbers[entries], on_device.weights[entries]
-            factor = weights * known[xp.minimum(numbers, len(amounts))]
+        for group in self._groups(xp):
+            factor = group.weights * known[group.amounts]
+            if group.table is not None:
+                value, rate = group.table.at(T[group.cells], xp)
+                heat[group.cells] += factor * value
+                slope[group.cells] += factor * rate
+                continue
             for beam, flux in enumerate(fluxes):
                 if flux is not None:
-                    factor += xp.where(numbers == len(amounts) + beam, weights * flux[entries], 0.0)
-            value, rate = xp.ones(len(some)), xp.zeros(len(some))
-            for table, (its_value, its_slope) in enumerate(at):
-                of_table = on_device.table_of[xp.minimum(numbers, len(amounts))] == table
-                value = xp.where(of_table, its_value[some], value)
-                rate = xp.where(of_table, its_slope[some], rate)
-            heat[some] += factor * value
-            slope[some] += factor * rate
+                    of_beam = group.numbers == len(amounts) + beam
+                    factor += xp.where(of_beam, group.weights * flux[group.entries], 0.0)
+            heat[group.cells] += factor
         return heat, slope
 
-    def _on(self, xp: Any) -> "_OnDevice":
-        """The arrays of a library; made once for each."""
-        kept = self.__dict__.setdefault("_devices", {})
+    def _groups(self, xp: Any) -> "list[_Entries]":
+        """All entries in groups, with arrays of a library; made once for each. A cell is in a group at most once."""
+        kept = self.__dict__.setdefault("_kept_groups", {})
         if xp not in kept:
-            counts = np.diff(self.first)
-            layers = []
-            for number in range(int(counts.max(initial=0))):
-                some = np.flatnonzero(counts > number)
-                layers.append((xp.asarray(some), xp.asarray(self.first[some] + number)))
-            table_of = np.array([*(amount.table for amount in self.amounts), -1], dtype=np.int64)
-            kept[xp] = _OnDevice(layers, xp.asarray(self.numbers), xp.asarray(self.weights), xp.asarray(table_of))
-        found: _OnDevice = kept[xp]
+            kept[xp] = list(self._found_groups(xp))
+        found: list[_Entries] = kept[xp]
         return found
+
+    def _found_groups(self, xp: Any) -> "Iterator[_Entries]":
+        counts = np.diff(self.first)
+        tables = np.array([*(amount.table for amount in self.amounts), -1], dtype=np.int64)
+        for place in range(int(counts.max(initial=0))):  # a cell's first entry, its second one, ...
+            cells = np.flatnonzero(counts > place)
+            entries = self.first[cells] + place
+            amounts = np.minimum(self.numbers[entries], len(self.amounts))
+            for table in np.unique(tables[amounts]):
+                some = tables[amounts] == table
+                chosen = entries[some]
+                yield _Entries(
+                    cells=slice(None) if len(chosen) == len(self) else xp.asarray(cells[some]),
+                    entries=xp.asarray(chosen),
+                    numbers=xp.asarray(self.numbers[chosen]),
+                    amounts=xp.asarray(amounts[some]),
+                    weights=xp.asarray(self.weights[chosen]),
+                    table=None if table < 0 else self.tables[table].on(xp),
+                )
 
 
 @dataclass(frozen=True, eq=False)
-class _OnDevice:
-    """Arrays of :class:`HeatedCells`. Layer n has the cells with more than n entries, and entry n of each of them."""
+class _Entries:
+    """Entries of :class:`HeatedCells` with one table, or with none, on a device.
 
-    layers: list[tuple[Any, Any]]
+    Attributes:
+        cells: the places of their cells among the heated cells.
+        entries: their places among all entries.
+        numbers, weights: as in :class:`HeatedCells`.
+        amounts: the numbers of their amounts; (number of amounts) for light of a beam.
+        table: their table; None if the heat does not depend on the temperature.
+    """
+
+    cells: Any
+    entries: Any
     numbers: Any
+    amounts: Any
     weights: Any
-    table_of: Any
+    table: DensityTable | None
 
 
 NO_HEATED_CELLS = HeatedCells(

@@ -1,12 +1,15 @@
 """Sums over all cells of a body, or over those of its surfaces, as solvers of equations need them."""
 
-from collections.abc import Hashable, Iterable
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-Key = TypeVar("Key", bound=Hashable)
+from heatsim.physics.surface_exchange import ExchangingCells, Label
+
+# A surface, and a value for each of its cells.
+Valued = tuple[ExchangingCells, Any]
 
 
 class CellSums(Protocol):
@@ -15,16 +18,14 @@ class CellSums(Protocol):
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """Return Σ over all cells of each array of shape (nz, ny, nx)."""
 
-    def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
-        """Return Σ of the values of some cells for each key.
+    def of_surfaces(self, surfaces: Iterable[Valued]) -> float:
+        """Return Σ of the values of all surfaces."""
 
-        Args:
-            lists: of a key, cells as in :class:`heatsim.physics.surface_exchange.ExchangingCells`, and their values.
-                Several lists may have the same key.
-        """
+    def of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
+        """Return Σ of the values for each condition of the surfaces. Several surfaces may have the same condition."""
 
-    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
-        """Return max |value| for each key; arguments as for :meth:`of_cells`."""
+    def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
+        """Return max |value| for each condition of the surfaces."""
 
     def largest_of_array(self, array: Any) -> float:
         """Return max |value| over all cells of an array of shape (nz, ny, nx)."""
@@ -43,18 +44,22 @@ class LocalSums:
         """See :class:`CellSums`."""
         return [float(array.sum()) for array in arrays]
 
-    def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+    def of_surfaces(self, surfaces: Iterable[Valued]) -> float:
         """See :class:`CellSums`."""
-        found = dict[Key, float]()
-        for key, _, values in lists:
-            found[key] = found.get(key, 0.0) + float(values.sum())
+        return sum(float(values.sum()) for _, values in surfaces)
+
+    def of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
+        """See :class:`CellSums`."""
+        found = dict[Label, float]()
+        for label, values in _by_condition(surfaces):
+            found[label] = found.get(label, 0.0) + float(values.sum())
         return found
 
-    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+    def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
         """See :class:`CellSums`."""
-        found = dict[Key, float]()
-        for key, _, values in lists:
-            found[key] = max(found.get(key, 0.0), float(abs(values).max()))
+        found = dict[Label, float]()
+        for label, values in _by_condition(surfaces):
+            found[label] = max(found.get(label, 0.0), float(abs(values).max()))
         return found
 
     def largest_of_array(self, array: Any) -> float:
@@ -68,3 +73,9 @@ class LocalSums:
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""
         return number
+
+
+def _by_condition(surfaces: Iterable[Valued]) -> Iterator[tuple[Label, Any]]:
+    for surface, values in surfaces:
+        for label, place in zip(surface.labels, surface.divisions, strict=True):
+            yield label, values[place]

@@ -103,14 +103,13 @@ def _join(surfaces: Sequence[SteadySurface], rows: Any) -> SteadySurface:
         values = [missing if value is None else value for value in values]
         return xp.concatenate([xp.broadcast_to(xp.asarray(v), (n,)) for v, n in zip(values, counts, strict=True)])
 
-    cells = all_of("cells")
     conditions = tuple(
-        SameCondition(surface.conditions[0].number, slice(end - count, end), cells[end - count : end])
+        SameCondition(surface.conditions[0].number, slice(end - count, end))
         for surface, end, count in zip(surfaces, ends, counts, strict=True)
     )
     whole = replace(
         first,
-        cells=cells,
+        cells=all_of("cells"),
         conditions=conditions,
         places=all_of("places"),
         parts=all_of("parts", missing=-1),

@@ -8,7 +8,6 @@ the only places where the solvers meet bodies, conditions and sources.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -195,12 +194,8 @@ class SteadyBalance:
         first = self.body.boundary.first_towards_void + 1
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
         pairs = [*zip(self.surfaces, temperatures, strict=True)]
-        heats = self.sums.of_cells(
-            chain.from_iterable(
-                surface.by_condition(self._heat(surface, T))
-                for surface, T in pairs
-                if isinstance(surface, SteadySurface)
-            )
+        heats = self.sums.of_conditions(
+            (surface, self._heat(surface, T)) for surface, T in pairs if isinstance(surface, SteadySurface)
         )
         of_conditions = dict[tuple[str, int], float]()
         for (name, number), heat in sorted(heats.items()):

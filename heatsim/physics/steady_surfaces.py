@@ -236,7 +236,7 @@ class _Finder:
             xp=self._xp,
             cells=at.cells,
             name=name,
-            conditions=(SameCondition(number, slice(None), at.cells),),
+            conditions=(SameCondition(number, slice(None)),),
             grounded=bool(row[FILM] > 0.0) or radiating,
             radiates=radiating,
             face=at.face,

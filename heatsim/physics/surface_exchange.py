@@ -8,7 +8,7 @@ Where a surface is larger than the smooth one that it stands for, K is weighted 
 :mod:`heatsim.physics.link_weights`. All arrays are the device's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -16,6 +16,8 @@ import numpy as np
 
 from heatsim.physics.surface_balance import surface_rise
 from heatsim.physics.surface_laws import LawAtTime, rise_and_slope
+
+Label = tuple[str, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +42,15 @@ class ExchangingCells:
         """The values of an array of shape (nz, ny, nx) at the cells; a view if they are a whole face."""
         return values[self.cells] if isinstance(self.cells, tuple) else values.reshape(-1)[self.cells]
 
-    def by_condition(self, values: Any) -> Iterator[tuple[tuple[str, int], Any, Any]]:
-        """The cells with equal conditions and their values, for sums over the cells of all ranks.
+    @property
+    def labels(self) -> Sequence[Label]:
+        """A label of each condition, the same on all ranks: a name and the number of the condition."""
+        return (("cells", 0),)
 
-        Yields:
-            A label, which is the same on all ranks: a name and the number of the condition; the cells; their values.
-        """
-        yield ("cells", 0), self.cells, values
+    @property
+    def divisions(self) -> Sequence[slice]:
+        """The places of the cells of each condition in arrays of values of the cells; one after the other."""
+        return (slice(None),)
 
     @property
     def holding(self) -> Any:
@@ -97,12 +101,10 @@ class SameCondition(NamedTuple):
     Attributes:
         number: the number of the condition.
         place: the places of the cells in the arrays of the surface.
-        cells: their indices, as in the surface.
     """
 
     number: int
     place: slice
-    cells: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,10 +160,15 @@ class SteadySurface(ExchangingCells):
         (condition,) = self.conditions
         return condition.number
 
-    def by_condition(self, values: Any) -> Iterator[tuple[tuple[str, int], Any, Any]]:
-        """The cells of each condition with their values; the label is the name and the number of the condition."""
-        for number, place, cells in self.conditions:
-            yield (self.name, number), cells, values if self.which is None else values[place]
+    @property
+    def labels(self) -> Sequence[Label]:
+        """See :class:`ExchangingCells`."""
+        return [(self.name, condition.number) for condition in self.conditions]
+
+    @property
+    def divisions(self) -> Sequence[slice]:
+        """See :class:`ExchangingCells`."""
+        return [condition.place for condition in self.conditions]
 
     @property
     def brought(self) -> Any:

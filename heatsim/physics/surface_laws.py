@@ -283,8 +283,7 @@ def rise_and_slope(law: LawAtTime, conductance: Any, T: Any, beam: Any, xp: Any 
         xp: NumPy or CuPy.
     """
     nodes, fluxes, distance = xp.asarray(law.nodes), xp.asarray(law.fluxes), T - law.ambient
-    last = len(nodes) - 2
-    low, high = xp.zeros(distance.shape, dtype=np.int64), xp.full(distance.shape, last, dtype=np.int64)
+    low, high = 0, len(nodes) - 2
     segment = xp.clip(xp.searchsorted(nodes, distance, side="right") - 1, low, high)
     while True:
         entry = law.first + segment

@@ -3,21 +3,37 @@
 Each group is summed in a fixed order; then the sums of all groups are added exactly. See grid.py.
 """
 
-from collections.abc import Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.fused import Pass, Sections, partials
 from heatsim.kernels.reductions.statistics import STATISTICS, exact_sum
-from heatsim.physics.cell_sums import Key
+from heatsim.physics.cell_sums import Valued
+from heatsim.physics.surface_exchange import ExchangingCells, Label
 from heatsim.solver.field import Field
 
-T = TypeVar("T")
 
-# Which values of a list are those of own cells, in the order of their planes, and where each group begins.
-_Order = tuple[Any, NDArray[np.int64]]
+@dataclass(frozen=True, eq=False)
+class _Division:
+    """The own cells of a surface in sections: those of one condition in one group of planes.
+
+    Attributes:
+        surface: an instance of the surface; those of other moments have the same cells.
+        order: the places of the own cells among the cells of the surface, condition after condition, plane after plane.
+        bounds: where each section begins, and the end of the last one. No section is empty.
+        labels: of the conditions that have own cells.
+        sections: where the sections of each of these conditions begin, and the end of the last one.
+    """
+
+    surface: ExchangingCells
+    order: Any
+    bounds: NDArray[np.int64]
+    labels: Sequence[Label]
+    sections: NDArray[np.int64]
 
 
 class PlaneSums:
@@ -33,7 +49,7 @@ class PlaneSums:
         self._rows = {0: ny, 1: nx}  # cells of a plane on faces across x and y
         self._plane = ny * nx
         self._starts = field.grid.groups.starts(self._slab.count)
-        self._orders: dict[int, tuple[Any, _Order]] = {}
+        self._divisions: dict[int, _Division] = {}
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """See :class:`CellSums`. Waits for a GPU once."""
@@ -47,24 +63,42 @@ class PlaneSums:
             found = list(together.view(STATISTICS)["total"])
         return [exact_sum(np.concatenate(each).tolist()) for each in zip(*self._team.gathered(found), strict=True)]
 
-    def of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
+    def of_surfaces(self, surfaces: Iterable[Valued]) -> float:
         """See :class:`CellSums`. Waits for a GPU once."""
-        keys, sections = list[Key](), list[Sections]()
-        for key, cells, values in lists:
-            some, bounds = self._order(cells)
-            keys.append(key)
-            sections.append(Sections(self._device.xp.ascontiguousarray(values.reshape(-1)[some]), bounds))
-        if self._device.backend == "cpu":
-            found = [_sums(each.values, each.bounds) for each in sections]
-        else:
-            found = [of["total"].ravel() for of in partials(self._device, sections)] if sections else []
-        joined = self._joined(zip(keys, found, strict=True))
-        return {key: exact_sum(np.concatenate(sums).tolist()) for key, sums in joined.items()}
+        _, sums = self._sums_of(surfaces)
+        own = np.concatenate([*sums, np.zeros(0)])
+        return exact_sum(np.concatenate(self._team.gathered(own)).tolist())
 
-    def largest_of_cells(self, lists: Iterable[tuple[Key, Any, Any]]) -> dict[Key, float]:
-        """See :class:`CellSums`."""
-        own = [(key, _largest(values.reshape(-1)[self._order(cells)[0]])) for key, cells, values in lists]
-        return {key: float(np.max(found)) for key, found in self._joined(own).items()}
+    def of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
+        """See :class:`CellSums`. Waits for a GPU once."""
+        own = list[tuple[Label, NDArray[np.float64]]]()
+        for division, sums in zip(*self._sums_of(surfaces), strict=True):
+            own += zip(division.labels, np.split(sums, division.sections[1:-1]), strict=True)
+        joined = dict[Label, list[float]]()
+        for of_rank in self._team.gathered(own):
+            for label, found in of_rank:
+                joined.setdefault(label, []).extend(found.tolist())
+        return {label: exact_sum(numbers) for label, numbers in joined.items()}
+
+    def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
+        """See :class:`CellSums`. Waits for a GPU once."""
+        divisions, values = self._divided(surfaces)
+        bounds = [division.bounds[division.sections] for division in divisions]
+        if self._device.backend == "cpu":
+            found = [np.maximum.reduceat(abs(np.asarray(of)), at[:-1]) for of, at in zip(values, bounds, strict=True)]
+        else:
+            looked = self._look(values, bounds)
+            found = [np.maximum(-of["lowest"], of["highest"]).ravel() for of in looked]
+        own = [
+            (label, largest)
+            for division, numbers in zip(divisions, found, strict=True)
+            for label, largest in zip(division.labels, numbers.tolist(), strict=True)
+        ]
+        joined = dict[Label, float]()
+        for of_rank in self._team.gathered(own):
+            for label, largest in of_rank:
+                joined[label] = max(joined.get(label, 0.0), largest)
+        return joined
 
     def largest_of_array(self, array: Any) -> float:
         """See :class:`CellSums`."""
@@ -72,46 +106,78 @@ class PlaneSums:
 
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """See :class:`CellSums`."""
-        some, _ = self._order(cells)
-        return np.concatenate(self._team.gathered(self._device.to_host(values[some])))
+        planes = self._planes_of(cells)
+        own = self._device.to_host(values)[(planes >= 0) & (planes < self._slab.count)]
+        return np.concatenate(self._team.gathered(own))
 
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""
         return self._team.highest(number)
 
-    def _joined(self, own: Iterable[tuple[Key, T]]) -> dict[Key, list[T]]:
-        """What all ranks have found for each key."""
-        joined = dict[Key, list[T]]()
-        for of_rank in self._team.gathered(list(own)):
-            for key, found in of_rank:
-                joined.setdefault(key, []).append(found)
-        return joined
+    def _sums_of(self, surfaces: Iterable[Valued]) -> tuple[list[_Division], list[NDArray[np.float64]]]:
+        """The divisions of the surfaces that have own cells, and the sum of each section."""
+        divisions, values = self._divided(surfaces)
+        bounds = [division.bounds for division in divisions]
+        if self._device.backend == "cpu":
+            return divisions, [_sums(of, at) for of, at in zip(values, bounds, strict=True)]
+        return divisions, [of["total"].ravel() for of in self._look(values, bounds)]
 
-    def _order(self, cells: Any) -> _Order:
-        """The order of a list of cells; it is kept, because solvers sum over the same lists again and again."""
-        kept = self._orders.get(id(cells))
-        if kept is None or kept[0] is not cells:
-            found = self._order_of_face(cells) if isinstance(cells, tuple) else self._order_of_list(cells)
-            kept = self._orders[id(cells)] = cells, found
-        return kept[1]
+    def _look(self, values: Sequence[Any], bounds: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
+        """STATISTICS of all sections of some device arrays."""
+        return partials(self._device, list(map(Sections, values, bounds))) if values else []
 
-    def _order_of_face(self, cells: tuple[slice, ...]) -> _Order:
-        """Of the cells at a whole face of the box, from the slices along z, y, x."""
-        axis = next(axis for axis, of in enumerate(reversed(cells)) if of != slice(None))
+    def _divided(self, surfaces: Iterable[Valued]) -> tuple[list[_Division], list[Any]]:
+        """The divisions of the surfaces that have own cells, and the values of these cells in their order."""
+        divisions, ordered = list[_Division](), list[Any]()
+        for surface, values in surfaces:
+            division = self._division(surface)
+            if division.labels:
+                divisions.append(division)
+                ordered.append(self._device.xp.ascontiguousarray(values.reshape(-1)[division.order]))
+        return divisions, ordered
+
+    def _division(self, surface: ExchangingCells) -> _Division:
+        """The division of a surface; it is kept, because solvers sum over the same surfaces again and again."""
+        kept = self._divisions.get(id(surface.cells))
+        if kept is None or kept.surface.cells is not surface.cells:
+            divide = self._divide_face if isinstance(surface.cells, tuple) else self._divide_list
+            kept = self._divisions[id(surface.cells)] = divide(surface)
+        return kept
+
+    def _divide_face(self, surface: ExchangingCells) -> _Division:
+        """Of a surface that is a whole face of the box, from the slices of its cells along z, y, x."""
+        axis = next(axis for axis, of in enumerate(reversed(surface.cells)) if of != slice(None))
         if axis == 2:
-            return slice(None), np.array([0, self._plane])
+            return _Division(surface, slice(None), np.array([0, self._plane]), surface.labels, np.array([0, 1]))
         row = self._rows[axis]
-        return slice(self._slab.own.start * row, self._slab.own.stop * row), self._starts * row
+        order = slice(self._slab.own.start * row, self._slab.own.stop * row)
+        return _Division(surface, order, self._starts * row, surface.labels, np.array([0, len(self._starts) - 1]))
 
-    def _order_of_list(self, cells: Any) -> _Order:
-        """Of cells by their index in the flattened arrays."""
-        planes = np.asarray(self._device.to_host(cells)) // self._plane - self._slab.own.start
+    def _divide_list(self, surface: ExchangingCells) -> _Division:
+        """Of a surface whose cells are listed."""
+        planes, labels = self._planes_of(surface.cells), surface.labels
+        condition = np.zeros(len(planes), np.int64)
+        for number, place in enumerate(surface.divisions):
+            condition[place] = number
         own = np.flatnonzero((planes >= 0) & (planes < self._slab.count))
-        order = own[np.argsort(planes[own], kind="stable")]
-        bounds = np.unique(np.searchsorted(planes[order], self._starts))  # groups that have some
-        if len(order) and (np.diff(order) == 1).all():
-            return slice(int(order[0]), int(order[-1]) + 1), bounds
-        return self._device.xp.asarray(order), bounds
+        order = own[np.lexsort((planes[own], condition[own]))]
+        of_condition = condition[order]
+        group = np.searchsorted(self._starts, planes[order], side="right")
+        first = np.flatnonzero((np.diff(of_condition, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0))
+        found, sections = np.unique(of_condition[first], return_index=True)
+        consecutive = len(order) > 0 and bool((np.diff(order) == 1).all())
+        return _Division(
+            surface,
+            slice(int(order[0]), int(order[-1]) + 1) if consecutive else self._device.xp.asarray(order),
+            np.append(first, len(order)),
+            [labels[number] for number in found],
+            np.append(sections, len(first)),
+        )
+
+    def _planes_of(self, cells: Any) -> NDArray[np.int64]:
+        """The own planes of cells, from their index in the flattened arrays; planes of other ranks are outside."""
+        planes: NDArray[np.int64] = np.asarray(self._device.to_host(cells)) // self._plane - self._slab.own.start
+        return planes
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -113,15 +113,8 @@ class StageEquations(Equations):
             return True
         allowed = 0.0 if self.linear else _NEARLY
         changes = [now - then for now, then in zip(slopes, before, strict=True)]
-        largest = self._balance.sums.largest_of_cells(
-            ((*label, now), cells, values)
-            for now, of in enumerate((before, changes))
-            for surface, each in self._of_cells(of)
-            for label, cells, values in surface.by_condition(each)
-        )
-        return any(
-            change > allowed * largest[name, number, 0] for (name, number, now), change in largest.items() if now
-        )
+        largest, change = (self._balance.sums.largest_of_conditions(self._of_cells(of)) for of in (before, changes))
+        return any(change[label] > allowed * largest[label] for label in change)
 
     def update(self, system: LinearSystem) -> None:
         """Add the change."""
@@ -146,12 +139,7 @@ class StageEquations(Equations):
 
     def through(self, heats: list[Any]) -> float:
         """The sum of what passes all surfaces; ``heats`` as of :meth:`exchange`, or slopes. Collective."""
-        lists = (
-            ("all", cells, values)
-            for surface, each in self._of_cells(heats)
-            for _, cells, values in surface.by_condition(each)
-        )
-        return self._balance.sums.of_cells(lists).get("all", 0.0)
+        return self._balance.sums.of_surfaces(self._of_cells(heats))
 
     def stored(self, K: Any) -> float:
         """Σ C·K over all cells; collective."""

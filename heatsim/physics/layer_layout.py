@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics.cell_faces import FaceAreas, Indices, cells_beside, voxel_areas
+from heatsim.physics.cell_faces import FaceAreas, Indices, cells_beside, distinct, voxel_areas
 from heatsim.physics.layering import DEPTH, Layering, values_of
 from heatsim.physics.sheets import Array, Mask, Sheet
 
@@ -117,7 +117,7 @@ class _Layout:
         self._own = [matter.plane(sheet.axis, sheet.own) for sheet in sheets]
         covered = [own[sheet.covered] for own, sheet in zip(self._own, sheets, strict=True)]
         behind = [matter.beside(of.axis, cells, -of.side) for of, cells in zip(sheets, covered, strict=True)]
-        self.cells: Indices = np.unique(np.concatenate([*covered, *(cells[some] for cells, some in behind)]))
+        self.cells = distinct(np.concatenate([*covered, *(cells[some] for cells, some in behind)]))
         self.node = np.zeros((len(self.cells), 3))
         self._held = [
             self._at_end(sheet, cells)
@@ -191,7 +191,7 @@ class _Layout:
             for sheet, own in zip(self._sheets, self._own, strict=True)
             for place in (0, 1)
         ]
-        faces = np.unique(np.concatenate(changed))
+        faces = distinct(np.concatenate(changed))
         links = 1.0 / self._resistances(faces)
         for sheet, own in zip(self._sheets, self._own, strict=True):
             self._add_resistances(sheet, own, faces, links)

@@ -65,7 +65,7 @@ def add(
     room = min(MAXIMUM_CELL_TYPES - kinds, _MOST_NUMBERS - len(types))
     for part in _PARTS:
         keys = np.column_stack((own, np.round(np.log(numbers) / np.log1p(part)).astype(np.int64)))
-        distinct, kind = np.unique(keys, axis=0, return_inverse=True)
+        distinct, kind = _distinct_rows(keys)
         if len(distinct) <= room:
             break
     else:
@@ -73,7 +73,6 @@ def add(
             f"layers need {len(distinct)} kinds of cells besides {kinds} combinations of materials and sources; at "
             f"most {MAXIMUM_CELL_TYPES} are allowed"
         )
-    kind = kind.reshape(-1)
     counts = np.bincount(kind)
     for number, (base, *_) in enumerate(distinct.tolist()):
         some = kind == number
@@ -83,3 +82,13 @@ def add(
     here = held.has(planes)
     flat[held.local_cells(layering.cells[here], plane)] = len(types) + kind[here]
     return cells, found
+
+
+def _distinct_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct rows in ascending order, and the place of each row among them; as ``numpy.unique``, but faster."""
+    order = np.lexsort(rows.T[::-1])
+    ascending, place = rows[order], np.empty(len(rows), np.int64)
+    new = np.ones(len(rows), bool)
+    new[1:] = (np.diff(ascending, axis=0) != 0).any(axis=1)
+    place[order] = np.cumsum(new) - 1
+    return ascending[new], place

@@ -82,7 +82,9 @@ class Solid:
 
     def contains(self, points: NDArray[np.float64]) -> Mask:
         """Whether points (x, y, z) in m, shape (n, 3), lie inside; shape (n,)."""
-        found: Mask = np.all((points >= np.array(self.low)) & (points <= np.array(self.high)), axis=1)
+        found = np.ones(len(points), dtype=bool)
+        for along, low, high in zip(points.T, self.low, self.high, strict=True):
+            found &= (along >= low) & (along <= high)
         near = np.flatnonzero(found)
         if len(near):
             if isinstance(self.shape, Surface):

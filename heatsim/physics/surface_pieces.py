@@ -125,14 +125,15 @@ class VisibleSurfaces:
             hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
             hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
         # Across a periodic axis the region may go on at the other end.
-        hidden[wrapped] |= self._paints(number, out[wrapped]) >= 0
+        hidden[wrapped] |= self._paints(number, out[wrapped], self._in_metres(out[wrapped])) >= 0
         other = np.full(len(points), self.materials[0], dtype=np.int64)
+        place, inner_place = self._in_metres(out), self._in_metres(inner)
         for beside in self._beside[number]:
-            painted = self._paints(beside, out)
+            painted = self._paints(beside, out, place)
             if beside < number:
                 other = np.where(painted >= 0, painted, other)
             else:
-                hidden |= (painted >= 0) | (self._paints(beside, inner) >= 0)
+                hidden |= (painted >= 0) | (self._paints(beside, inner, inner_place) >= 0)
         return np.where(hidden, -1, other)
 
     def _regions_beside(self, number: int) -> list[int]:
@@ -158,13 +159,15 @@ class VisibleSurfaces:
                 found.append(other)
         return found
 
-    def _paints(self, number: int, points: Array) -> Indices:
-        """The material that a region paints at points; −1 outside the region."""
+    def _in_metres(self, points: Array) -> Array:
+        return np.asarray(np.array(self.grid.origin) + points * np.array(self.grid.spacing))
+
+    def _paints(self, number: int, points: Array, places: Array) -> Indices:
+        """The material that a region paints at points; −1 outside the region. ``places``: the points in m."""
         region, solid = self._regions[number], self.solids[number]
         assert region is not None
         if solid is not None:
-            inside = solid.contains(np.array(self.grid.origin) + points * np.array(self.grid.spacing))
-            return np.where(inside, self.materials[number], -1)
+            return np.where(solid.contains(places), self.materials[number], -1)
         if region.labels is None:
             return np.full(len(points), self.materials[number])
         labels = self._labels[number]

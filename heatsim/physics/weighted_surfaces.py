@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.parallel.slab import HALO
-from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, voxel_areas
+from heatsim.physics.cell_faces import Array, FaceAreas, Indices, cells_beside, distinct, voxel_areas
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 
@@ -125,7 +125,7 @@ def find_weighted(
     ]
     sides = [(side, direction, weighted & held.near(side // plane, HALO)) for side, direction, weighted in sides]
     layered, linked = len(layering.faces) > 0, [*_linked(grid, layering, held)]
-    cells = np.unique(
+    cells = distinct(
         np.concatenate([*(side[weighted] for side, _, weighted in sides), *(side for side, _, _ in linked)])
     )
     opens, weighs, found = held.any(

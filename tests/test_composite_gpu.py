@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from bodies import EVERYTHING
 from cuda_host import gpu
+from cuda_host.host_cupy import host_device
+from cuda_host.multigrid import sweeps_on_host
 from runs import after_step, interrupt, results, write
 
 from heatsim.device import Device
@@ -17,6 +19,8 @@ from heatsim.errors import Interrupted
 from heatsim.kernels import autotune, compiled, cuda_graphs, fitting, launch, launch_shapes
 from heatsim.kernels.temporal_composite import correction
 from heatsim.run.simulation import Simulation
+from heatsim.solver import steady_state
+from heatsim.solver.implicit import field_stages
 from heatsim.storage import folder, tables
 
 FEW_CELLS = ("domain.cells=[10,8,6]", "time.end=0.1", "solver.device=cuda", "output.heat_flux=true")
@@ -65,6 +69,30 @@ def test_a_run_agrees_with_the_cpu(
     assert rows[0] == others[0]
     mine, theirs = (np.array(table[1:], dtype=np.float64)[:, :-1] for table in (rows, others))
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("law", ["25", "2*abs(T - Tamb)^0.25 + 5"])
+def test_implicit_steps_agree_with_the_cpu(
+    law: str, some_gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With radiation, conditions that vary in space, a law, and sources that depend on the temperature."""
+    if some_gpu == "host":
+        sweeps, _ = sweeps_on_host(host_device().xp, monkeypatch)
+        for module in (steady_state, field_stages):
+            monkeypatch.setattr(module, "make_sweeps", lambda field: sweeps)
+    overrides = (
+        "time.method=implicit",
+        "time.end=0.02",
+        "solver.precision=float64",
+        f'boundaries.void={{type="convection", coefficient="{law}", ambient="300 + 2000*x", emissivity=0.8}}',
+        'sources=[{name="heater", region="die", power_density="1e6*(1 + (T - 300)/200)"}]',
+    )
+    on_gpu = simulate(tmp_path, "gpu", *overrides)
+    monkeypatch.undo()
+    on_cpu = simulate(tmp_path, "cpu", "solver.device=cpu", *overrides)
+    rise = on_cpu.temperature - on_cpu.temperature.min()
+    np.testing.assert_allclose(on_gpu.temperature, on_cpu.temperature, atol=1e-4 * rise.max())
+    assert rise.max() > 0.1
 
 
 def correct_anything(monkeypatch: pytest.MonkeyPatch) -> None:

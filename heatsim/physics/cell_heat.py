@@ -179,15 +179,15 @@ class HeatedCells:
             heat[group.cells] += factor
         return heat, slope
 
-    def _groups(self, xp: Any) -> "list[_Entries]":
+    def _groups(self, xp: Any) -> "list[_EntryGroup]":
         """All entries in groups, with arrays of a library; made once for each. A cell is in a group at most once."""
         kept = self.__dict__.setdefault("_kept_groups", {})
         if xp not in kept:
             kept[xp] = list(self._found_groups(xp))
-        found: list[_Entries] = kept[xp]
+        found: list[_EntryGroup] = kept[xp]
         return found
 
-    def _found_groups(self, xp: Any) -> "Iterator[_Entries]":
+    def _found_groups(self, xp: Any) -> "Iterator[_EntryGroup]":
         counts = np.diff(self.first)
         tables = np.array([*(amount.table for amount in self.amounts), -1], dtype=np.int64)
         for place in range(int(counts.max(initial=0))):  # a cell's first entry, its second one, ...
@@ -197,7 +197,7 @@ class HeatedCells:
             for table in np.unique(tables[amounts]):
                 some = tables[amounts] == table
                 chosen = entries[some]
-                yield _Entries(
+                yield _EntryGroup(
                     cells=slice(None) if len(chosen) == len(self) else xp.asarray(cells[some]),
                     entries=xp.asarray(chosen),
                     numbers=xp.asarray(self.numbers[chosen]),
@@ -208,7 +208,7 @@ class HeatedCells:
 
 
 @dataclass(frozen=True, eq=False)
-class _Entries:
+class _EntryGroup:
     """Entries of :class:`HeatedCells` with one table, or with none, on a device.
 
     Attributes:

@@ -57,8 +57,8 @@ def conditions_at(surface: SteadySurface, rows: Any) -> dict[str, Any]:
     numbers: NDArray[np.int64] = np.array([condition.number for condition in surface.conditions])
     if surface.law is not None:
         return {"law": laws_of(rows, numbers, surface.which, surface.xp)}
-    columns = surface.xp.asarray(rows[numbers])[surface.which]
-    return {"condition": (*(columns[:, column] for column in range(FREE)), float(rows[numbers[0], FREE]))}
+    columns = surface.xp.take(surface.xp.asarray(rows[numbers].T), surface.which, axis=1)
+    return {"condition": (*(columns[column] for column in range(FREE)), float(rows[numbers[0], FREE]))}
 
 
 def _kind(surface: SteadySurface) -> Hashable:

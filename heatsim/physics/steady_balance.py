@@ -6,7 +6,7 @@ Values that change in time are those of t = 0, or of a stage of an implicit step
 the only places where the solvers meet bodies, conditions and sources.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -57,6 +57,7 @@ class SteadyBalance:
         *,
         changing: bool = False,
         sums: CellSums | None = None,
+        exchange: Callable[..., tuple[Any, Any]] = SteadySurface.exchange,
     ) -> None:
         """Look at the conditions and sources at t = 0. Collective.
 
@@ -67,10 +68,12 @@ class SteadyBalance:
             cells: the bytes ``materials.cells`` on the device; copied from there if not given.
             changing: whether :meth:`move_to` will be called.
             sums: gives sums over cells; needed if several ranks share the body.
+            exchange: does the work of :meth:`SteadySurface.exchange`.
 
         Raises:
             ScenarioError: a value is not finite then.
         """
+        self._exchange = exchange
         self.xp, self.body, self.materials, self.periodic = xp, body, body.materials, body.periodic
         self.reference, self.sums = reference, sums or LocalSums()
         capacities = self.materials.cell_heat_capacity
@@ -222,8 +225,10 @@ class SteadyBalance:
 
     def exchange(self, surface: SteadySurface | CellExchange, T: Any) -> tuple[Any, Any]:
         """Heat and slope of :meth:`SteadySurface.exchange` at deviations T in K of the surface's cells."""
-        if not self.materials.varies or isinstance(surface, CellExchange):
+        if isinstance(surface, CellExchange):
             return surface.exchange(T)
+        if not self.materials.varies:
+            return self._exchange(surface, T)
         at_ambient = surface.condition[AMBIENT] + self.xp.zeros_like(T)
         conducting, potential, held = (
             self.materials.by_enthalpy(of, surface.cell_types, deviation + self.shift, self.xp)
@@ -233,7 +238,7 @@ class SteadyBalance:
                 (EnthalpyTable.potential_at, at_ambient),
             )
         )
-        return surface.exchange(T, conducting, held - potential)
+        return self._exchange(surface, T, conducting, held - potential)
 
     def linearise(self, T: Any) -> Linearised:
         """Conduction at deviations T in K, on the device. Collective."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.grid import Grid
+from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import shapes_below
@@ -17,6 +18,7 @@ from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.physics.steady_flows import Flows
+from heatsim.physics.surface_exchange import SteadySurface
 from heatsim.scenario import is_linear
 from heatsim.solver.field import Field
 from heatsim.solver.plane_sums import PlaneSums
@@ -62,7 +64,7 @@ def find_steady_state(
         Interrupted: ``stopped`` returned true.
     """
     device, materials = field.device, problem.materials
-    balance = SteadyBalance(problem, field.reference, device.xp, cells, sums=PlaneSums(field))
+    balance = make_balance(problem, field, cells)
     guess = device.xp.zeros(field.deviation.shape)
     guess[field.slab.own] = field.degrees(field.own, slice(None))
     field.halo.exchange(guess)
@@ -76,6 +78,19 @@ def find_steady_state(
     field.halo.stale()
     field.changed()
     return SteadyState(progress, flows)
+
+
+def make_balance(problem: HeatProblem, field: Field, cells: Any, *, changing: bool = False) -> SteadyBalance:
+    """The balance of a body with arrays of a field's device; arguments as of :class:`SteadyBalance`. Collective."""
+    return SteadyBalance(
+        problem,
+        field.reference,
+        field.device.xp,
+        cells,
+        changing=changing,
+        sums=PlaneSums(field),
+        exchange=SteadySurface.exchange if field.device.backend == "cpu" else surface_heat.exchange,
+    )
 
 
 def make_sweeps(field: Field) -> LevelSweeps:

@@ -169,8 +169,8 @@ def asnumpy(values: Any) -> NDArray[Any]:
     return np.array(values)
 
 
-def full(shape: Any, value: Any, dtype: Any = np.float64) -> HostArray:
-    array = empty(shape, dtype)
+def full(shape: Any, value: Any, dtype: Any = None) -> HostArray:
+    array = empty(shape, np.asarray(value).dtype if dtype is None else dtype)
     array[...] = value
     return array
 

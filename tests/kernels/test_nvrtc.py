@@ -20,6 +20,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import compilation, compiled
 from heatsim.kernels.catalog import BRICKED, KERNELS, KernelSpec
 from heatsim.kernels.compiled import REAL
+from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.composite.cell_heat import heating_build
 from heatsim.kernels.launch_shapes import in_three_steps
 from heatsim.kernels.multigrid import cuda_sweeps
@@ -286,6 +287,15 @@ def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> Non
         result = compile_source(source, cuda_sweeps.SOURCE.name, architecture, ("--std=c++17", *macros))
         assert "warning" not in result.log, result.log
         assert set(result.local_memory) == {(0, 0, 0)}, result.log
+
+
+@pytest.mark.parametrize("architecture", [75, 90])
+def test_the_heat_of_surfaces_compiles_without_warnings_or_spills(architecture: int) -> None:
+    skip_if_unknown(architecture)
+    source = (surface_heat.FOLDER / surface_heat.SOURCE).read_text(encoding="utf-8")
+    result = compile_source(source, surface_heat.SOURCE, architecture, compiled.options(surface_heat.MACROS))
+    assert "warning" not in result.log, result.log
+    assert set(result.local_memory) == {(0, 0, 0)}, result.log
 
 
 # Name, precision, several materials: each rung once, those that a run takes in all forms.

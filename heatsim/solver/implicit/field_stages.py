@@ -18,17 +18,15 @@ from heatsim.physics.mixed_cells import TOWARDS_VOID
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
-from heatsim.solver.plane_sums import PlaneSums
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
 from heatsim.solver.steady import NewtonSolver
-from heatsim.solver.steady_state import coarse_cells, make_sweeps
+from heatsim.solver.steady_state import coarse_cells, make_balance, make_sweeps
 from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 from heatsim.storage.checkpoint import Checkpoint
 
@@ -71,8 +69,8 @@ class FieldStages(FieldEnds):
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None
     ) -> None:
         super().__init__(problem, field, ledger, cells[field.slab.own] if cells.size else cells)
-        sweeps, sums = make_sweeps(field), PlaneSums(field)
-        self._balance = SteadyBalance(problem, field.reference, field.device.xp, cells, changing=True, sums=sums)
+        sweeps = make_sweeps(field)
+        self._balance = make_balance(problem, field, cells, changing=True)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)

@@ -1,0 +1,107 @@
+"""The heat through surfaces by one launch has the bits of the operations on arrays: on the host and on a GPU."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.gpu import function_on_host, host_device
+
+from heatsim import device
+from heatsim.device import Device
+from heatsim.kernels import compiled
+from heatsim.kernels.composite import surface_heat
+from heatsim.physics.surface_exchange import SameCondition, SteadySurface
+from heatsim.physics.surface_laws import LawAtTime
+
+COUNT, NODES = 777, 9
+# film, ambient, flux, emission, surroundings of each cell, by their ranges; and whether the surface is free.
+CONDITIONS: dict[str, tuple[list[tuple[float, float]], float]] = {
+    "convection": ([(0.1, 1e3), (-50.0, 80.0), (-1e3, 1e4), (0.0, 0.0), (0.0, 0.0)], 1.0),
+    "radiation": ([(0.0, 20.0), (-50.0, 80.0), (0.0, 1e5), (0.0, 5.6e-8), (-250.0, 2000.0)], 1.0),
+    "held": ([(1.0, 1.0), (-50.0, 80.0), (0.0, 0.0), (0.0, 0.0), (0.0, 0.0)], 0.0),
+}
+
+
+@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The host in the part of a GPU, and a GPU."""
+    if request.param == "host":
+        monkeypatch.setattr(compiled, "function", function_on_host)
+        return host_device()
+    return device.choose("cuda")
+
+
+def surface_of(numbers: Any, condition: tuple[Any, ...], law: LawAtTime | None = None, xp: Any = np) -> SteadySurface:
+    """A surface; ``numbers``: its area, half, weight, beam."""
+    area, half, weight, beam = numbers
+    return SteadySurface(
+        xp=xp,
+        cells=None,
+        name="void",
+        conditions=(SameCondition(7, slice(None)),),
+        grounded=True,
+        radiates=law is None and bool(np.any(np.asarray(condition[3]) > 0.0)),
+        face=6,
+        places=None,
+        parts=None,
+        cell_types=0,
+        area=area,
+        half=half,
+        weight=weight,
+        condition=condition,
+        beam=beam,
+        reference=310.0,
+        law=law,
+    )
+
+
+def on(where: Device, value: Any) -> Any:
+    """A value on the device, if it is an array."""
+    return where.xp.asarray(value) if isinstance(value, np.ndarray) else value
+
+
+def assert_same(where: Device, surface: SteadySurface, T: Any, *arguments: Any) -> None:
+    """Compare with the operations on NumPy's arrays."""
+    heat, slope = surface.exchange(T, *arguments)
+    numbers = (on(where, of) for of in (surface.area, surface.half, surface.weight, surface.beam))
+    law = surface.law and LawAtTime(*(on(where, of) for of in surface.law))
+    there = surface_of(tuple(numbers), tuple(on(where, of) for of in surface.condition), law, where.xp)
+    found = surface_heat.exchange(there, on(where, T), *(on(where, of) for of in arguments))
+    np.testing.assert_array_equal(where.to_host(found[0]), np.broadcast_to(heat, T.shape))
+    # A third power may be rounded differently.
+    np.testing.assert_allclose(where.to_host(found[1]), np.broadcast_to(slope, T.shape), rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", CONDITIONS)
+def test_conditions(where: Device, kind: str) -> None:
+    rng, (ranges, free) = np.random.default_rng(5), CONDITIONS[kind]
+    T = rng.uniform(-200.0, 900.0, COUNT)
+    many = tuple(rng.uniform(low, high, COUNT) for low, high in ((1e-6, 1e-3), (1.0, 1e5), (0.3, 1.0), (0.0, 1e4)))
+    condition = tuple(rng.uniform(low, high, COUNT) for low, high in ranges)
+    assert_same(where, surface_of(many, (*condition, free)), T)
+    conducting, below_held = rng.uniform(0.2, 2.0, COUNT), rng.uniform(-50.0, 50.0, COUNT)
+    assert_same(where, surface_of(many, (*condition, free)), T, conducting, below_held)
+    alone = tuple(float(of[3]) for of in condition)
+    assert_same(where, surface_of((1e-4, 200.0, 1.0, 0.0), (*alone, free)), T)
+    assert_same(where, surface_of((1e-4, 200.0, 1.0, 0.0), (*alone, free)), T[:0])
+
+
+def test_cells_without_radiation_beside_others(where: Device) -> None:
+    rng = np.random.default_rng(6)
+    emission = np.where(np.arange(COUNT) % 3 == 0, 0.0, 5e-8)
+    condition = (np.full(COUNT, 9.0), np.zeros(COUNT), np.zeros(COUNT), emission, np.full(COUNT, 400.0), 1.0)
+    assert_same(where, surface_of((1e-4, 30.0, 1.0, 0.0), condition), rng.uniform(-300.0, 900.0, COUNT))
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one law", "laws"])
+def test_laws(where: Device, several: bool) -> None:
+    rng = np.random.default_rng(7)
+    nodes = np.linspace(-500.0, 500.0, NODES)
+    fluxes = np.concatenate([-np.sort(rng.uniform(0.0, 1e4, NODES)) for _ in range(4)])
+    law = LawAtTime(4.0, nodes, fluxes[:NODES])
+    if several:
+        law = LawAtTime(rng.uniform(-9.0, 9.0, COUNT), nodes, fluxes, rng.integers(0, 4, COUNT) * NODES)
+    T = rng.uniform(-900.0, 900.0, COUNT)
+    half = rng.uniform(0.1, 1e3, COUNT)
+    assert_same(where, surface_of((1e-4, half, 1.0, rng.uniform(0.0, 2e4, COUNT)), (0.0,) * 6, law), T)
+    assert_same(where, surface_of((1e-4, half, 0.8, 0.0), (0.0,) * 6, law), T, rng.uniform(0.5, 2.0, COUNT))

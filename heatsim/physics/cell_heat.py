@@ -34,7 +34,7 @@ class DensityTable:
     Attributes:
         low: temperature in K of the first node.
         per_kelvin: steps per kelvin.
-        values: at the nodes, in W/m³; shape (steps + 1,). An array of NumPy, or of the library of :meth:`on`.
+        values: at the nodes, in W/m³; shape (steps + 1,). NumPy's, or the library's that :meth:`on` was given.
     """
 
     low: float
@@ -215,7 +215,7 @@ class _EntryGroup:
         cells: the places of their cells among the heated cells.
         entries: their places among all entries.
         numbers, weights: as in :class:`HeatedCells`.
-        amounts: the numbers of their amounts; (number of amounts) for light of a beam.
+        amounts: the numbers of their amounts; for light of a beam, how many amounts there are.
         table: their table; None if the heat does not depend on the temperature.
     """
 

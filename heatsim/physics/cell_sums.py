@@ -25,7 +25,7 @@ class CellSums(Protocol):
         """Return Σ of the values for each condition of the surfaces. Several surfaces may have the same condition."""
 
     def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
-        """Return max |value| for each condition of the surfaces."""
+        """Return max |value| for each condition of the surfaces; not finite if a value is not."""
 
     def largest_of_array(self, array: Any) -> float:
         """Return max |value| over all cells of an array of shape (nz, ny, nx)."""
@@ -59,7 +59,7 @@ class LocalSums:
         """See :class:`CellSums`."""
         found = dict[Label, float]()
         for label, values in _by_condition(surfaces):
-            found[label] = max(found.get(label, 0.0), float(abs(values).max()))
+            found[label] = float(np.maximum(found.get(label, 0.0), float(abs(values).max())))
         return found
 
     def largest_of_array(self, array: Any) -> float:

@@ -49,7 +49,7 @@ class ExchangingCells:
 
     @property
     def divisions(self) -> Sequence[slice]:
-        """The places of the cells of each condition in arrays of values of the cells; one after the other."""
+        """For each condition the slice of its cells in arrays of values of the cells; the slices follow each other."""
         return (slice(None),)
 
     @property

@@ -22,14 +22,14 @@ class _Division:
     """The own cells of a surface in sections: those of one condition in one group of planes.
 
     Attributes:
-        surface: an instance of the surface; those of other moments have the same cells.
+        cells: the cells of the surface. The surface has the same ones at every moment.
         order: the places of the own cells among the cells of the surface, condition after condition, plane after plane.
         bounds: where each section begins, and the end of the last one. No section is empty.
         labels: of the conditions that have own cells.
         sections: where the sections of each of these conditions begin, and the end of the last one.
     """
 
-    surface: ExchangingCells
+    cells: Any
     order: Any
     bounds: NDArray[np.int64]
     labels: Sequence[Label]
@@ -49,7 +49,7 @@ class PlaneSums:
         self._rows = {0: ny, 1: nx}  # cells of a plane on faces across x and y
         self._plane = ny * nx
         self._starts = field.grid.groups.starts(self._slab.count)
-        self._divisions: dict[int, _Division] = {}
+        self._divisions: dict[tuple[int, tuple[Label, ...]], _Division] = {}
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """See :class:`CellSums`. Waits for a GPU once."""
@@ -82,13 +82,14 @@ class PlaneSums:
 
     def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
         """See :class:`CellSums`. Waits for a GPU once."""
-        divisions, values = self._divided(surfaces)
+        divisions, ordered = self._divided(surfaces)
         bounds = [division.bounds[division.sections] for division in divisions]
         if self._device.backend == "cpu":
-            found = [np.maximum.reduceat(abs(np.asarray(of)), at[:-1]) for of, at in zip(values, bounds, strict=True)]
+            found = list(map(_largest_of_sections, ordered, bounds))
         else:
-            looked = self._look(values, bounds)
-            found = [np.maximum(-of["lowest"], of["highest"]).ravel() for of in looked]
+            looked = self._look(ordered, bounds)
+            extremes = (np.where(of["not_finite"], np.nan, np.maximum(-of["lowest"], of["highest"])) for of in looked)
+            found = [of.ravel() for of in extremes]
         own = [
             (label, largest)
             for division, numbers in zip(divisions, found, strict=True)
@@ -97,7 +98,7 @@ class PlaneSums:
         joined = dict[Label, float]()
         for of_rank in self._team.gathered(own):
             for label, largest in of_rank:
-                joined[label] = max(joined.get(label, 0.0), largest)
+                joined[label] = float(np.maximum(joined.get(label, 0.0), largest))
         return joined
 
     def largest_of_array(self, array: Any) -> float:
@@ -138,20 +139,21 @@ class PlaneSums:
 
     def _division(self, surface: ExchangingCells) -> _Division:
         """The division of a surface; it is kept, because solvers sum over the same surfaces again and again."""
-        kept = self._divisions.get(id(surface.cells))
-        if kept is None or kept.surface.cells is not surface.cells:
+        key = id(surface.cells), tuple(surface.labels)
+        kept = self._divisions.get(key)
+        if kept is None or kept.cells is not surface.cells:
             divide = self._divide_face if isinstance(surface.cells, tuple) else self._divide_list
-            kept = self._divisions[id(surface.cells)] = divide(surface)
+            kept = self._divisions[key] = divide(surface)
         return kept
 
     def _divide_face(self, surface: ExchangingCells) -> _Division:
         """Of a surface that is a whole face of the box, from the slices of its cells along z, y, x."""
         axis = next(axis for axis, of in enumerate(reversed(surface.cells)) if of != slice(None))
         if axis == 2:
-            return _Division(surface, slice(None), np.array([0, self._plane]), surface.labels, np.array([0, 1]))
+            return _Division(surface.cells, slice(None), np.array([0, self._plane]), surface.labels, np.array([0, 1]))
         row = self._rows[axis]
         order = slice(self._slab.own.start * row, self._slab.own.stop * row)
-        return _Division(surface, order, self._starts * row, surface.labels, np.array([0, len(self._starts) - 1]))
+        return _Division(surface.cells, order, self._starts * row, surface.labels, np.array([0, len(self._starts) - 1]))
 
     def _divide_list(self, surface: ExchangingCells) -> _Division:
         """Of a surface whose cells are listed."""
@@ -167,7 +169,7 @@ class PlaneSums:
         found, sections = np.unique(of_condition[first], return_index=True)
         consecutive = len(order) > 0 and bool((np.diff(order) == 1).all())
         return _Division(
-            surface,
+            surface.cells,
             slice(int(order[0]), int(order[-1]) + 1) if consecutive else self._device.xp.asarray(order),
             np.append(first, len(order)),
             [labels[number] for number in found],
@@ -175,7 +177,7 @@ class PlaneSums:
         )
 
     def _planes_of(self, cells: Any) -> NDArray[np.int64]:
-        """The own planes of cells, from their index in the flattened arrays; planes of other ranks are outside."""
+        """The plane of each cell from the first own plane; negative, or too large, for planes of other ranks."""
         planes: NDArray[np.int64] = np.asarray(self._device.to_host(cells)) // self._plane - self._slab.own.start
         return planes
 
@@ -183,6 +185,11 @@ class PlaneSums:
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
     """The sum of each section of values; in the order of ``numpy.sum``, which depends on its length only."""
     return np.add.reduceat(np.asarray(values).reshape(-1), bounds[:-1]) if len(bounds) > 1 else np.zeros(0)
+
+
+def _largest_of_sections(values: Any, bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The largest magnitude in each section; NaN if there is one."""
+    return np.asarray(np.maximum.reduceat(abs(np.asarray(values)), bounds[:-1]))
 
 
 def _largest(values: Any) -> float:

@@ -1,6 +1,7 @@
 // The heat that cells exchange through a surface, and its decrease for each kelvin of the cells' temperatures, for implicit steps
 // and steady states. One thread per cell. Operations and their order are those of physics/surface_exchange.py,
-// physics/surface_balance.py and physics/surface_laws.py, so the bits are too; composite.cuh explains the balance.
+// physics/surface_balance.py and physics/surface_laws.py; only the third power of a radiating surface may be rounded differently
+// than by NumPy. composite.cuh explains the balance.
 //
 // Macros: STEPS: the most steps of Newton's method; TOLERANCE: its relative tolerance.
 
@@ -28,8 +29,9 @@ struct Passing {
     double rise, film;
 };
 
-__device__ __forceinline__ double larger(double a, double b) { return a > b ? a : b; }  // b if one is NaN
-__device__ __forceinline__ double smaller(double a, double b) { return a < b ? a : b; }
+// NaN if one of them is.
+__device__ __forceinline__ double larger(double a, double b) { return a > b || a != a ? a : b; }
+__device__ __forceinline__ double smaller(double a, double b) { return a < b || a != a ? a : b; }
 
 // The segment between low and high that contains a distance from the ambient temperature.
 __device__ __forceinline__ long long segment_at(const double* nodes, double distance, long long low, long long high)

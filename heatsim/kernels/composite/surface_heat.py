@@ -18,10 +18,10 @@ MACROS: dict[str, str | int] = {"STEPS": NEWTON_STEPS, "TOLERANCE": repr(TOLERAN
 
 # struct Numbers and struct Surface of surface_heat.cu.
 _NUMBERS = np.dtype([("each", np.uint64), ("all", np.float64)])
-_OF_CELLS = ("area", "half", "weight", "beam", "film", "ambient", "flux", "emission", "surroundings")
+_CONDITION = ("film", "ambient", "flux", "emission", "surroundings")
 SURFACE = np.dtype(
     [
-        *((name, _NUMBERS) for name in (*_OF_CELLS, "conducting", "below_held")),
+        *((name, _NUMBERS) for name in ("area", "half", "weight", "beam", *_CONDITION, "conducting", "below_held")),
         *((name, np.uint64) for name in ("nodes", "fluxes", "first")),
         *((name, np.int64) for name in ("first_of_all", "segments")),
         *((name, np.float64) for name in ("free", "reference")),
@@ -32,64 +32,70 @@ _OPAQUE = np.dtype((np.void, SURFACE.itemsize))  # CuPy takes 25 us to describe 
 
 
 def exchange(surface: SteadySurface, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
-    """As :meth:`SteadySurface.exchange`, with the same bits, for arrays of a GPU."""
-    of_cells, heat, slope = _Struct(surface.xp, T.shape), surface.xp.empty(T.shape), surface.xp.empty(T.shape)
+    """As :meth:`SteadySurface.exchange`, for arrays of a GPU. The heat has the same bits."""
+    xp, struct = surface.xp, _Struct(surface.xp, T.shape)
+    heat, slope = xp.empty(T.shape), xp.empty(T.shape)
     if not heat.size:
         return heat, slope
     (film, ambient, flux, emission, surroundings, free), law = surface.condition, surface.law
     if law is not None:
         film, ambient, flux, emission, surroundings = 0.0, law.ambient, 0.0, 0.0, 0.0
-        of_cells.put_law(law.nodes, law.fluxes, law.first)
-    found = surface.area, surface.half, surface.weight, surface.beam, film, ambient, flux, emission, surroundings
-    for name, numbers in zip(_OF_CELLS, found, strict=True):
-        of_cells.put(name, numbers)
-    of_cells.put("conducting", conducting)
-    of_cells.put("below_held", 0.0 if below_held is None else below_held)
-    of_cells.struct["free"], of_cells.struct["reference"] = free, surface.reference
-    arguments = of_cells.struct.view(_OPAQUE), of_cells.each(T), np.uint32(heat.size), heat, slope
+        struct.put_law(law.nodes, law.fluxes, law.first)
+    for name in ("area", "half", "weight", "beam"):
+        struct.put(name, getattr(surface, name))
+    for name, numbers in zip(_CONDITION, (film, ambient, flux, emission, surroundings), strict=True):
+        struct.put(name, numbers)
+    struct.put("conducting", conducting)
+    if below_held is not None:
+        struct.put_each("below_held", below_held)
+    struct.values["free"], struct.values["reference"] = free, surface.reference
+    arguments = struct.values.view(_OPAQUE), struct.each(T), np.uint32(heat.size), heat, slope
     compiled.function(SOURCE, "exchange", MACROS, FOLDER)((ceil(heat.size / THREADS),), (THREADS,), arguments)
     return heat, slope
 
 
 class _Struct:
-    """Fills struct Surface.
+    """Fills struct Surface, and keeps the arrays whose addresses it has.
 
     Args:
         xp: CuPy.
         shape: of arrays of the cells.
 
     Attributes:
-        struct: struct Surface as a 0-d array.
+        values: struct Surface as a 0-d array.
     """
 
     def __init__(self, xp: Any, shape: tuple[int, ...]) -> None:
-        self.struct: NDArray[Any] = np.zeros((), SURFACE)
-        self._xp, self._shape = xp, shape
-        self._kept = list[Any]()  # the struct has the addresses of these arrays only
+        self.values: NDArray[Any] = np.zeros((), SURFACE)
+        self._xp, self._shape, self._kept = xp, shape, list[Any]()
 
     def each(self, numbers: Any) -> Any:
-        """One float64 for each cell, contiguous."""
-        numbers = self._xp.ascontiguousarray(self._xp.broadcast_to(numbers, self._shape))
-        assert numbers.dtype == np.float64
-        self._kept.append(numbers)
-        return numbers
+        """One number for each cell, in a contiguous array, which is kept."""
+        return self._keep(self._xp.broadcast_to(numbers, self._shape), np.float64)
 
     def put(self, name: str, numbers: Any) -> None:
         """Set a member to an array with a number for each cell, or to one number for all."""
         if isinstance(numbers, _NUMBER):
-            self.struct[name]["all"] = numbers
+            self.values[name]["all"] = numbers
         else:
-            self.struct[name]["each"] = self.each(numbers).data.ptr
+            self.put_each(name, numbers)
+
+    def put_each(self, name: str, numbers: Any) -> None:
+        """Set a member to an array with a number for each cell."""
+        self.values[name]["each"] = self.each(numbers).data.ptr
 
     def put_law(self, nodes: Any, fluxes: Any, first: Any) -> None:
         """Set the tables of a law; arguments as in :class:`heatsim.physics.surface_laws.LawAtTime`."""
-        xp = self._xp
-        nodes, fluxes = (xp.ascontiguousarray(xp.asarray(table)) for table in (nodes, fluxes))
-        self._kept += nodes, fluxes
-        self.struct["nodes"], self.struct["fluxes"] = nodes.data.ptr, fluxes.data.ptr
-        self.struct["segments"] = len(nodes) - 1
+        for name, table in (("nodes", nodes), ("fluxes", fluxes)):
+            self.values[name] = self._keep(self._xp.asarray(table), np.float64).data.ptr
+        self.values["segments"] = len(nodes) - 1
         if isinstance(first, _NUMBER):
-            self.struct["first_of_all"] = first
+            self.values["first_of_all"] = first
         else:
-            self._kept.append(xp.ascontiguousarray(first))
-            self.struct["first"] = self._kept[-1].data.ptr
+            self.values["first"] = self._keep(first, np.int64).data.ptr
+
+    def _keep(self, values: Any, dtype: Any) -> Any:
+        contiguous = self._xp.ascontiguousarray(values)
+        assert contiguous.dtype == dtype
+        self._kept.append(contiguous)
+        return contiguous

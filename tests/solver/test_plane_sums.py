@@ -1,0 +1,81 @@
+"""Sums over the cells of surfaces: by condition, in a fixed order."""
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import numpy as np
+import pytest
+from cuda_host.gpu import function_on_host, host_device
+
+from heatsim import device
+from heatsim.device import Device
+from heatsim.grid import Grid
+from heatsim.kernels import compiled
+from heatsim.physics.surface_exchange import ExchangingCells, Label
+from heatsim.solver.field import Field
+from heatsim.solver.plane_sums import PlaneSums
+
+GRID = Grid((7, 6, 40), (1.0, 1.0, 1.0))
+COUNTS = {3: 200, 1: 90, 8: 1}  # cells of each condition
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(ExchangingCells):
+    """Cells of several conditions."""
+
+    name: str = "some"
+
+    @property
+    def labels(self) -> list[Label]:
+        return [(self.name, number) for number in COUNTS]
+
+    @property
+    def divisions(self) -> list[slice]:
+        ends = np.cumsum(list(COUNTS.values())).tolist()
+        return [slice(end - count, end) for end, count in zip(ends, COUNTS.values(), strict=True)]
+
+
+@pytest.fixture(params=["cpu", "host", pytest.param("gpu", marks=pytest.mark.gpu)])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The CPU, the host in the part of a GPU, and a GPU."""
+    if request.param == "host":
+        monkeypatch.setattr(compiled, "function", function_on_host)
+    return host_device() if request.param == "host" else device.choose("cuda" if request.param == "gpu" else "cpu")
+
+
+def surfaces(where: Device) -> list[tuple[ExchangingCells, Any]]:
+    """Listed cells in any order, the same cells again, a whole face, and no cells; each with values."""
+    rng, xp = np.random.default_rng(2), where.xp
+    cells = xp.asarray(rng.integers(0, GRID.cell_count, sum(COUNTS.values())))
+    values = [rng.normal(size=shape) for shape in (len(cells), len(cells), (40, 1, 7), 0)]
+    face = ExchangingCells(xp, (slice(None), slice(0, 1), slice(None)))
+    kinds = (Cells(xp, cells), Cells(xp, cells, "others"), face, ExchangingCells(xp, xp.asarray(np.zeros(0, np.int64))))
+    return [(kind, xp.asarray(of)) for kind, of in zip(kinds, values, strict=True)]
+
+
+def by_label(where: Device) -> dict[Label, list[float]]:
+    """The values of each condition."""
+    found: dict[Label, list[float]] = {}
+    for surface, values in surfaces(where):
+        for label, place in zip(surface.labels, surface.divisions, strict=True):
+            found.setdefault(label, []).extend(where.to_host(values)[place].reshape(-1).tolist())
+    return found
+
+
+def test_sums_and_largest_values_of_conditions(where: Device) -> None:
+    sums, expected = PlaneSums(Field(where, GRID, "float64", 300.0)), by_label(where)
+    for _ in range(2):  # the second time with what was kept
+        found, largest = sums.of_conditions(surfaces(where)), sums.largest_of_conditions(surfaces(where))
+        assert found == pytest.approx({label: fsum(values) for label, values in expected.items()}, rel=1e-12)
+        assert largest == {label: max(map(abs, values)) for label, values in expected.items()}
+        assert sums.of_surfaces(surfaces(where)) == pytest.approx(fsum(found.values()), rel=1e-12)
+    assert (sums.of_surfaces([]), sums.of_conditions([]), sums.largest_of_conditions([])) == (0.0, {}, {})
+
+
+def test_a_value_that_is_not_a_number_shows(where: Device) -> None:
+    sums, some = PlaneSums(Field(where, GRID, "float64", 300.0)), surfaces(where)
+    some[0][1][5] = np.nan
+    largest, found = sums.largest_of_conditions(some), sums.of_conditions(some)
+    assert {label for label, value in largest.items() if np.isnan(value)} == {("some", 3)}
+    assert {label for label, value in found.items() if np.isnan(value)} == {("some", 3)}

@@ -1,5 +1,6 @@
 """The heat through surfaces by one launch has the bits of the operations on arrays: on the host and on a GPU."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,11 @@ def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> De
     return device.choose("cuda")
 
 
-def surface_of(numbers: Any, condition: tuple[Any, ...], law: LawAtTime | None = None, xp: Any = np) -> SteadySurface:
+def surface_of(numbers: Any, condition: tuple[Any, ...], law: LawAtTime | None = None) -> SteadySurface:
     """A surface; ``numbers``: its area, half, weight, beam."""
     area, half, weight, beam = numbers
     return SteadySurface(
-        xp=xp,
+        xp=np,
         cells=None,
         name="void",
         conditions=(SameCondition(7, slice(None)),),
@@ -64,9 +65,13 @@ def assert_same(where: Device, surface: SteadySurface, T: Any, *arguments: Any) 
     """Compare with the operations on NumPy's arrays."""
     with np.errstate(invalid="ignore"):
         heat, slope = surface.exchange(T, *arguments)
-    numbers = (on(where, of) for of in (surface.area, surface.half, surface.weight, surface.beam))
-    law = surface.law and LawAtTime(*(on(where, of) for of in surface.law))
-    there = surface_of(tuple(numbers), tuple(on(where, of) for of in surface.condition), law, where.xp)
+    there = replace(
+        surface,
+        xp=where.xp,
+        condition=tuple(on(where, of) for of in surface.condition),
+        law=surface.law and LawAtTime(*(on(where, of) for of in surface.law)),
+        **{name: on(where, getattr(surface, name)) for name in ("area", "half", "weight", "beam")},
+    )
     found = surface_heat.exchange(there, on(where, T), *(on(where, of) for of in arguments))
     np.testing.assert_array_equal(where.to_host(found[0]), np.broadcast_to(heat, T.shape))
     # The third power may be rounded differently.

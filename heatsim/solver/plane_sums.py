@@ -5,6 +5,8 @@ Each group is summed in a fixed order; then the sums of all groups are added exa
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,11 @@ class _Division:
     bounds: NDArray[np.int64]
     labels: Sequence[Label]
     sections: NDArray[np.int64]
+
+    def by_condition(self, numbers: NDArray[np.float64]) -> list[list[float]]:
+        """The numbers of the sections of each condition."""
+        listed, ends = numbers.tolist(), self.sections.tolist()
+        return [listed[first:end] for first, end in pairwise(ends)]
 
 
 class PlaneSums:
@@ -71,14 +78,10 @@ class PlaneSums:
 
     def of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
         """See :class:`CellSums`. Waits for a GPU once."""
-        own = list[tuple[Label, NDArray[np.float64]]]()
+        own = list[tuple[Label, list[float]]]()
         for division, sums in zip(*self._sums_of(surfaces), strict=True):
-            own += zip(division.labels, np.split(sums, division.sections[1:-1]), strict=True)
-        joined = dict[Label, list[float]]()
-        for of_rank in self._team.gathered(own):
-            for label, found in of_rank:
-                joined.setdefault(label, []).extend(found.tolist())
-        return {label: exact_sum(numbers) for label, numbers in joined.items()}
+            own += zip(division.labels, division.by_condition(sums), strict=True)
+        return {label: exact_sum(found) for label, found in self._joined(own).items()}
 
     def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
         """See :class:`CellSums`. Waits for a GPU once."""
@@ -91,15 +94,13 @@ class PlaneSums:
             extremes = (np.where(of["not_finite"], np.nan, np.maximum(-of["lowest"], of["highest"])) for of in looked)
             found = [of.ravel() for of in extremes]
         own = [
-            (label, largest)
+            (label, [largest])
             for division, numbers in zip(divisions, found, strict=True)
             for label, largest in zip(division.labels, numbers.tolist(), strict=True)
         ]
-        joined = dict[Label, float]()
-        for of_rank in self._team.gathered(own):
-            for label, largest in of_rank:
-                joined[label] = float(np.maximum(joined.get(label, 0.0), largest))
-        return joined
+        # Python's max() may pass over NaN; a sum of magnitudes does not.
+        joined = self._joined(own).items()
+        return {label: max(numbers) if sum(numbers) >= 0.0 else nan for label, numbers in joined}
 
     def largest_of_array(self, array: Any) -> float:
         """See :class:`CellSums`."""
@@ -114,6 +115,17 @@ class PlaneSums:
     def largest(self, number: float) -> float:
         """See :class:`CellSums`."""
         return self._team.highest(number)
+
+    def _joined(self, own: list[tuple[Label, list[float]]]) -> dict[Label, list[float]]:
+        """The numbers that all ranks have found for each condition. Collective."""
+        joined = dict[Label, list[float]]()
+        for of_rank in self._team.gathered(own):
+            for label, found in of_rank:
+                if label in joined:
+                    joined[label] += found
+                else:
+                    joined[label] = found
+        return joined
 
     def _sums_of(self, surfaces: Iterable[Valued]) -> tuple[list[_Division], list[NDArray[np.float64]]]:
         """The divisions of the surfaces that have own cells, and the sum of each section."""

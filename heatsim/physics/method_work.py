@@ -21,7 +21,8 @@ The factors come from 25 scenarios at the default tolerance, with 20 to 1.3 mill
 cubes of 8³ to 128³ cells, slabs and plates, a wall through a week and one through a year, power modules of 24,000 and
 192,000 cells, a chip that is switched 29 times, a circuit board with layers of 35 µm, bodies that radiate, a laser
 track, wax that melts. Stages were 0.9 to 2.1 times the estimate, applications 0.4 to 2.2 times. Each stage of
-"implicit" took 10 to 19 applications. Melting took 4 to 5 times the stages and 19 times the applications.
+"implicit" took 10 to 19 applications. Melting took 4 to 5 times the stages. Applications were 18 times the estimate for
+wax that melts over 4 K, 42 times for tin over 2 K, and 110 times for water over 0.3 K.
 """
 
 from collections.abc import Iterator, Mapping
@@ -58,7 +59,7 @@ _APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
 _STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
 _STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (6.0, 24.0)}
-_APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (6.0, 24.0)}
+_APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (15.0, 120.0)}
 _GAIN = 3.0
 _MOST_PLACES = 2**20  # of one beam
 _RESOLUTION = 2**11  # of the times of changes, in parts of the end

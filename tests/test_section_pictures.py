@@ -16,6 +16,7 @@ from heatsim.grid import Grid
 from heatsim.render.axes import fitting_ticks
 from heatsim.render.choice import PictureChoice
 from heatsim.render.curves import draw_numbers
+from heatsim.render.descriptions import description_of
 from heatsim.render.field_pictures import bands_of
 from heatsim.render.fields import Fields
 from heatsim.render.figure import LARGE, NORMAL, new_figure, text_width, title_of
@@ -244,6 +245,14 @@ def test_long_titles_fit_in_two_lines(tmp_path: Path) -> None:
             box = text.get_window_extent()
             assert (box.x0 > 0.0, box.x1 < 900.0) == (True, True)
             assert "12.5 min" in text.get_text()
+
+
+@pytest.mark.parametrize("title", ["Plate", "Plate — north", ""])
+def test_a_dash_in_a_name_does_not_divide_the_description(title: str, tmp_path: Path) -> None:
+    path = tmp_path / "probe.png"
+    with new_figure(path, title_of(title, 'probe "inlet — outlet"'), 900, 400):
+        pass
+    assert description_of(path) == 'Probe "inlet — outlet"'
 
 
 def test_a_run_of_layers_shows_them(tmp_path: Path) -> None:

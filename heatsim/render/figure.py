@@ -56,7 +56,8 @@ _STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
 }
-_DASH = " — "  # between the title of a scenario and a remark
+# Between the title of a scenario and a remark. The no-break space tells it from dashes within them.
+_DASH = " —\N{NO-BREAK SPACE}"
 _WITH_TITLE = (".png", ".pdf", ".svg")  # formats of pictures with a title inside
 QUIET = "#444444"  # the colour of remarks
 

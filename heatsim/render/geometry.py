@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.grid import AXES
 from heatsim.render.axes import add_panel, add_view, length_unit
 from heatsim.render.caption import Caption, remarks_of
-from heatsim.render.figure import WIDTH, new_figure
+from heatsim.render.figure import WIDTH, new_figure, title_of
 from heatsim.render.labels import PlacedLabels
 from heatsim.render.layers import corners_of
 from heatsim.render.layout import Page, Panel, arrange
@@ -47,7 +47,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     """
     grid = geometry.grid
     caption = Caption(
-        f"{geometry.title} — geometry",
+        title_of(geometry.title, "geometry"),
         remarks_of(grid, *_remarks(geometry)),
         list(_entries(geometry)),
     )

@@ -32,7 +32,7 @@ def test_the_geometry_is_that_of_the_first_run(tmp_path: Path, capsys: pytest.Ca
     path, picture = study_text.write(tmp_path), tmp_path / "parts.svg"
     assert main(["plan", str(path), "--picture", str(picture)]) == 0
     assert capsys.readouterr().out.startswith(f"geometry of run 1: {picture}\n")
-    assert "Plate that cools, run 1 — geometry" in picture.read_text(encoding="utf-8")
+    assert "Plate that cools, run 1 —\N{NO-BREAK SPACE}geometry" in picture.read_text(encoding="utf-8")
 
 
 def test_a_plan_counts_runs_that_are_done(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

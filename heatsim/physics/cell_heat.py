@@ -34,7 +34,7 @@ class DensityTable:
     Attributes:
         low: temperature in K of the first node.
         per_kelvin: steps per kelvin.
-        values: at the nodes, in W/m³; shape (steps + 1,). NumPy's, or the library's that :meth:`on` was given.
+        values: at the nodes, in W/m³; shape (steps + 1,); an array of NumPy or CuPy.
     """
 
     low: float
@@ -42,7 +42,7 @@ class DensityTable:
     values: Array
 
     def on(self, xp: Any) -> "DensityTable":
-        """The table for temperatures in arrays of the library ``xp``."""
+        """The table with its values in an array of ``xp``."""
         return replace(self, values=xp.asarray(self.values))
 
     @property
@@ -215,7 +215,7 @@ class _EntryGroup:
         cells: the places of their cells among the heated cells.
         entries: their places among all entries.
         numbers, weights: as in :class:`HeatedCells`.
-        amounts: the numbers of their amounts; for light of a beam, how many amounts there are.
+        amounts: the index of each entry's amount; ``len(amounts)`` for light of a beam.
         table: their table; None if the heat does not depend on the temperature.
     """
 

@@ -25,7 +25,7 @@ class CellSums(Protocol):
         """Return Σ of the values for each condition of the surfaces. Several surfaces may have the same condition."""
 
     def largest_of_conditions(self, surfaces: Iterable[Valued]) -> dict[Label, float]:
-        """Return max |value| for each condition of the surfaces; not finite if a value is not."""
+        """Return max |value| for each condition of the surfaces; NaN or infinite if a value is."""
 
     def largest_of_array(self, array: Any) -> float:
         """Return max |value| over all cells of an array of shape (nz, ny, nx)."""
@@ -77,5 +77,5 @@ class LocalSums:
 
 def _by_condition(surfaces: Iterable[Valued]) -> Iterator[tuple[Label, Any]]:
     for surface, values in surfaces:
-        for label, place in zip(surface.labels, surface.divisions, strict=True):
+        for label, place in zip(surface.labels, surface.slices, strict=True):
             yield label, values[place]

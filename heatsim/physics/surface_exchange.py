@@ -48,7 +48,7 @@ class ExchangingCells:
         return (("cells", 0),)
 
     @property
-    def divisions(self) -> Sequence[slice]:
+    def slices(self) -> Sequence[slice]:
         """For each condition the slice of its cells in arrays of values of the cells; the slices follow each other."""
         return (slice(None),)
 
@@ -166,7 +166,7 @@ class SteadySurface(ExchangingCells):
         return [(self.name, condition.number) for condition in self.conditions]
 
     @property
-    def divisions(self) -> Sequence[slice]:
+    def slices(self) -> Sequence[slice]:
         """See :class:`ExchangingCells`."""
         return [condition.place for condition in self.conditions]
 

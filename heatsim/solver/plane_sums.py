@@ -90,7 +90,7 @@ class PlaneSums:
         if self._device.backend == "cpu":
             found = list(map(_largest_of_sections, ordered, bounds))
         else:
-            looked = self._look(ordered, bounds)
+            looked = self._statistics(ordered, bounds)
             extremes = (np.where(of["not_finite"], np.nan, np.maximum(-of["lowest"], of["highest"])) for of in looked)
             found = [of.ravel() for of in extremes]
         own = [
@@ -133,9 +133,9 @@ class PlaneSums:
         bounds = [division.bounds for division in divisions]
         if self._device.backend == "cpu":
             return divisions, [_sums(of, at) for of, at in zip(values, bounds, strict=True)]
-        return divisions, [of["total"].ravel() for of in self._look(values, bounds)]
+        return divisions, [of["total"].ravel() for of in self._statistics(values, bounds)]
 
-    def _look(self, values: Sequence[Any], bounds: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
+    def _statistics(self, values: Sequence[Any], bounds: Sequence[NDArray[np.int64]]) -> list[NDArray[Any]]:
         """STATISTICS of all sections of some device arrays."""
         return partials(self._device, list(map(Sections, values, bounds))) if values else []
 
@@ -168,10 +168,10 @@ class PlaneSums:
         return _Division(surface.cells, order, self._starts * row, surface.labels, np.array([0, len(self._starts) - 1]))
 
     def _divide_list(self, surface: ExchangingCells) -> _Division:
-        """Of a surface whose cells are listed."""
+        """Of a surface with listed cells: by condition, then by plane."""
         planes, labels = self._planes_of(surface.cells), surface.labels
         condition = np.zeros(len(planes), np.int64)
-        for number, place in enumerate(surface.divisions):
+        for number, place in enumerate(surface.slices):
             condition[place] = number
         own = np.flatnonzero((planes >= 0) & (planes < self._slab.count))
         order = own[np.lexsort((planes[own], condition[own]))]

@@ -116,7 +116,7 @@ def assert_equal(apart: tuple[SteadySurface, ...], together: tuple[SteadySurface
             surface.add(heat, heats)
             surface.add(slope, slopes)
             surface.add(surface.add_rounded(heat, rounded), lost)
-            for label, place in zip(surface.labels, surface.divisions, strict=True):
+            for label, place in zip(surface.labels, surface.slices, strict=True):
                 sums.setdefault(label, []).append(float(np.sum(heat[place])))
         found.append([heats, slopes, rounded, lost])
         by_condition.append(sums)

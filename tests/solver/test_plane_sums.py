@@ -31,7 +31,7 @@ class Cells(ExchangingCells):
         return [(self.name, number) for number in COUNTS]
 
     @property
-    def divisions(self) -> list[slice]:
+    def slices(self) -> list[slice]:
         ends = np.cumsum(list(COUNTS.values())).tolist()
         return [slice(end - count, end) for end, count in zip(ends, COUNTS.values(), strict=True)]
 
@@ -58,7 +58,7 @@ def by_label(where: Device) -> dict[Label, list[float]]:
     """The values of each condition."""
     found: dict[Label, list[float]] = {}
     for surface, values in surfaces(where):
-        for label, place in zip(surface.labels, surface.divisions, strict=True):
+        for label, place in zip(surface.labels, surface.slices, strict=True):
             found.setdefault(label, []).extend(where.to_host(values)[place].reshape(-1).tolist())
     return found
 
@@ -73,7 +73,7 @@ def test_sums_and_largest_values_of_conditions(where: Device) -> None:
     assert (sums.of_surfaces([]), sums.of_conditions([]), sums.largest_of_conditions([])) == (0.0, {}, {})
 
 
-def test_a_value_that_is_not_a_number_shows(where: Device) -> None:
+def test_nan_shows_in_sums_and_largest_values(where: Device) -> None:
     sums, some = PlaneSums(Field(where, GRID, "float64", 300.0)), surfaces(where)
     some[0][1][5] = np.nan
     largest, found = sums.largest_of_conditions(some), sums.of_conditions(some)

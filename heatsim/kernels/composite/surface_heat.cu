@@ -1,5 +1,5 @@
-// The heat that cells exchange through a surface, and its decrease for each kelvin of the cells' temperatures, for implicit steps
-// and steady states. One thread per cell. Operations and their order are those of physics/surface_exchange.py,
+// The heat that cells exchange through a surface, and minus its derivative with respect to the cell's temperature, for implicit
+// steps and steady states. One thread per cell. Operations and their order are those of physics/surface_exchange.py,
 // physics/surface_balance.py and physics/surface_laws.py; only the third power of a radiating surface may be rounded differently
 // than by NumPy. composite.cuh explains the balance.
 //
@@ -21,12 +21,13 @@ struct Surface {
     const double* fluxes;
     const long long* first;                                    // of each cell in `fluxes`; null if `first_of_all` holds
     long long first_of_all, segments;
-    double free, reference;
+    double free;       // 0 where the temperature is held, else 1
+    double reference;  // K, of all temperatures
 };
 
-// What a surface passes to a cell: T_s - T in K, and the decrease of the heat flux from outside with T_s in W/(m2 K).
-struct Passing {
-    double rise, film;
+struct SurfaceState {
+    double rise;  // T_s - T in K
+    double film;  // minus the derivative of the heat flux from outside with respect to T_s, W/(m2 K)
 };
 
 // NaN if one of them is.
@@ -44,7 +45,7 @@ __device__ __forceinline__ long long segment_at(const double* nodes, double dist
     return low;
 }
 
-__device__ __forceinline__ Passing by_law(const Surface& surface, int n, double conductance, double T)
+__device__ __forceinline__ SurfaceState by_law(const Surface& surface, int n, double conductance, double T)
 {
     const double* const fluxes = surface.fluxes + (surface.first ? surface.first[n] : surface.first_of_all);
     const double distance = T - surface.ambient[n], beam = surface.beam[n];
@@ -60,7 +61,7 @@ __device__ __forceinline__ Passing by_law(const Surface& surface, int n, double 
     }
 }
 
-__device__ __forceinline__ Passing by_condition(const Surface& surface, int n, double conductance, double T)
+__device__ __forceinline__ SurfaceState by_condition(const Surface& surface, int n, double conductance, double T)
 {
     const double film = surface.film[n], ambient = surface.ambient[n], emission = surface.emission[n];
     const double reference = surface.reference, free = surface.free;
@@ -99,12 +100,12 @@ extern "C" __global__ void exchange(const Surface surface, const double* __restr
     const double area = surface.area[n], weight = surface.weight[n], half = surface.half[n] * surface.conducting[n];
     const double T = temperatures[n];
     if (surface.nodes) {
-        const Passing found = by_law(surface, n, half * weight, T);
+        const SurfaceState found = by_law(surface, n, half * weight, T);
         heats[n] = area * half * found.rise;
         slopes[n] = area * half * found.film / (half * weight + found.film);
         return;
     }
-    const Passing found = by_condition(surface, n, half * weight, T);
+    const SurfaceState found = by_condition(surface, n, half * weight, T);
     const bool held = surface.free == 0.0 && surface.below_held.each;
     heats[n] = area * (held ? surface.half[n] * surface.below_held[n] : half * found.rise);
     slopes[n] = area * half * found.film / (surface.free * half * weight + found.film);

@@ -32,7 +32,11 @@ _OPAQUE = np.dtype((np.void, SURFACE.itemsize))  # CuPy takes 25 us to describe 
 
 
 def exchange(surface: SteadySurface, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
-    """As :meth:`SteadySurface.exchange`, for arrays of a GPU. The heat has the same bits."""
+    """Heat into each cell in W and its slope in W/K, of the shape of ``T``: as :meth:`SteadySurface.exchange`.
+
+    Arrays are float64 and on the GPU. The heat has the same bits as there. The slope of radiating surfaces may be
+    rounded differently.
+    """
     xp, struct = surface.xp, _Struct(surface.xp, T.shape)
     heat, slope = xp.empty(T.shape), xp.empty(T.shape)
     if not heat.size:

@@ -4,8 +4,6 @@ Each group is summed in a fixed order; then the sums of all groups are added exa
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
 from math import nan
 from typing import Any
 
@@ -15,32 +13,9 @@ from numpy.typing import NDArray
 from heatsim.kernels.reductions.fused import Pass, Sections, partials
 from heatsim.kernels.reductions.statistics import STATISTICS, exact_sum
 from heatsim.physics.cell_sums import Valued
-from heatsim.physics.surface_exchange import ExchangingCells, Label
+from heatsim.physics.surface_exchange import Label
 from heatsim.solver.field import Field
-
-
-@dataclass(frozen=True, eq=False)
-class _Division:
-    """The own cells of a surface in sections: those of one condition in one group of planes.
-
-    Attributes:
-        cells: the cells of the surface. The surface has the same ones at every moment.
-        order: the places of the own cells among the cells of the surface, condition after condition, plane after plane.
-        bounds: where each section begins, and the end of the last one. No section is empty.
-        labels: of the conditions that have own cells.
-        sections: where the sections of each of these conditions begin, and the end of the last one.
-    """
-
-    cells: Any
-    order: Any
-    bounds: NDArray[np.int64]
-    labels: Sequence[Label]
-    sections: NDArray[np.int64]
-
-    def by_condition(self, numbers: NDArray[np.float64]) -> list[list[float]]:
-        """The numbers of the sections of each condition."""
-        listed, ends = numbers.tolist(), self.sections.tolist()
-        return [listed[first:end] for first, end in pairwise(ends)]
+from heatsim.solver.surface_sections import Divisions, SurfaceSections
 
 
 class PlaneSums:
@@ -52,11 +27,9 @@ class PlaneSums:
 
     def __init__(self, field: Field) -> None:
         self._device, self._slab, self._team = field.device, field.slab, field.team
-        _, ny, nx = field.grid.shape
-        self._rows = {0: ny, 1: nx}  # cells of a plane on faces across x and y
-        self._plane = ny * nx
+        self._plane = field.grid.shape[1] * field.grid.shape[2]
         self._starts = field.grid.groups.starts(self._slab.count)
-        self._divisions: dict[tuple[int, tuple[Label, ...]], _Division] = {}
+        self._divisions = Divisions(field)
 
     def of_arrays(self, arrays: Iterable[Any]) -> list[float]:
         """See :class:`CellSums`. Waits for a GPU once."""
@@ -108,8 +81,7 @@ class PlaneSums:
 
     def listed(self, cells: Any, values: Any) -> NDArray[Any]:
         """See :class:`CellSums`."""
-        planes = self._planes_of(cells)
-        own = self._device.to_host(values)[(planes >= 0) & (planes < self._slab.count)]
+        own = self._device.to_host(values)[self._divisions.own(cells)]
         return np.concatenate(self._team.gathered(own))
 
     def largest(self, number: float) -> float:
@@ -127,7 +99,7 @@ class PlaneSums:
                     joined[label] = found
         return joined
 
-    def _sums_of(self, surfaces: Iterable[Valued]) -> tuple[list[_Division], list[NDArray[np.float64]]]:
+    def _sums_of(self, surfaces: Iterable[Valued]) -> tuple[list[SurfaceSections], list[NDArray[np.float64]]]:
         """The divisions of the surfaces that have own cells, and the sum of each section."""
         divisions, values = self._divided(surfaces)
         bounds = [division.bounds for division in divisions]
@@ -139,59 +111,15 @@ class PlaneSums:
         """STATISTICS of all sections of some device arrays."""
         return partials(self._device, list(map(Sections, values, bounds))) if values else []
 
-    def _divided(self, surfaces: Iterable[Valued]) -> tuple[list[_Division], list[Any]]:
+    def _divided(self, surfaces: Iterable[Valued]) -> tuple[list[SurfaceSections], list[Any]]:
         """The divisions of the surfaces that have own cells, and the values of these cells in their order."""
-        divisions, ordered = list[_Division](), list[Any]()
+        divisions, ordered = list[SurfaceSections](), list[Any]()
         for surface, values in surfaces:
-            division = self._division(surface)
+            division = self._divisions.of(surface)
             if division.labels:
                 divisions.append(division)
                 ordered.append(self._device.xp.ascontiguousarray(values.reshape(-1)[division.order]))
         return divisions, ordered
-
-    def _division(self, surface: ExchangingCells) -> _Division:
-        """The division of a surface; it is kept, because solvers sum over the same surfaces again and again."""
-        key = id(surface.cells), tuple(surface.labels)
-        kept = self._divisions.get(key)
-        if kept is None or kept.cells is not surface.cells:
-            divide = self._divide_face if isinstance(surface.cells, tuple) else self._divide_list
-            kept = self._divisions[key] = divide(surface)
-        return kept
-
-    def _divide_face(self, surface: ExchangingCells) -> _Division:
-        """Of a surface that is a whole face of the box, from the slices of its cells along z, y, x."""
-        axis = next(axis for axis, of in enumerate(reversed(surface.cells)) if of != slice(None))
-        if axis == 2:
-            return _Division(surface.cells, slice(None), np.array([0, self._plane]), surface.labels, np.array([0, 1]))
-        row = self._rows[axis]
-        order = slice(self._slab.own.start * row, self._slab.own.stop * row)
-        return _Division(surface.cells, order, self._starts * row, surface.labels, np.array([0, len(self._starts) - 1]))
-
-    def _divide_list(self, surface: ExchangingCells) -> _Division:
-        """Of a surface with listed cells: by condition, then by plane."""
-        planes, labels = self._planes_of(surface.cells), surface.labels
-        condition = np.zeros(len(planes), np.int64)
-        for number, place in enumerate(surface.slices):
-            condition[place] = number
-        own = np.flatnonzero((planes >= 0) & (planes < self._slab.count))
-        order = own[np.lexsort((planes[own], condition[own]))]
-        of_condition = condition[order]
-        group = np.searchsorted(self._starts, planes[order], side="right")
-        first = np.flatnonzero((np.diff(of_condition, prepend=-1) != 0) | (np.diff(group, prepend=-1) != 0))
-        found, sections = np.unique(of_condition[first], return_index=True)
-        consecutive = len(order) > 0 and bool((np.diff(order) == 1).all())
-        return _Division(
-            surface.cells,
-            slice(int(order[0]), int(order[-1]) + 1) if consecutive else self._device.xp.asarray(order),
-            np.append(first, len(order)),
-            [labels[number] for number in found],
-            np.append(sections, len(first)),
-        )
-
-    def _planes_of(self, cells: Any) -> NDArray[np.int64]:
-        """The plane of each cell from the first own plane; negative, or too large, for planes of other ranks."""
-        planes: NDArray[np.int64] = np.asarray(self._device.to_host(cells)) // self._plane - self._slab.own.start
-        return planes
 
 
 def _sums(values: NDArray[Any], bounds: NDArray[np.int64]) -> NDArray[np.float64]:

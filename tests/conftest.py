@@ -7,11 +7,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cuda_host.gpu import function_on_host, host_device
 from cuda_host.machine import build_folder
 from hypothesis import settings
 
 from heatsim import device
+from heatsim.device import Device
 from heatsim.errors import DeviceError
+from heatsim.kernels import compiled
 from heatsim.observers.table import TableObserver
 from heatsim.run.simulation import Simulation
 
@@ -62,6 +65,25 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEATSIM_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(params=["cpu", "host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """The CPU, the host in the part of a GPU, and a GPU, for functions of .cu files that stand alone."""
+    return _device(request.param, monkeypatch)
+
+
+@pytest.fixture(params=["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def where_cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
+    """As ``where``, without the CPU."""
+    return _device(request.param, monkeypatch)
+
+
+def _device(name: str, monkeypatch: pytest.MonkeyPatch) -> Device:
+    if name != "host":
+        return device.choose(name)
+    monkeypatch.setattr(compiled, "function", function_on_host)
+    return host_device()
 
 
 @pytest.fixture

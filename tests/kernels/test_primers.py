@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.gpu import function_on_host, host_device
 from cuda_host.machine import KernelError, compile_kernel
 from numpy.typing import NDArray
 
-from heatsim import device
 from heatsim.device import Device
-from heatsim.kernels import compiled
 from heatsim.kernels.primers import cpu
 from heatsim.kernels.primers.primers import FOLDER, PRIMERS, RADIUS, Primer, PrimerKernel, moving_sum, smooth
 
@@ -23,14 +20,6 @@ SHAPES: dict[int, tuple[tuple[int, ...], ...]] = {
 KERNELS = [pytest.param(primer, kernel, id=kernel.name) for primer in PRIMERS for kernel in primer.kernels]
 
 
-@pytest.fixture(params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
-    if request.param == "host":
-        monkeypatch.setattr(compiled, "function", function_on_host)
-        return host_device()
-    return device.choose("cuda")
-
-
 def random(shape: tuple[int, ...], precision: str) -> NDArray[Any]:
     return np.random.default_rng(sum(shape)).uniform(-1.0, 3.0, shape).astype(precision)
 
@@ -38,15 +27,15 @@ def random(shape: tuple[int, ...], precision: str) -> NDArray[Any]:
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 @pytest.mark.parametrize(("primer", "kernel"), KERNELS)
 def test_every_kernel_gives_the_bits_of_numpy(
-    where: Device, primer: Primer, kernel: PrimerKernel, precision: str
+    where_cuda: Device, primer: Primer, kernel: PrimerKernel, precision: str
 ) -> None:
     for shape in SHAPES[primer.dimensions]:
         values = random(shape, precision)
-        source, target = where.xp.asarray(values), where.xp.asarray(np.full_like(values, np.nan))
+        source, target = where_cuda.xp.asarray(values), where_cuda.xp.asarray(np.full_like(values, np.nan))
         _, launch = primer.launcher(kernel, source, target)
         launch()
-        assert where.to_host(target).tobytes() == primer.oracle(values).tobytes(), shape
-        assert where.to_host(source).tobytes() == values.tobytes()
+        assert where_cuda.to_host(target).tobytes() == primer.oracle(values).tobytes(), shape
+        assert where_cuda.to_host(source).tobytes() == values.tobytes()
 
 
 @pytest.mark.parametrize("precision", ["float32", "float64"])

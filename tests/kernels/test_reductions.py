@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.gpu import function_on_host, host_device
 from cuda_host.machine import KernelError, compile_kernel
 from numpy.typing import NDArray
 
@@ -24,14 +23,6 @@ PRECISIONS = ("float32", "float64")
 ROUND = fused.THREADS * fused.LOADS * 4
 CHUNK = ROUND * fused.ROUNDS
 SIZES = (1, 2, 3, 255, 257, ROUND - 1, ROUND, ROUND + 1, CHUNK - 1, CHUNK, CHUNK + 5, 3 * CHUNK + 7)
-
-
-@pytest.fixture(params=["cpu", "host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """The CPU, the host in the part of a GPU, and a GPU."""
-    if request.param == "host":
-        monkeypatch.setattr(compiled, "function", function_on_host)
-    return host_device() if request.param == "host" else device.choose("cuda" if request.param == "gpu" else "cpu")
 
 
 def statistics(where: Device, values: Any, before: Any = None) -> Statistics:

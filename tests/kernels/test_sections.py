@@ -7,13 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.gpu import function_on_host, host_device
 from numpy.typing import NDArray
 
-from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
-from heatsim.kernels import compiled
 from heatsim.kernels.reductions import find, fused
 from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers
 from heatsim.kernels.reductions.statistics import Partials, combined
@@ -23,14 +20,6 @@ from heatsim.scenario import Material
 PRECISIONS = ("float32", "float64")
 PIECES = (1, 2, 3, 8)
 SHAPE = (37, 13, 22)  # an odd number of planes, and planes that begin at no multiple of 16 bytes
-
-
-@pytest.fixture(params=["cpu", "host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """The CPU, the host in the part of a GPU, and a GPU."""
-    if request.param == "host":
-        monkeypatch.setattr(compiled, "function", function_on_host)
-    return host_device() if request.param == "host" else device.choose("cuda" if request.param == "gpu" else "cpu")
 
 
 def random_field(precision: str, shape: Sequence[int] = SHAPE) -> NDArray[Any]:

@@ -20,14 +20,6 @@ VOID = 3
 WEIGHTS = (0.8, 0.2, -0.8, 0.2)
 
 
-@pytest.fixture(params=["cpu", "host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """The CPU, the host in the part of a GPU, and a GPU."""
-    if request.param == "host":
-        monkeypatch.setattr(compiled, "function", function_on_host)
-    return host_device() if request.param == "host" else device.choose("cuda" if request.param == "gpu" else "cpu")
-
-
 def fields(shape: tuple[int, int, int], precision: str) -> list[NDArray[Any]]:
     """T0, F0, T1, F1."""
     return list(np.random.default_rng(sum(shape)).uniform(-50.0, 300.0, (4, *shape)).astype(precision))

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuda_host.gpu import function_on_host, host_device
 
-from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import compiled
 from heatsim.physics.surface_exchange import ExchangingCells, Label
 from heatsim.solver.field import Field
 from heatsim.solver.plane_sums import PlaneSums
@@ -34,14 +31,6 @@ class Cells(ExchangingCells):
     def slices(self) -> list[slice]:
         ends = np.cumsum(list(COUNTS.values())).tolist()
         return [slice(end - count, end) for end, count in zip(ends, COUNTS.values(), strict=True)]
-
-
-@pytest.fixture(params=["cpu", "host", pytest.param("gpu", marks=pytest.mark.gpu)])
-def where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Device:
-    """The CPU, the host in the part of a GPU, and a GPU."""
-    if request.param == "host":
-        monkeypatch.setattr(compiled, "function", function_on_host)
-    return host_device() if request.param == "host" else device.choose("cuda" if request.param == "gpu" else "cpu")
 
 
 def surfaces(where: Device) -> list[tuple[ExchangingCells, Any]]:

@@ -116,17 +116,14 @@ struct Shared {
     unsigned long long barrier;
     Segment segment;
 #if MEMBERS
-    // In shared memory, because there are no registers for them.
-    const Real* __restrict__ T;
-    Real* __restrict__ T_new;
-    Ledger ledger;
+    Ledger ledger;  // here, because there are no registers for it
 #endif
 };
 
 // A thread's patch: data that it needs in every iteration.
 struct Place {
     unsigned int start;  // index of its first cell in a plane, wrapped or clamped into the box
-    int south, north;    // slots of the adjacent patches
+    int south, north;    // slots of the adjacent patches, in bytes of an array with a vector for each thread
     unsigned int flags;  // FIRST_COLUMN ...; bits 4 to 7: rows to write; byte 1: index in the border of the patch's column at
                          // a face in x, in columns; byte 2: of its row at a face in y, in vectors
 #if SCHEME == STOCHASTIC
@@ -199,8 +196,8 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
     const int y_box = min(periodic_y ? into(y, grid.ny) : y, grid.ny - ROWS);
     Place place;
     place.start = (unsigned)y_box * grid.nx + x_box;
-    place.south = max(slot - lanes, 0);
-    place.north = min(slot + lanes, THREADS - 1);
+    place.south = max(slot - lanes, 0) * sizeof(Cells);
+    place.north = min(slot + lanes, THREADS - 1) * sizeof(Cells);
     const bool last_column = !periodic_x && x + VECTOR == grid.nx, last_row = !periodic_y && y + ROWS == grid.ny;
     const int width = lanes * VECTOR, height = THREADS / lanes * ROWS;
     const int beside_x = row + (last_column ? height : 0), beside_y = 2 * height + column + (last_row ? width : 0);
@@ -230,36 +227,61 @@ struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
 };
 
-__device__ __forceinline__ const Real* plane_of(const Real* T, const Grid& grid, int z)
+// Where a thread's patch comes from and goes to. Moving these addresses on takes fewer instructions than finding them anew for
+// each plane.
+struct Cursor {
+    const char* source;  // the patch's first cell in the plane that is copied next
+    char* target;        // the same in the plane that is written next
+    int first_written;   // the iteration that writes the first plane
+};
+
+__device__ __forceinline__ size_t plane_bytes(const Grid& grid) { return (size_t)((unsigned)grid.nx * grid.ny) * sizeof(Real); }
+
+// `p`: the plane that is copied first.
+__device__ __forceinline__ Cursor start_cursor(const Real* T, Real* T_new, const Grid& grid, const Place& place,
+                                               const Segment& segment, int p)
 {
-    return T + (size_t)z * ((unsigned)grid.nx * grid.ny);
+    const int first = grid.periodic & 4 ? into(p, grid.nz) : p;
+    return {reinterpret_cast<const char*>(T + place.start) + first * plane_bytes(grid),
+            reinterpret_cast<char*>(T_new + place.start) + segment.z_begin * plane_bytes(grid), segment.z_begin + STEPS};
 }
 
-// Starts the copy of this thread's patch of plane z.
-__device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], const Real* T, const Grid& grid,
-                                            const Place& place, int z)
+// Starts the copy of this thread's patch of plane z. Beyond the end of the box, the last plane is copied again; a periodic box
+// begins anew, in iterations that handle Z.
+template <int boundaries>
+__device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], Cursor& cursor, const Grid& grid, int z)
 {
     const int slot = own_slot();
-    const int z_box = grid.periodic & 4 ? into(z, grid.nz) : min(z, grid.nz - 1);
-    const Real* const source = plane_of(T, grid, z_box) + place.start;
+    const unsigned int row_bytes = grid.nx * sizeof(Real);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < VECTOR; i += ACCESS)
-            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i, source + (unsigned)(r * grid.nx) + i);
+            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i,
+                                                      cursor.source + r * row_bytes + i * sizeof(Real));
     commit_copies();
+    const bool wraps = boundaries & Z && grid.periodic & 4;
+    if (wraps && (z + 1) % grid.nz == 0) cursor.source -= (grid.nz - 1) * plane_bytes(grid);
+    else if (wraps || z + 1 < grid.nz) cursor.source += plane_bytes(grid);
 }
 
-__device__ __forceinline__ void store_patch(Real* T_new, const Grid& grid, const Place& place, int z, const Patch& patch)
+__device__ __forceinline__ void store_patch(Cursor& cursor, const Grid& grid, const Place& place, const Patch& patch)
 {
-    Real* const target = const_cast<Real*>(plane_of(T_new, grid, z)) + place.start;
+    const unsigned int row_bytes = grid.nx * sizeof(Real);
+    const unsigned int flags = in_register(place.flags);  // otherwise each bit takes a register in all iterations
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
-        if (place.flags & WRITTEN << r)
+        if (flags & WRITTEN << r)
 #pragma unroll
             for (int i = 0; i < VECTOR; i += ACCESS)
-                *reinterpret_cast<Run*>(target + (unsigned)(r * grid.nx) + i) =
+                *reinterpret_cast<Run*>(cursor.target + r * row_bytes + i * sizeof(Real)) =
                     *reinterpret_cast<const Run*>(patch.row[r].at + i);
+    cursor.target += plane_bytes(grid);
+}
+
+__device__ __forceinline__ Cells at_bytes(const Cells* cells, int bytes)
+{
+    return *reinterpret_cast<const Cells*>(reinterpret_cast<const char*>(cells) + bytes);
 }
 
 // A stage's sums without the term of the plane above.
@@ -267,7 +289,7 @@ template <int boundaries>
 __device__ __forceinline__ Patch sum_before_above(const Coefficients& c, const Place& place, const Cells* first_rows,
                                                   const Cells* last_rows, const Patch& T, const Patch& begun)
 {
-    Cells south_edge = last_rows[place.south], north_edge = first_rows[place.north];
+    Cells south_edge = at_bytes(last_rows, place.south), north_edge = at_bytes(first_rows, place.north);
     // At the end of the box a cell is its own neighbour.
     if (boundaries & Y_MIN && place.flags & FIRST_ROW) south_edge = T.row[0];
     if (boundaries & Y_MAX && place.flags & LAST_ROW) north_edge = T.row[ROWS - 1];
@@ -322,8 +344,7 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
 
 // One iteration: plane p arrives, each stage advances one plane, plane p - STEPS is written to memory.
 template <int boundaries>
-__device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const& T, Real* __restrict__ const& T_new,
-                                                 const Grid& grid, const Coefficients& all,
+__device__ __forceinline__ void advance_pipeline(Cursor& cursor, const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
                                                  Patch (&centre)[STEPS], Patch (&begun)[STEPS], const Sweep* sweep,
                                                  PatchType& own)
@@ -332,7 +353,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
     const int slot = threadIdx.y * WARP + threadIdx.x, half = p & 1, room = p & (ROOMS - 1);
 
     // 1. Start the copy of plane p + AHEAD; wait for plane p, whose copy started AHEAD iterations ago.
-    fetch_patch(shared.fetched[room + AHEAD & (ROOMS - 1)], T, grid, place, p + AHEAD);
+    fetch_patch<boundaries>(shared.fetched[room + AHEAD & (ROOMS - 1)], cursor, grid, p + AHEAD);
     wait_for_copies<AHEAD>();
 #if FACES
     const unsigned int arriving = own.byte;
@@ -415,8 +436,7 @@ __device__ __forceinline__ void advance_pipeline(const Real* __restrict__ const&
         above = sum;
     }
 
-    const int z = p - STEPS;
-    if (z >= shared.segment.z_begin && z < shared.segment.z_end) store_patch(T_new, grid, place, z, above);
+    if (p >= cursor.first_written) store_patch(cursor, grid, place, above);
 #if FACES
     change_type(own, all, sweep, arriving);
 #endif
@@ -483,12 +503,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Coefficients c = member.c;
         const Ledger& ledger = member.ledger;
         copy_sweep(shared, sweep);
-        if (slot == 0) {
-            shared.T = T;
-            shared.T_new = T_new;
-            shared.ledger = ledger;
-        }
-        __syncthreads();  // the pipeline reads them
+        if (slot == 0) shared.ledger = ledger;  // other threads read it after the pipeline's first barrier
 #endif
         const Place place = find_place(grid, ledger, shared.segment);
 #if !FACES
@@ -503,6 +518,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
             arrive(shared);
             wait(shared, phase);
         }
+        Cursor cursor = start_cursor(T, T_new, grid, place, shared.segment, p);
         Patch centre[STEPS] = {}, begun[STEPS] = {};
         PatchType own = {};
 #if FACES
@@ -510,44 +526,45 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #endif
 #pragma unroll 1
         for (int ahead = 0; ahead < AHEAD; ++ahead)
-            fetch_patch(shared.fetched[p + ahead & (ROOMS - 1)], T, grid, place, p + ahead);
+            fetch_patch<Z>(shared.fetched[p + ahead & (ROOMS - 1)], cursor, grid, p + ahead);
 
         // Most iterations need no boundary, or those of one axis. If the centre of some stage is the first or last plane of
-        // the box, the iteration handles all boundaries.
-        const int inner_begin = periodic_z ? p : STEPS + 1, inner_end = periodic_z ? z_end + STEPS : min(z_end + STEPS, grid.nz);
+        // the box, or if the planes to copy begin anew, the iteration handles all boundaries.
+        const int inner_begin = periodic_z ? 0 : STEPS + 1;
+        const int inner_end = min(z_end + STEPS, periodic_z ? grid.nz - AHEAD - 1 : grid.nz);
         const bool edge = (sides & X && sides & Y) || (sides & Y) == Y;
         while (p < shared.segment.z_end + STEPS) {
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                advance_pipeline<X | Y | Z>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X | Y>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (ONE_SIDED && (sides & X) == X_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X_MIN>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (ONE_SIDED && (sides & X) == X_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X_MAX>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & X) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & Y_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MIN>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else if (sides & Y_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MAX>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(KEPT(T), KEPT(T_new), grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<NONE>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
             }
         }
         phase = p;

@@ -179,7 +179,7 @@ class Build:
         size = (edges + planes + heats + terms) * self.itemsize + 4 * (border + pipeline.steps)
         size += tiling.SEGMENT.itemsize + _BARRIER
         if self.members:
-            size += 2 * np.dtype(np.uint64).itemsize + structs.LEDGER.itemsize
+            size += structs.LEDGER.itemsize
         return ceil(size / 16) * 16
 
     @property

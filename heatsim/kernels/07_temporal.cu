@@ -52,8 +52,6 @@
 #define THREADS (WARP * WARPS)
 // Whether a stage starts before the previous one has ended. For composite bodies this pays only in float64.
 #define EARLY (!(FACES && VECTOR == 4))
-// Whether tiles at one face in x have separate iterations, shorter than those for two faces. This pays only in float64.
-#define ONE_SIDED (VECTOR == 2)
 #define AHEAD 2          // planes being copied from memory
 #define ROOMS (AHEAD + 2)  // buffers for those, the plane that arrives, and the centre of stage 0
 #define LANES_LEAST 8
@@ -541,11 +539,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<X | Y>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
-            } else if (ONE_SIDED && (sides & X) == X_MIN) {
+            } else if ((sides & X) == X_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<X_MIN>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
-            } else if (ONE_SIDED && (sides & X) == X_MAX) {
+            } else if ((sides & X) == X_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
                     advance_pipeline<X_MAX>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);

@@ -34,8 +34,8 @@ _NARROWNESS = {4: {32: 1.0, 16: 1.35, 8: 1.65}, 8: {32: 1.0, 16: 1.1, 8: 1.2}}
 # z, in iterations. The costs were fitted to the times of blocks on an H200, then searched there on nine grids; those of
 # "none" were fitted again on eight. The costs for the correction were the fastest on six grids on an H100.
 _FACE_COSTS = {
-    (4, "none"): (1.13, 1.34, 1.47, 3),
-    (4, "itself"): (1.29, 1.32, 1.83, 7),
+    (4, "none"): (1.07, 1.32, 1.42, 3),
+    (4, "itself"): (1.24, 1.32, 1.75, 7),
     (8, "none"): (1.22, 1.23, 1.74, 5),
     (8, "itself"): (1.3, 1.24, 1.82, 7),
     (4, "correction"): (1.1, 1.2, 1.4, 0),

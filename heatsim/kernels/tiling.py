@@ -31,8 +31,8 @@ LANES = (32, 16, 8)  # widths of tiles in patches
 _NARROWNESS = {4: {32: 1.0, 16: 1.35, 8: 1.65}, 8: {32: 1.0, 16: 1.1, 8: 1.2}}
 # Costs of faces by (bytes of a value, who adds heat to the ledger). The first three are the times of an iteration of a
 # tile at a face in x, in y and in both, relative to a tile at none. The last is the extra cost of an end of the box in
-# z, in iterations. The costs were fitted to the times of blocks on an H200, then searched there on nine grids; those of
-# "none" were fitted again on eight. The costs for the correction were the fastest on six grids on an H100.
+# z, in iterations. They were fitted to the times of blocks on an H200, then searched there on nine grids; later changes
+# made some of them smaller. The costs for the correction were the fastest on six grids on an H100.
 _FACE_COSTS = {
     (4, "none"): (1.07, 1.32, 1.42, 3),
     (4, "itself"): (1.24, 1.32, 1.75, 7),

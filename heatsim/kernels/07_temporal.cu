@@ -56,9 +56,9 @@
 #define ROOMS (AHEAD + 2)  // buffers for those, the plane that arrives, and the centre of stage 0
 #define LANES_LEAST 8
 #if MEMBERS
-#define KEPT(name) shared.name
+#define PIPELINE_LEDGER shared.ledger  // there are no registers for it
 #else
-#define KEPT(name) name
+#define PIPELINE_LEDGER ledger
 #endif
 // The coefficients of stage s. Those of several sweeps are in constant memory, from which an instruction takes them without a
 // vector register. The members of an ensemble have different ones: they are in shared memory, and are loaded at their use.
@@ -114,14 +114,14 @@ struct Shared {
     unsigned long long barrier;
     Segment segment;
 #if MEMBERS
-    Ledger ledger;  // here, because there are no registers for it
+    Ledger ledger;
 #endif
 };
 
-// A thread's patch: data that it needs in every iteration.
+// A thread's patch: where it is, and what is done with it.
 struct Place {
     unsigned int start;  // index of its first cell in a plane, wrapped or clamped into the box
-    int south, north;    // slots of the adjacent patches, in bytes of an array with a vector for each thread
+    int south, north;    // offsets of the adjacent patches, in bytes, in an array with one vector per thread
     unsigned int flags;  // FIRST_COLUMN ...; bits 4 to 7: rows to write; byte 1: index in the border of the patch's column at
                          // a face in x, in columns; byte 2: of its row at a face in y, in vectors
 #if SCHEME == STOCHASTIC
@@ -131,18 +131,16 @@ struct Place {
 
 enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
 
-// Boundaries that an iteration handles: faces in x and y, with the bits of a segment's `sides`, and the ends of the box in z.
+// What an iteration handles: faces in x and y, with the bits of a segment's `sides`; Z: the ends of the box in z or, where z is
+// periodic, the return of the source to plane 0.
 enum Boundaries { NONE = 0, X_MIN = 1, X_MAX = 2, Y_MIN = 4, Y_MAX = 8, Z = 16, X = X_MIN | X_MAX, Y = Y_MIN | Y_MAX };
 
-// Index of the thread's patch in the tile. In ensembles it is opaque to the compiler, so that values derived from it are
-// recomputed in every iteration: the coefficients need the registers.
+// Index of the thread's patch in the tile. In ensembles values derived from it are recomputed in every iteration: the
+// coefficients need the registers.
 __device__ __forceinline__ int own_slot()
 {
-    int slot = threadIdx.y * WARP + threadIdx.x;
-#if MEMBERS
-    asm volatile("" : "+r"(slot));
-#endif
-    return slot;
+    const int slot = threadIdx.y * WARP + threadIdx.x;
+    return MEMBERS ? in_register(slot) : slot;
 }
 
 // A split barrier: a thread arrives early and waits late. Its phases alternate between even and odd. Before sm_90 both are one
@@ -225,17 +223,23 @@ struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
 };
 
-// Where a thread's patch comes from and goes to. Moving these addresses on takes fewer instructions than finding them anew for
-// each plane.
+// The addresses of a thread's patch in the field that is read and in the one that is written. Adding the size of a plane takes
+// fewer instructions than finding the addresses anew for each plane.
 struct Cursor {
     const char* source;  // the patch's first cell in the plane that is copied next
     char* target;        // the same in the plane that is written next
-    int first_written;   // the iteration that writes the first plane
+    int first_written;   // the first iteration that writes a plane
 };
 
 __device__ __forceinline__ size_t plane_bytes(const Grid& grid) { return (size_t)((unsigned)grid.nx * grid.ny) * sizeof(Real); }
 
-// `p`: the plane that is copied first.
+// Bytes from the patch's first cell to cell i of its row r.
+__device__ __forceinline__ size_t offset_in_patch(const Grid& grid, int r, int i)
+{
+    return (size_t)r * (unsigned)(grid.nx * sizeof(Real)) + i * sizeof(Real);
+}
+
+// `p`: the plane that is copied first; where z is periodic, it may be negative.
 __device__ __forceinline__ Cursor start_cursor(const Real* T, Real* T_new, const Grid& grid, const Place& place,
                                                const Segment& segment, int p)
 {
@@ -244,35 +248,33 @@ __device__ __forceinline__ Cursor start_cursor(const Real* T, Real* T_new, const
             reinterpret_cast<char*>(T_new + place.start) + segment.z_begin * plane_bytes(grid), segment.z_begin + STEPS};
 }
 
-// Starts the copy of this thread's patch of plane z. Beyond the end of the box, the last plane is copied again; a periodic box
-// begins anew, in iterations that handle Z.
+// Starts the copy of this thread's patch of plane z, and moves the source to the next plane. After the last plane of the box it
+// stays there. Where z is periodic, it returns to plane 0, but only in iterations that handle Z.
 template <int boundaries>
 __device__ __forceinline__ void fetch_patch(Cells (&target)[ROWS][THREADS], Cursor& cursor, const Grid& grid, int z)
 {
     const int slot = own_slot();
-    const unsigned int row_bytes = grid.nx * sizeof(Real);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
 #pragma unroll
         for (int i = 0; i < VECTOR; i += ACCESS)
-            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i,
-                                                      cursor.source + r * row_bytes + i * sizeof(Real));
+            copy_async_lasting<ACCESS * sizeof(Real)>(target[r][slot].at + i, cursor.source + offset_in_patch(grid, r, i));
     commit_copies();
     const bool wraps = boundaries & Z && grid.periodic & 4;
     if (wraps && (z + 1) % grid.nz == 0) cursor.source -= (grid.nz - 1) * plane_bytes(grid);
     else if (wraps || z + 1 < grid.nz) cursor.source += plane_bytes(grid);
 }
 
+// Writes this thread's patch, and moves the target to the next plane.
 __device__ __forceinline__ void store_patch(Cursor& cursor, const Grid& grid, const Place& place, const Patch& patch)
 {
-    const unsigned int row_bytes = grid.nx * sizeof(Real);
-    const unsigned int flags = in_register(place.flags);  // otherwise each bit takes a register in all iterations
+    const unsigned int flags = in_register(place.flags);  // else each bit is kept in a register through all iterations
 #pragma unroll
     for (int r = 0; r < ROWS; ++r)
         if (flags & WRITTEN << r)
 #pragma unroll
             for (int i = 0; i < VECTOR; i += ACCESS)
-                *reinterpret_cast<Run*>(cursor.target + r * row_bytes + i * sizeof(Real)) =
+                *reinterpret_cast<Run*>(cursor.target + offset_in_patch(grid, r, i)) =
                     *reinterpret_cast<const Run*>(patch.row[r].at + i);
     cursor.target += plane_bytes(grid);
 }
@@ -485,34 +487,38 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #pragma unroll 1
     for (int i = 0; i < grid.planes; ++i) {
         __syncthreads();  // all threads are done with the previous segment
+        const Segment& next = grid.segments[blockIdx.x * grid.planes + i];
         if (slot < (int)(sizeof(Segment) / sizeof(int)))
-            reinterpret_cast<int*>(&shared.segment)[slot] =
-                reinterpret_cast<const int*>(grid.segments + blockIdx.x * grid.planes + i)[slot];
+            reinterpret_cast<int*>(&shared.segment)[slot] = reinterpret_cast<const int*>(&next)[slot];
+#if MEMBERS
+        const Member& member = members[next.sides >> 4];
+        const unsigned int sweep_number = *done + number;
+        const bool has_work = sweep_number < member.count;
+        const Sweep* __restrict__ sweep = sweeps_of(member, sweep_number);
+        if (has_work) copy_sweep(shared, sweep);
+        if (slot == 0) shared.ledger = member.ledger;
+#endif
         __syncthreads();
         const int z_begin = shared.segment.z_begin, z_end = shared.segment.z_end, sides = shared.segment.sides;
         if (z_begin >= z_end) break;
 #if MEMBERS
-        const Member& member = members[sides >> 4];
-        const unsigned int sweep_number = *done + number;
-        if (sweep_number >= member.count) continue;
+        if (!has_work) continue;
         const Real* __restrict__ T = field_before(member, sweep_number);
         Real* __restrict__ T_new = field_after(member, sweep_number);
-        const Sweep* __restrict__ sweep = sweeps_of(member, sweep_number);
         const Coefficients c = member.c;
         const Ledger& ledger = member.ledger;
-        copy_sweep(shared, sweep);
-        if (slot == 0) shared.ledger = ledger;  // other threads read it after the pipeline's first barrier
 #endif
         const Place place = find_place(grid, ledger, shared.segment);
 #if !FACES
-        find_side_sums(shared, grid, ledger);
+        find_side_sums(shared, ledger);
 #endif
 
-        // The pipeline starts with arbitrary contents, STEPS planes before the first plane it writes: by then these contents
-        // have no effect. At the first plane of the box it starts there, because no plane is below.
+        // The pipeline starts with arbitrary contents, STEPS planes below the first plane that it writes. When it writes that
+        // plane, these contents have no effect any more. If the box begins less than STEPS planes below, the pipeline starts at
+        // plane 0, which has no plane below.
         const bool periodic_z = grid.periodic & 4;
         int p = periodic_z ? z_begin - STEPS : max(z_begin - STEPS, 0);
-        if (p - phase & 1) {
+        if (p - phase & 1) {  // the phase of the barrier is even if p is even
             arrive(shared);
             wait(shared, phase);
         }
@@ -526,43 +532,43 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         for (int ahead = 0; ahead < AHEAD; ++ahead)
             fetch_patch<Z>(shared.fetched[p + ahead & (ROOMS - 1)], cursor, grid, p + ahead);
 
-        // Most iterations need no boundary, or those of one axis. If the centre of some stage is the first or last plane of
-        // the box, or if the planes to copy begin anew, the iteration handles all boundaries.
-        const int inner_begin = periodic_z ? 0 : STEPS + 1;
+        // Most iterations need no boundary, or those of one axis. An iteration handles all boundaries if the centre of some
+        // stage is the first or last plane of the box or, where z is periodic, if the source may return to plane 0.
+        const int inner_begin = periodic_z ? -AHEAD : STEPS + 1;
         const int inner_end = min(z_end + STEPS, periodic_z ? grid.nz - AHEAD - 1 : grid.nz);
         const bool edge = (sides & X && sides & Y) || (sides & Y) == Y;
-        while (p < shared.segment.z_end + STEPS) {
+        while (p < shared.segment.z_end + STEPS) {  // from there, because no register is free
             if (p < inner_begin || p >= inner_end) {
-                advance_pipeline<X | Y | Z>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                advance_pipeline<X | Y | Z>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
                 ++p;
             } else if (edge) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X | Y>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X | Y>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else if ((sides & X) == X_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X_MIN>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X_MIN>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else if ((sides & X) == X_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X_MAX>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X_MAX>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else if (sides & X) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<X>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<X>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else if (sides & Y_MIN) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MIN>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MIN>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else if (sides & Y_MAX) {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<Y_MAX>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<Y_MAX>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             } else {
 #pragma unroll 1
                 for (; p < inner_end; ++p)
-                    advance_pipeline<NONE>(cursor, grid, c, KEPT(ledger), shared, place, p, centre, begun, sweep, own);
+                    advance_pipeline<NONE>(cursor, grid, c, PIPELINE_LEDGER, shared, place, p, centre, begun, sweep, own);
             }
         }
         phase = p;

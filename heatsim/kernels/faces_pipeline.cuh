@@ -83,7 +83,7 @@ __device__ __forceinline__ double* sums_of(const Ledger& ledger, int face)
 }
 
 // Finds the cells of the tile's border whose heat this block records.
-__device__ __forceinline__ void find_side_sums(Shared& shared, const Grid& grid, const Ledger& ledger)
+__device__ __forceinline__ void find_side_sums(Shared& shared, const Ledger& ledger)
 {
     const Segment& segment = shared.segment;
     const int width = segment.lanes * VECTOR, height = THREADS / segment.lanes * ROWS;

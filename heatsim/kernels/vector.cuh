@@ -24,7 +24,7 @@ __device__ __forceinline__ void store_once(Real* T, const Cells& cells)
     store(T, cells);
 }
 
-// The number, opaque to the compiler: it stays in a register and is not recomputed at each use.
+// The number, opaque to the compiler: it is not recomputed at each use, and what follows from it is not computed earlier.
 template <class Number>
 __device__ __forceinline__ Number in_register(Number number)
 {
@@ -32,8 +32,8 @@ __device__ __forceinline__ Number in_register(Number number)
     return number;
 }
 
-// Copies BYTES (4, 8 or 16) from global to shared memory asynchronously and without registers (sm_80 and later). After
-// wait_for_copies<n>() all copies of the thread have arrived, except those before its last n commit_copies().
+// Copies BYTES (4, 8 or 16) from global to shared memory asynchronously and without registers (sm_80 and later). Each
+// commit_copies() ends a group of copies. After wait_for_copies<n>() all groups of the thread have arrived, except its last n.
 template <int BYTES>
 __device__ __forceinline__ void copy_async(void* shared, const void* global)
 {

@@ -237,7 +237,5 @@ def written_files(folder: Path, steady: bool) -> list[tuple[str, str]]:
     """The files in a run's folder that a report lists, and their contents."""
     contents = _STEADY_CONTENTS if steady else run_folder.CONTENTS
     found = [(name, content) for name, content in contents.items() if (folder / name).exists()]
-    pictures = sum(
-        path.suffix in run_folder.SUFFIXES[run_folder.FIGURES] for path in (folder / run_folder.FIGURES).glob("*")
-    )
+    pictures = sum(path.suffix in run_folder.PICTURES for path in (folder / run_folder.FIGURES).glob("*"))
     return [*found, (f"{run_folder.FIGURES}/", counted(pictures, "picture"))] if pictures else found

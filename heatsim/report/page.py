@@ -108,7 +108,7 @@ def _certainty(folder: Path, summary: Mapping[str, Any], settings: RunSettings, 
 def _figures(folder: Path, steady: bool) -> list[Path]:
     """The pictures of a run except curves over time: first the fields, then the others."""
     figures = folder / run_folder.FIGURES
-    suffixes = run_folder.SUFFIXES[run_folder.FIGURES]
+    suffixes = run_folder.PICTURES
     found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
     if not steady:
         # The curves of the page show the same.

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,16 @@ CONTENTS = {
     CHECKPOINT: "the last state, for resume",
 }
 FILES = (*CONTENTS, PREVIOUS)
-SUFFIXES = {FIGURES: (".png", ".pdf", ".svg", ".gif", ".mp4"), EXPORT: (".vti", ".pvd")}
+PICTURES = (".png", ".pdf", ".svg", ".gif", ".mp4")  # the suffixes of pictures
+# The names that heatsim gives to files in figures/ and export/. Other files there are the user's.
+OWN_NAMES = {
+    FIGURES: re.compile(
+        r"((heat_flux_|liquid_fraction_|material_)?(zoom_)?"
+        r"(slices|sections|surface|isosurface|plane|profile)(_t\d+)?"
+        r"|probes(_\d+)?|line_\d+|energy|heat_flows)\.(png|pdf|svg|gif|mp4)"
+    ),
+    EXPORT: re.compile(r"temperature_\d+\.vti|temperature\.pvd"),
+}
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Prepare a folder for a new run: check that it may be used, and remove the previous run.
 
-heatsim removes only files with the names of a run's files, pictures in figures/, exported fields in export/ and the
-copies of input files that the run's scenario.toml names. It never removes or follows symbolic links.
+heatsim removes only files with the names of a run's files, of its pictures in figures/ and of its exported fields in
+export/, and the copies of input files that the run's scenario.toml names. It never removes or follows symbolic links.
 
 scenario.toml.part without scenario.toml marks a folder in which a run is being prepared or removed. It is the first
 file written and the last removed. After a kill in between, the next `heatsim run` may use the folder.
@@ -14,7 +14,7 @@ from pathlib import Path
 from heatsim.errors import FolderError
 from heatsim.storage import system
 from heatsim.storage.disk import PARTS, make_folders, part_of, reason, resume_command
-from heatsim.storage.folder import FAILURE, FILES, SCENARIO, SUFFIXES, SUMMARY, claim
+from heatsim.storage.folder import FAILURE, FILES, OWN_NAMES, SCENARIO, SUMMARY, claim
 from heatsim.storage.input_copies import input_copies
 from heatsim.storage.own_files import is_own_file, is_own_folder, walk
 
@@ -47,13 +47,29 @@ def prepare(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> None:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         raise FolderError(f"{folder}: is not writable; change its permissions or choose another --output")
     with claim(folder):
-        try:
-            ours, others = _contents(folder)
-        except OSError as error:
-            raise FolderError(f"{folder}: could not be read: {reason(error)}; choose another --output") from error
-        if ours or others:
-            _refuse_to_replace(folder, ours, others, overwrite, inputs)
+        ours = find_replaceable(folder, overwrite, inputs)
+        if ours:
             _remove(folder, ours)
+
+
+def find_replaceable(folder: Path, overwrite: bool, inputs: Iterable[Path] = ()) -> list[Path]:
+    """The files and folders of a run in ``folder``, in the order in which they can be removed; nothing is removed.
+
+    Args:
+        folder: the folder, which the caller has claimed.
+        overwrite: whether an unfinished run may be removed too.
+        inputs: files that must not be among those removed.
+
+    Raises:
+        FolderError: the folder cannot be read, or has files that must not be removed.
+    """
+    try:
+        ours, others = _contents(folder)
+    except OSError as error:
+        raise FolderError(f"{folder}: could not be read: {reason(error)}; choose another --output") from error
+    if ours or others:
+        _refuse_to_replace(folder, ours, others, overwrite, inputs)
+    return ours
 
 
 def _refuse_to_replace(
@@ -118,10 +134,10 @@ def _contents(folder: Path) -> tuple[list[Path], list[Path]]:
     ran = any(is_own_file(folder / name) for name in FILES if name != SCENARIO)
     copies = input_copies(folder, scenario) if scenario.suffix == ".part" or ran else []
     expected: list[Path] = []
-    for sub, suffixes in SUFFIXES.items():
+    for sub, own in OWN_NAMES.items():
         if is_own_folder(folder / sub):
             found = sorted(path for path in (folder / sub).iterdir() if is_own_file(path))
-            expected += [path for path in found if path.name.removesuffix(".part").endswith(suffixes)]
+            expected += [path for path in found if own.fullmatch(path.name.removesuffix(".part"))]
             expected.append(folder / sub)
     parents = {parent for copy in copies for parent in copy.parents if folder in parent.parents}
     expected += [*copies, *sorted(parents, key=lambda path: len(path.parts), reverse=True)]

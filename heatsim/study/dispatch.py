@@ -16,7 +16,7 @@ from heatsim.run.plan import Plan
 from heatsim.storage.folder import bytes_on_disk
 from heatsim.study.columns import FAILED
 from heatsim.study.early_workers import EarlyWorkers
-from heatsim.study.folder import run_path
+from heatsim.study.folder import run_folders, run_path
 from heatsim.study.groups import RunsLeft, make_groups
 from heatsim.study.progress import StudyProgress
 from heatsim.study.results import Results
@@ -63,7 +63,6 @@ class Dispatch:
             shown: whether to show the progress on stderr.
 
         Raises:
-            CapacityError: the runs do not fit the memory or the disk.
             RunError: workers cannot be started.
         """
         steps = {number: problem.timeline.last_step for number, problem in self.problems.items()}
@@ -110,9 +109,7 @@ class Dispatch:
             return cluster
         plans = list(self.plans.values())
         device = plans[0].device
-        largest = max(plans, key=lambda plan: plan.device_bytes + plan.host_bytes)
-        largest.check_memory()
-        self._check_disk()
+        largest = self._largest
         fitting = max(1, device.free_memory() // (2 * (largest.device_bytes + largest.host_bytes)))
         shares = Shares.of(len(plans), device.backend, self.workers, fitting)
         sharing = -(-shares.workers // max(len(shares.gpus), 1))
@@ -121,13 +118,30 @@ class Dispatch:
         early = self.early or EarlyWorkers(self.folder, self.workers)
         return LocalWorkers(self.folder, groups, early.take(shares, requested))
 
-    def _check_disk(self) -> None:
-        """Check that the files of all runs fit the disk, those of interrupted runs in place of what they have now."""
+    @property
+    def _largest(self) -> Plan:
+        """The plan of the run that needs the most memory."""
+        return max(self.plans.values(), key=lambda plan: plan.device_bytes + plan.host_bytes)
+
+    def check_capacity(self, overwrite: bool) -> None:
+        """Check that the runs fit the memory and the disk, before anything is written; not those of a cluster.
+
+        Args:
+            overwrite: whether all runs in the folder will be removed first, instead of those that are missing.
+
+        Raises:
+            CapacityError: they do not fit.
+        """
+        if not self.plans:
+            return
+        self._largest.check_memory()
         needed, free = sum(plan.disk_bytes for plan in self.plans.values()), shutil.disk_usage(self.folder).free
-        there = sum(bytes_on_disk(run_path(self.folder, number)) for number in self.plans)
+        replaced = run_folders(self.folder) if overwrite else [run_path(self.folder, number) for number in self.plans]
+        there = sum(map(bytes_on_disk, replaced))
         if needed > free + there:
             path = next(iter(self.problems.values())).scenario.path
-            held = f" in addition to the {size(there)} of interrupted runs" if there else ""
+            whose = "the study there" if overwrite else "interrupted runs"
+            held = f" in addition to the {size(there)} of {whose}" if there else ""
             raise CapacityError(
                 f"{path}: its runs would write {size(needed)} to {self.folder}, where {size(free)} are free{held}; "
                 "leave output.every out, use fewer cells or choose another --output"

@@ -8,8 +8,9 @@ report.html            all of it on one page
 """
 
 import json
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage import system
 from heatsim.storage.disk import make_folders, part_of, reason, write_whole, writing
 from heatsim.storage.own_files import refuse_links
-from heatsim.storage.preparation import prepare
+from heatsim.storage.preparation import find_replaceable, prepare
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
@@ -29,6 +30,7 @@ from heatsim.study.points import identity
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
 FIGURES = "figures"
+_OWN_PICTURES = re.compile(r"(response|map|curves)_.*\.(png|pdf|svg)")
 REPORT = run_folder.REPORT
 LEASE = "lease"
 
@@ -44,16 +46,16 @@ def run_path(study: Path, number: int) -> Path:
     return study / RUNS / f"{number:04d}"
 
 
-def open_study(study: Path, definition: Definition, *, extend: bool = False, overwrite: bool = False) -> Definition:
-    """Write the definition of a study to its folder, or check that the study there can continue.
+def check_study(study: Path, definition: Definition, *, extend: bool = False, overwrite: bool = False) -> Definition:
+    """Check that a study can start in its folder or continue there; nothing is changed.
 
-    Without any run, a study in the folder is replaced. The caller has claimed the folder.
+    Without any run, a study in the folder may be replaced. The caller has claimed the folder.
 
     Args:
         study: the folder, which exists.
         definition: the study to run.
         extend: whether to add points that the study there does not have.
-        overwrite: whether to remove another study.
+        overwrite: whether to replace another study.
 
     Returns:
         The definition, with the points in the order of their numbers.
@@ -67,9 +69,21 @@ def open_study(study: Path, definition: Definition, *, extend: bool = False, ove
     if not (study / STUDY).exists():
         _refuse_other_files(study)
     elif overwrite:
-        _clear(study)
+        _refuse_to_clear(study)
     elif (study / RUNS).is_dir():
-        definition = _merged(study, read_study(study), definition, extend)
+        return _merged(study, read_study(study), definition, extend)
+    return definition
+
+
+def write_study(study: Path, definition: Definition, *, overwrite: bool = False) -> None:
+    """Write the definition that :func:`check_study` returned; with ``overwrite``, remove the study there first.
+
+    Raises:
+        FolderError: a file could not be removed.
+        StorageError: the definition could not be written.
+    """
+    if overwrite and (study / STUDY).exists():
+        _clear(study)
     content = {
         "path": str(definition.path.absolute()),
         "document": definition.document,
@@ -78,7 +92,11 @@ def open_study(study: Path, definition: Definition, *, extend: bool = False, ove
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
     if not (study / STUDY).exists() or (study / STUDY).read_text(encoding="utf-8") != text:
         write_whole(study / STUDY, text.encode(), AGAIN)
-    return definition
+
+
+def run_folders(study: Path) -> list[Path]:
+    """The folders of the runs that a study has on disk."""
+    return sorted((study / RUNS).iterdir()) if (study / RUNS).is_dir() else []
 
 
 def read_study(study: Path) -> Definition:
@@ -194,27 +212,47 @@ def _flat(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield path, item
 
 
-def _refuse_other_files(study: Path) -> None:
-    others = sorted(path.name for path in study.iterdir() if path.name != part_of(study / STUDY).name)
+def _refuse_other_files(study: Path, own: Sequence[Path] = ()) -> None:
+    """Refuse a folder that has other paths at its top than ``own`` and the part of a definition."""
+    _refuse(study, [path for path in study.iterdir() if path not in (*own, part_of(study / STUDY))])
+
+
+def _refuse(study: Path, others: Sequence[Path]) -> None:
     if others:
-        few = ", ".join(others[:4]) + (f" and {len(others) - 4} more" if len(others) > 4 else "")
+        names = sorted(path.relative_to(study).as_posix() for path in others)
+        few = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         raise FolderError(
             f"{study}: holds files that are not from a heatsim study ({few}); nothing was removed; move them away or "
             "choose another --output"
         )
 
 
+def _refuse_to_clear(study: Path) -> None:
+    """Refuse a folder of which :func:`_clear` could not remove everything."""
+    own = [study / name for name in (RUNS, FIGURES, *_FILES)]
+    _refuse_other_files(study, [*own, *map(part_of, own)])
+    pictures = (study / FIGURES).iterdir() if (study / FIGURES).is_dir() else ()
+    _refuse(study, [path for path in pictures if not _OWN_PICTURES.fullmatch(path.name.removesuffix(".part"))])
+    for folder in run_folders(study):
+        if not folder.is_dir() or folder.is_symlink():
+            _refuse(study, [folder])
+        failure = folder / run_folder.FAILURE
+        if {*folder.iterdir()} <= {failure, part_of(failure)}:
+            continue
+        with run_folder.claim(folder):
+            find_replaceable(folder, overwrite=True)
+
+
 def _clear(study: Path) -> None:
-    """Remove the files of a study, its definition last; refuse other files."""
+    """Remove the files of a study, its definition last."""
     try:
-        for folder in sorted((study / RUNS).iterdir()) if (study / RUNS).is_dir() else []:
+        for folder in run_folders(study):
             if not (folder / run_folder.SCENARIO).exists():
                 forget_failure(folder)
             prepare(folder, overwrite=True)
             system.calls.remove_folder(folder)
         for path in sorted((study / FIGURES).iterdir()) if (study / FIGURES).is_dir() else []:
-            if path.suffix in run_folder.SUFFIXES[run_folder.FIGURES]:
-                system.calls.remove(path)
+            system.calls.remove(path)
         for name in (RUNS, FIGURES):
             if (study / name).is_dir():
                 system.calls.remove_folder(study / name)
@@ -226,4 +264,3 @@ def _clear(study: Path) -> None:
         raise FolderError(
             f"{error.filename}: could not be removed: {reason(error)}; choose another --output"
         ) from error
-    _refuse_other_files(study)

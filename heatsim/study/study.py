@@ -124,17 +124,20 @@ class Study:
                 self._make_folder()
                 stack.enter_context(run_folder.claim(self.folder))
                 stop = stack.enter_context(stop_on_signals())
-                self.definition = study_folder.open_study(
+                self.definition = study_folder.check_study(
                     self.folder, self.definition, extend=self._extend, overwrite=self._overwrite
                 )
+                numbers = self.definition.numbers
+                missing = [number for number in numbers if self._overwrite or self._is_missing(number)]
+                dispatch = self._dispatch(missing) if missing else None
+                if dispatch is not None:
+                    dispatch.check_capacity(overwrite=self._overwrite)
+                study_folder.write_study(self.folder, self.definition, overwrite=self._overwrite)
                 self._overwrite = False
                 results = Results(self.folder, self.definition)
                 stack.callback(results.write)
-                missing = [number for number in self.definition.numbers if self._is_missing(number)]
-                if missing:
-                    self._dispatch(missing).run(
-                        results, stop, len(self.definition.points), draws=self._draws, shown=progress
-                    )
+                if dispatch is not None:
+                    dispatch.run(results, stop, len(numbers), draws=self._draws, shown=progress)
             self._rows = results.rows()
             if stop.requested and any(self._is_missing(number) for number in missing):
                 done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)

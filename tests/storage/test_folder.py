@@ -12,8 +12,9 @@ import pytest
 from PIL import Image
 
 from heatsim.errors import FolderError, StorageError
+from heatsim.render.choice import PLANE, QUANTITIES, VIEWS, PictureChoice
 from heatsim.scenario import load, write_resolved
-from heatsim.storage.folder import claim, require_run
+from heatsim.storage.folder import OWN_NAMES, PICTURES, claim, require_run
 from heatsim.storage.preparation import prepare
 from heatsim.storage.summary_file import read_summary, write_summary
 
@@ -22,8 +23,8 @@ RUN = [
     "checkpoint.h5.part",
     "checkpoint.previous.h5",
     "energy.csv",
-    "export/field_0000.vti",
     "export/temperature.pvd",
+    "export/temperature_0000.vti",
     "fields.vtkhdf",
     "figures/slices.png",
     "inputs/start.npy",
@@ -86,7 +87,16 @@ def test_an_unfinished_run_is_replaced_only_on_request(tmp_path):
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize(
     "other",
-    ["notes.txt", "figures/drawing.xcf", "export/mine.csv", "inputs/other.npy", "thesis/chapter.tex", "mine.part"],
+    [
+        "notes.txt",
+        "figures/drawing.xcf",
+        "figures/slices_annotated.png",
+        "export/mine.csv",
+        "export/mine.vti",
+        "inputs/other.npy",
+        "thesis/chapter.tex",
+        "mine.part",
+    ],
 )
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path, other, overwrite):
     folder = make(tmp_path / "run", *RUN, other)
@@ -121,7 +131,7 @@ def test_the_run_that_is_to_be_read_is_not_removed(tmp_path):
 @pytest.mark.parametrize("name", ["../outside.npy", "{tmp}/outside.npy", "link/outside.npy", "figures", "."])
 def test_input_paths_that_lead_outside_are_not_followed(tmp_path, name):
     outside = make(tmp_path, "outside.npy") / "outside.npy"
-    folder = make(tmp_path / "run", "fields.vtkhdf", "summary.json", "figures/a.png")
+    folder = make(tmp_path / "run", "fields.vtkhdf", "summary.json", "figures/slices_t0000.png")
     (folder / "scenario.toml").write_text(f'[initial]\ntemperature = {{ file = "{name.format(tmp=tmp_path)}" }}\n')
     if name.startswith("link"):
         (folder / "link").symlink_to(tmp_path)
@@ -309,3 +319,13 @@ def test_other_files_in_a_folder_of_slices_are_kept(tmp_path):
     with pytest.raises(FolderError, match=r"ct/notes\.txt"):
         prepare(run, overwrite=False)
     assert (run / "ct" / "0.png").exists()
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("cells", [None, ((0, 1), (0, 1), (0, 1))])
+def test_the_names_of_pictures_are_known(quantity, cells):
+    choice = PictureChoice(quantity=quantity, cells=cells)
+    named = [f"{choice.prefix}{view}{time}" for view in (*VIEWS, PLANE) for time in ("", "_t0007", "_t12345")]
+    for name in (*named, f"{choice.prefix}profile", "probes", "probes_2", "line_1", "energy", "heat_flows"):
+        for suffix in PICTURES:
+            assert OWN_NAMES["figures"].fullmatch(name + suffix)

@@ -100,7 +100,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
 
     local, definition = tmp_path / "local", study_folder.read_study(out)
     local.mkdir()
-    study_folder.open_study(local, definition)
+    study_folder.write_study(local, definition)
     assert len(list(run_group(local, definition.numbers, lambda number, step: None, Stop()))) == 6
     Results(local, definition).write()
     tables = [study_text.without_times(at / study_folder.RESULTS_CSV) for at in (out, local)]

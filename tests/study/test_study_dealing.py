@@ -205,7 +205,7 @@ def test_files_of_interrupted_runs_count_as_room(tmp_path: Path, monkeypatch: py
     (begun / CHECKPOINT).write_bytes(bytes(1 << 16))
     free = sum(plan.disk_bytes for plan in plans.values()) - bytes_on_disk(begun)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(free, 0, free))
-    Dispatch(tmp_path, problems, plans)._check_disk()
+    Dispatch(tmp_path, problems, plans).check_capacity(overwrite=False)
     free -= 1
     with pytest.raises(CapacityError, match="in addition to the 64 KiB of interrupted runs; leave"):
-        Dispatch(tmp_path, problems, plans)._check_disk()
+        Dispatch(tmp_path, problems, plans).check_capacity(overwrite=False)

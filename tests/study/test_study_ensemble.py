@@ -39,7 +39,7 @@ def prepared(at: Path, *overrides: str) -> Path:
     """The folder of a study without any run."""
     definition, _ = read(study_text.write(at), [*OVERRIDES, *overrides])
     (at / "out").mkdir()
-    study_folder.open_study(at / "out", definition)
+    study_folder.write_study(at / "out", definition)
     return at / "out"
 
 

@@ -295,7 +295,7 @@ def test_a_study_is_rendered_again_in_other_formats(
     assert all(path.read_bytes().startswith(b"<?xml") for path in drawn)
     # The runs have no summaries, so nothing is done when the folder is read again.
     (tmp_path / "again").mkdir()
-    study_folder.open_study(tmp_path / "again", definition)
+    study_folder.write_study(tmp_path / "again", definition)
     assert main(["render", str(tmp_path / "again"), "--format", "pdf"]) == 0
     assert capsys.readouterr().out.splitlines() == [str(tmp_path / "again" / "report.html")]
     assert "0 of 6 runs done" in (tmp_path / "again" / "report.html").read_text(encoding="utf-8")

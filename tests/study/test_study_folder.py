@@ -24,9 +24,15 @@ def definition(at: Path, study: str = study_text.STUDY, *overrides: str) -> Defi
 def out(tmp_path: Path) -> Path:
     """The folder of a study in which only run 2 is done."""
     (tmp_path / "out").mkdir()
-    folder.open_study(tmp_path / "out", definition(tmp_path))
+    folder.write_study(tmp_path / "out", definition(tmp_path))
     list(run_group(tmp_path / "out", [2], lambda number, step: None, Stop()))
     return tmp_path / "out"
+
+
+def open_study(study: Path, wanted: Definition, *, extend: bool = False, overwrite: bool = False) -> Definition:
+    found = folder.check_study(study, wanted, extend=extend, overwrite=overwrite)
+    folder.write_study(study, found, overwrite=overwrite)
+    return found
 
 
 def tree(at: Path) -> dict[str, bytes]:
@@ -37,7 +43,7 @@ def test_the_same_study_goes_on(tmp_path: Path, out: Path) -> None:
     before = tree(out)
     # Points are equal if their values are, in any notation; pictures and responses may change.
     same = study_text.STUDY.replace("[20.0, 40.0]", "[40, 20]").replace('"max"', '"min"')
-    merged = folder.open_study(out, definition(tmp_path, same, "output.figures=true"))
+    merged = open_study(out, definition(tmp_path, same, "output.figures=true"))
     assert merged.points == definition(tmp_path).points
     assert merged.table.responses[1].statistic == "min"
     after = tree(out)
@@ -47,7 +53,7 @@ def test_the_same_study_goes_on(tmp_path: Path, out: Path) -> None:
 def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -> None:
     before = tree(out)
     with pytest.raises(FolderError) as caught:
-        folder.open_study(out, definition(tmp_path, study_text.STUDY, "time.end=9.0", "probes.0.point.0=0.01"))
+        open_study(out, definition(tmp_path, study_text.STUDY, "time.end=9.0", "probes.0.point.0=0.01"))
     assert str(caught.value) == (
         f"{out}: holds a study with other settings; restore these settings, choose another --output, or replace "
         "the whole study with --overwrite:\n"
@@ -60,30 +66,30 @@ def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -
 def test_a_study_of_which_nothing_was_run_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     for study in (study_text.STUDY, FEWER, MORE):
-        folder.open_study(tmp_path / "out", definition(tmp_path, study))
+        open_study(tmp_path / "out", definition(tmp_path, study))
     assert len(folder.read_study(tmp_path / "out").points) == 9
 
 
 def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
     for extend in (False, True):
         with pytest.raises(FolderError) as caught:
-            folder.open_study(out, definition(tmp_path, FEWER), extend=extend)
+            open_study(out, definition(tmp_path, FEWER), extend=extend)
         assert "3 of its 6 points are not among the 3 of the file" in str(caught.value)
         assert "study.parameters.material.conductivity: [20.0, 40.0] there, [40.0] in the file" in str(caught.value)
 
 
 def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path: Path, out: Path) -> None:
     with pytest.raises(FolderError, match="a study of 6 points, to which the file adds 3; add them with --extend"):
-        folder.open_study(out, definition(tmp_path, MORE))
-    extended = folder.open_study(out, definition(tmp_path, MORE), extend=True)
+        open_study(out, definition(tmp_path, MORE))
+    extended = open_study(out, definition(tmp_path, MORE), extend=True)
     first = definition(tmp_path).points
     assert extended.points[:6] == first
     assert [point["material.conductivity"] for point in extended.points[6:]] == [10.0, 10.0, 10.0]
     assert folder.is_done(out / "runs" / "0002")
     # From then on the study has the longer file.
-    assert folder.open_study(out, definition(tmp_path, MORE)).points == extended.points
+    assert open_study(out, definition(tmp_path, MORE)).points == extended.points
     with pytest.raises(FolderError, match="3 of its 9 points are not among the 6 of the file"):
-        folder.open_study(out, definition(tmp_path))
+        open_study(out, definition(tmp_path))
 
 
 def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None:
@@ -93,18 +99,21 @@ def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None
         (out / name).write_bytes(b"")
     (out / "runs" / "0003").mkdir()
     (out / "runs" / "0003" / "scenario.toml.part").write_bytes(b"")
-    replaced = folder.open_study(out, definition(tmp_path, FEWER), overwrite=True)
+    replaced = open_study(out, definition(tmp_path, FEWER), overwrite=True)
     assert len(replaced.points) == 3
     assert list(tree(out)) == ["study.json"]
 
 
-@pytest.mark.parametrize("other", ["notes.txt", "runs/0002/notes.txt", "figures/drawing.odg"])
-def test_files_of_others_are_never_removed(tmp_path: Path, out: Path, other: str) -> None:
+@pytest.mark.parametrize(
+    "other", ["notes.txt", "runs/0002/notes.txt", "runs/notes.txt", "runs/0009/notes.txt", "figures/mine.png"]
+)
+def test_if_a_file_of_others_is_there_nothing_is_removed(tmp_path: Path, out: Path, other: str) -> None:
     (out / other).parent.mkdir(exist_ok=True)
     (out / other).write_text("mine")
-    with pytest.raises(FolderError):
-        folder.open_study(out, definition(tmp_path, FEWER), overwrite=True)
-    assert (out / other).read_text() == "mine"
+    before = tree(out)
+    with pytest.raises(FolderError, match=f"{Path(other).name}.*nothing was removed"):
+        open_study(out, definition(tmp_path, FEWER), overwrite=True)
+    assert tree(out) == before
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -112,7 +121,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         FolderError, match=r"files that are not from a heatsim study \(.*thesis.tex\); nothing was removed"
     ):
-        folder.open_study(tmp_path, definition(tmp_path / "elsewhere"), overwrite=True)
+        open_study(tmp_path, definition(tmp_path / "elsewhere"), overwrite=True)
     assert not (tmp_path / "study.json").exists()
 
 

@@ -109,7 +109,7 @@ def test_killed_at_random_moments_the_study_ends_as_if_nothing_had_happened(
     overrides = [*OVERRIDES, f"study.samples={samples}"]
     definition, _ = read(path, overrides)
     undisturbed.mkdir()
-    study_folder.open_study(undisturbed, definition)
+    study_folder.write_study(undisturbed, definition)
     assert len(list(run_group(undisturbed, definition.numbers, lambda number, step: None, Stop()))) == samples
     Results(undisturbed, definition).write()
 

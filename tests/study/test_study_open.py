@@ -37,7 +37,7 @@ def test_a_study_in_a_notebook(tmp_path: Path) -> None:
     assert repr(planned) == f'<heatsim study "Plate that cools" in {tmp_path / "out"}: 0 of 6 runs done>'
     assert "<th>material.conductivity</th><td>20.0, 40.0</td>" in planned._repr_html_()
     (tmp_path / "out").mkdir()
-    definitions.open_study(tmp_path / "out", planned.definition)
+    definitions.write_study(tmp_path / "out", planned.definition)
     study = heatsim.open(tmp_path / "out")
     assert isinstance(study, heatsim.StudyResults)
     assert not study.plot()
@@ -59,5 +59,5 @@ def test_the_command_for_a_study_with_overrides_says_that_it_needs_them(tmp_path
     ):
         planned = heatsim.Study.from_scenario(path, overrides, output=tmp_path / name, workers=1)
         (tmp_path / name).mkdir()
-        definitions.open_study(tmp_path / name, planned.definition)
+        definitions.write_study(tmp_path / name, planned.definition)
         assert study_command(tmp_path / name) == f"`heatsim study {path} --output {tmp_path / name}`{more}"

@@ -18,7 +18,7 @@ import study_text
 import heatsim
 from heatsim import garbage
 from heatsim.cli import main
-from heatsim.errors import FolderError, InputError, Interrupted, NotFiniteError
+from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, NotFiniteError
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
 from heatsim.solver.field import Field
@@ -36,7 +36,7 @@ def prepared(at: Path, *overrides: str) -> Path:
     """The folder of a study without any run."""
     definition, _ = read(study_text.write(at), overrides)
     (at / "out").mkdir()
-    study_folder.open_study(at / "out", definition)
+    study_folder.write_study(at / "out", definition)
     return at / "out"
 
 
@@ -335,3 +335,17 @@ def test_definition_comes_back_as_it_was(tmp_path: Path) -> None:
     assert again.points == definition.points
     assert again.scenario(3) == definition.scenario(3)
     assert json.loads((out / "study.json").read_text())["path"] == str(tmp_path / "plate.toml")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_study_that_does_not_fit_changes_nothing(
+    tmp_path: Path, whole: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    out = tmp_path / "out"
+    if overwrite:
+        shutil.copytree(whole / "out", out)
+    before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 0))
+    with pytest.raises(CapacityError, match="its runs would write"):
+        study(tmp_path, "time.end=9.0", "output.every=1e-3", overwrite=overwrite)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before

@@ -87,6 +87,26 @@ def test_a_run_without_all_of_its_pictures_is_done(
     assert capsys.readouterr() == ("", f"heatsim: warning: {said}: 3-D views need OpenGL\n")
 
 
+def test_a_run_whose_pictures_are_interrupted_is_complete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))
+    target = tmp_path / "run"
+    monkeypatch.setattr("heatsim.commands.pictures.BackgroundRenderer.from_preview", lambda *arguments: None)
+    monkeypatch.setattr("heatsim.commands.pictures.BackgroundRenderer.of", lambda *arguments: None)
+    monkeypatch.setattr("heatsim.render.render", interrupted)
+    assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130
+    drawn = f"`heatsim render {target}`"
+    assert capsys.readouterr().err == (
+        f"heatsim: the run in {target} is complete, but its pictures are not; draw them with {drawn}\n"
+    )
+    assert main(["resume", str(target)]) == 0
+    assert f"the run is complete; nothing to resume; draw its pictures with {drawn}\n" in capsys.readouterr().out
+
+
 def test_options_replace_values_of_the_scenario_and_quiet_prints_nothing(tmp_path: Path) -> None:
     target = tmp_path / "elsewhere" / "results"
     options = ["--device", "cpu", "--kernel=numpy", "--precision", "float64", "--quiet", "--output", target]

@@ -133,6 +133,8 @@ def test_times_choose_the_nearest_fields(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match=r"--times: 50 s is after the last field, which is at 3 s; choose earlier"):
         render(folder, PictureChoice(times=(0.0, 50.0)))
+    with pytest.raises(InputError, match=r"--times: -1 s is before the start; choose later times"):
+        render(folder, PictureChoice(times=(-1.0, 1.0)))
 
 
 def test_a_chosen_range_is_the_scale_of_every_time(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from heatsim.commands.options import (
     requested_ranks,
 )
 from heatsim.commands.terminal import show_table, warn
-from heatsim.errors import HeatsimError, RanksError
+from heatsim.errors import HeatsimError, Interrupted, RanksError
 from heatsim.parallel import environment
 
 if TYPE_CHECKING:
@@ -95,11 +95,21 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:
-            print(f"{folder}: the run is complete; nothing to resume")
+            print(f"{folder}: the run is complete; nothing to resume{_missing_pictures(simulation)}")
         return 0
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)
         return _run(simulation, draw, quiet, verbose)
+
+
+def _missing_pictures(simulation: "Simulation") -> str:
+    """How to draw the pictures of a complete run that was interrupted before its report; else an empty text."""
+    from heatsim.storage.disk import render_command
+    from heatsim.storage.folder import REPORT
+
+    if not simulation.plan.problem.scenario.output.figures or (simulation.folder / REPORT).exists():
+        return ""
+    return f"; draw its pictures with `{render_command(simulation.folder)}`"
 
 
 def _prepare_pictures(
@@ -140,7 +150,15 @@ def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verb
     for warning in simulation.warnings[shown:]:
         warn(warning)
     if simulation.plan.problem.scenario.output.figures:
-        _show(simulation.folder, draw)
+        try:
+            _show(simulation.folder, draw)
+        except KeyboardInterrupt:
+            from heatsim.storage.disk import render_command
+
+            raise Interrupted(
+                f"the run in {simulation.folder} is complete, but its pictures are not; draw them with "
+                f"`{render_command(simulation.folder)}`"
+            ) from None
     if not quiet:
         show_table(summarise(simulation.folder, verbose))
     return 0

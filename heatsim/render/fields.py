@@ -63,7 +63,7 @@ class Fields:
         A uniform field at the start is left out if others show more. The materials are those of all times.
 
         Raises:
-            InputError: a chosen time is after the last field.
+            InputError: a chosen time is negative or after the last field.
         """
         times = self.choice.times
         if self.choice.quantity == MATERIAL:
@@ -72,6 +72,8 @@ class Fields:
             low, high = self.reader.range(0)
             first = int(self.scale_of(low, high).uniform and len(self.reader) > _MOST_PICTURES)
             return [first + index for index in choose_times(len(self.reader) - first, _MOST_PICTURES)]
+        if min(times) < 0.0:
+            raise InputError(f"--times: {min(times):.10g} s is before the start; choose later times")
         last = float(self.reader.times[-1])
         if max(times) > last * (1.0 + _BEYOND):
             raise InputError(

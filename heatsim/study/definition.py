@@ -55,7 +55,7 @@ class Definition:
 
     @property
     def probes(self) -> list[str]:
-        """The names of the scenario's probes."""
+        """The names of the probes of all runs."""
         return list(self.probe_units)
 
     @property
@@ -65,13 +65,17 @@ class Definition:
         name = output.get("temperature") if isinstance(output, Mapping) else None
         return TEMPERATURE_UNITS.get(str(name), KELVIN)
 
-    @property
+    @cached_property
     def probe_units(self) -> dict[str, str]:
-        """The unit of each of the scenario's probes, by name."""
+        """The unit of each probe, by name: those of the file, and those that points give to runs."""
+        documents = [self.document]
+        if any(key.partition(".")[0] == "probes" for point in self.points for key in point):
+            documents = [self.document_of(number) for number in self.numbers]
         temperature = self.temperature_unit.name
         return {
             str(probe["name"]): PROBE_UNITS.get(str(probe.get("statistic")), temperature)
-            for probe in self.document.get("probes", [])
+            for document in documents
+            for probe in document.get("probes", [])
         }
 
     @property

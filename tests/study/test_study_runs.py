@@ -349,3 +349,16 @@ def test_a_study_that_does_not_fit_changes_nothing(
     with pytest.raises(CapacityError, match="its runs would write"):
         study(tmp_path, "time.end=9.0", "output.every=1e-3", overwrite=overwrite)
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+
+
+def test_probes_that_points_name_are_in_the_table(tmp_path: Path) -> None:
+    text = study_text.STUDY[: study_text.STUDY.index("[study.parameters]")]
+    text += """[study.parameters]
+"probes.0.name" = ["left", "right"]
+"""
+    path = study_text.write(tmp_path, text)
+    table = heatsim.Study.from_scenario(path, output=tmp_path / "out", workers=1).run()
+    left, right = (table.column(f"{name} final").to_pylist() for name in ("left", "right"))
+    assert left[0] == right[1] is not None
+    assert left[1] is None
+    assert right[0] is None

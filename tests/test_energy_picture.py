@@ -193,3 +193,11 @@ def test_many_parts_are_drawn_as_the_largest_and_their_rest(tmp_path: Path) -> N
 def test_steady_flows_add_up_to_the_imbalance() -> None:
     table = flow_table({"chip": 3.0, "z_max": -1.0, SURFACES_TO_VOID: -1.9}, 0.1)
     assert table.rows[-1] == ("imbalance, the sum (3.4 %)", "0.1")
+    assert table.remark == ""
+
+
+@pytest.mark.parametrize("flows", [{"x_min": 2e-6, "x_max": 3e-6}, {"x_min": 0.0}])
+def test_steady_flows_within_their_imbalance_are_none(flows: dict[str, float]) -> None:
+    table = flow_table(flows, sum(flows.values()))
+    assert table.rows[-1][0] == "imbalance, the sum"
+    assert table.remark == "All flows are within the imbalance: no heat flows."

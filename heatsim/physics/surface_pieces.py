@@ -171,7 +171,7 @@ class VisibleSurfaces:
         if region.labels is None:
             return np.full(len(points), self.materials[number])
         labels = self._labels[number]
-        x, y, z = (np.clip(points[:, axis].astype(np.int64), 0, self.grid.cells[axis] - 1) for axis in range(3))
+        x, y, z = (np.clip(points[:, axis], 0, self.grid.cells[axis] - 1).astype(np.int64) for axis in range(3))
         found, painted = labels[z, y, x], np.full(len(points), -1, dtype=np.int64)
         for label, name in region.labels.materials.items():
             painted[found == int(label)] = self._division.kind(name, region.name)

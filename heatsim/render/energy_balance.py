@@ -199,6 +199,16 @@ def _sum(heats: Sequence[_Floats]) -> _Floats:
     return total
 
 
+def no_heat_flows(flows: Mapping[str, float], imbalance: float) -> bool:
+    """Whether the flows of a steady state are no larger than their imbalance: what the solver leaves, and rounding."""
+    return abs(imbalance) >= 0.5 * turnover_of(flows)
+
+
+def turnover_of(flows: Mapping[str, float]) -> float:
+    """The heat that flows through a body in W: half of the sum of the magnitudes of all flows."""
+    return 0.5 * sum(map(abs, flows.values()))
+
+
 def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, float], float] | None:
     """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.counts import counted
-from heatsim.render.energy_balance import EnergyBalance
+from heatsim.render.energy_balance import EnergyBalance, no_heat_flows, turnover_of
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
@@ -130,12 +130,13 @@ def _through(name: str) -> str:
 
 def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
     """The heat flows of a steady state, each listed once. Their sum is the imbalance."""
-    turnover = 0.5 * sum(map(abs, flows.values()))
-    part = f" ({100.0 * imbalance / turnover:.2g} %)" if turnover > 0.0 else ""
+    still, turnover = no_heat_flows(flows, imbalance), turnover_of(flows)
+    part = "" if still else f" ({100.0 * imbalance / turnover:.2g} %)"
     shown = {name: heat for name, heat in flows.items() if heat}
     unit = choose_unit(POWERS, max(map(abs, shown.values()), default=0.0))
     rest = (f"imbalance, the sum{part}", f"{imbalance / unit.size:.2g}")
-    return NumberTable("Heat flows", ("into the body", unit.symbol), [*_amounts(shown, unit), rest])
+    remark = "All flows are within the imbalance: no heat flows." if still else ""
+    return NumberTable("Heat flows", ("into the body", unit.symbol), [*_amounts(shown, unit), rest], remark)
 
 
 def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from heatsim.counts import counted
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
-from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
+from heatsim.render.energy_balance import (
+    EnergyBalance,
+    flow_parts,
+    no_heat_flows,
+    read_balance,
+    read_flows,
+    turnover_of,
+)
 from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.flow_curves import flow_curves
 from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
@@ -81,9 +88,10 @@ def _badges(
     if balance is not None and balance.verdict:
         yield Badge(balance.verdict, None if balance.doubtful else balance.closed)
     if flows is not None:
-        turnover = 0.5 * sum(map(abs, flows[0].values()))
-        if turnover > 0.0:
-            yield Badge(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover:.2g} %")
+        if no_heat_flows(*flows):
+            yield Badge("no heat flows")
+        else:
+            yield Badge(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover_of(flows[0]):.2g} %")
     if summary.get("method"):
         yield Badge(f"method {summary['method']}")
     if warnings := summary.get("warnings"):

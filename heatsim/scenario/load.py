@@ -13,6 +13,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
 from heatsim.scenario.files import is_utf_16
 from heatsim.scenario.hints import hints
+from heatsim.scenario.idle_keys import idle_keys
 from heatsim.scenario.material_hints import material_hints
 from heatsim.scenario.messages import has_control_characters, show_key, suggest
 from heatsim.scenario.model import Scenario, complete
@@ -65,7 +66,7 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
         raise ScenarioError(path, mistakes)
     scenario._path = file
     end = None if scenario.steady else scenario.time.end
-    scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario))
+    scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario), *idle_keys(scenario))
     return scenario
 
 

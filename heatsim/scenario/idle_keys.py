@@ -13,7 +13,7 @@ def idle_keys(scenario: Scenario) -> list[str]:
 def _sources(scenario: Scenario) -> Iterator[str]:
     end = scenario.time.end
     for number, source in enumerate(scenario.sources):
-        if end is not None and source.during is not None and source.during[0] >= end:
+        if not scenario.steady and source.during is not None and source.during[0] >= end:
             yield (
                 f"sources.{number}.during: starts at {source.during[0]:.10g} s, and the run ends at {end:.10g} s; the "
                 "source gives no heat"

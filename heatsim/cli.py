@@ -20,7 +20,7 @@ from heatsim.commands.schema import schema
 from heatsim.commands.studies import study
 from heatsim.commands.terminal import no_traceback, tell, usable_streams
 from heatsim.commands.verification import verify
-from heatsim.errors import HeatsimError, InputError, at_command_line
+from heatsim.errors import HeatsimError, InputError, Interrupted, at_command_line
 from heatsim.parallel import environment
 from heatsim.parallel.ending import print_message
 from heatsim.version import version
@@ -131,7 +131,15 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
         # cyclopts turns Ctrl-C into SystemExit(130).
         if isinstance(error, SystemExit) and error.code != 130:
             raise
-        return 130, "heatsim: interrupted"
+        return 130, f"heatsim: {_interruption(error)}"
+
+
+def _interruption(error: BaseException) -> str:
+    """The message of the interruption during which a second signal came; else a general one."""
+    earlier: BaseException | None = error
+    while earlier is not None and not isinstance(earlier, Interrupted):
+        earlier = earlier.__context__
+    return str(earlier or "interrupted")
 
 
 def _commands() -> list[str]:

@@ -15,7 +15,7 @@ import heatsim
 from heatsim import Simulation, device, render
 from heatsim.cli import main
 from heatsim.commands.terminal import usable_streams
-from heatsim.errors import DeviceError, InputError
+from heatsim.errors import DeviceError, InputError, Interrupted
 from heatsim.kernels.catalog import KERNELS
 from heatsim.storage import folder
 from heatsim.version import version
@@ -85,6 +85,20 @@ def test_a_run_without_all_of_its_pictures_is_done(
     scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))
     assert main(["run", str(scenario), "--output", str(tmp_path / "run"), "--quiet"]) == 0
     assert capsys.readouterr() == ("", f"heatsim: warning: {said}: 3-D views need OpenGL\n")
+
+
+def test_a_second_signal_does_not_hide_how_to_continue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted_twice(simulation: Simulation, progress: bool) -> None:
+        try:
+            raise Interrupted("interrupted; continue with `heatsim resume run`")
+        finally:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulation, "run", interrupted_twice)
+    assert main(["run", str(runs.write(tmp_path)), "--output", str(tmp_path / "run")]) == 130
+    assert capsys.readouterr().err == "heatsim: interrupted; continue with `heatsim resume run`\n"
 
 
 def test_a_run_whose_pictures_are_interrupted_is_complete(

@@ -35,13 +35,13 @@ CONTENTS = {
     CHECKPOINT: "the last state, for resume",
 }
 FILES = (*CONTENTS, PREVIOUS)
-PICTURES = (".png", ".pdf", ".svg", ".gif", ".mp4")  # the suffixes of pictures
+PICTURES = (".png", ".pdf", ".svg", ".gif", ".mp4")  # their suffixes
 # The names that heatsim gives to files in figures/ and export/. Other files there are the user's.
 OWN_NAMES = {
     FIGURES: re.compile(
         r"((heat_flux_|liquid_fraction_|material_)?(zoom_)?"
         r"(slices|sections|surface|isosurface|plane|profile)(_t\d+)?"
-        r"|probes(_\d+)?|line_\d+|energy|heat_flows)\.(png|pdf|svg|gif|mp4)"
+        r"|probes(_\d+)?|line_\d+|energy|heat_flows)" + f"({'|'.join(map(re.escape, PICTURES))})"
     ),
     EXPORT: re.compile(r"temperature_\d+\.vti|temperature\.pvd"),
 }

@@ -23,7 +23,6 @@ from heatsim.study.responses import (
 )
 from heatsim.study.results import Row, read_curves
 
-_OWN_PICTURES = ("response_*", "map_*", "curves_*")
 _MOST_RESPONSES = 12
 _MOST_PROBES = 12
 
@@ -57,7 +56,7 @@ def clear(study: Path, suffix: str = "png") -> None:
     Raises:
         StorageError: a picture could not be removed.
     """
-    clear_pictures(study / study_folder.FIGURES, [f"{name}.{suffix}" for name in _OWN_PICTURES])
+    clear_pictures(study / study_folder.FIGURES, [f"{name}.{suffix}" for name in study_folder.OWN_PICTURES])
 
 
 def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Picture]:

@@ -8,10 +8,10 @@ report.html            all of it on one page
 """
 
 import json
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from heatsim.study.points import identity
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
 FIGURES = "figures"
-_OWN_PICTURES = re.compile(r"(response|map|curves)_.*\.(png|pdf|svg)")
+OWN_PICTURES = ("response_*", "map_*", "curves_*")  # the names of pictures, without suffix
 REPORT = run_folder.REPORT
 LEASE = "lease"
 
@@ -232,7 +232,7 @@ def _refuse_to_clear(study: Path) -> None:
     own = [study / name for name in (RUNS, FIGURES, *_FILES)]
     _refuse_other_files(study, [*own, *map(part_of, own)])
     pictures = (study / FIGURES).iterdir() if (study / FIGURES).is_dir() else ()
-    _refuse(study, [path for path in pictures if not _OWN_PICTURES.fullmatch(path.name.removesuffix(".part"))])
+    _refuse(study, [path for path in pictures if not _is_own_picture(path.name.removesuffix(".part"))])
     for folder in run_folders(study):
         if not folder.is_dir() or folder.is_symlink():
             _refuse(study, [folder])
@@ -241,6 +241,10 @@ def _refuse_to_clear(study: Path) -> None:
             continue
         with run_folder.claim(folder):
             find_replaceable(folder, overwrite=True)
+
+
+def _is_own_picture(name: str) -> bool:
+    return any(fnmatch(name, own + suffix) for own in OWN_PICTURES for suffix in run_folder.PICTURES)
 
 
 def _clear(study: Path) -> None:

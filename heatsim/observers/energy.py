@@ -28,7 +28,8 @@ from heatsim.observers.observer import SUMS, Reads, Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.energy_bound import BoundRows, EnergyBound
+from heatsim.physics.bound_rows import BoundRows
+from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field import Extremes
 from heatsim.solver.heats import HeatRows

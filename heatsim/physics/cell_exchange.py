@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.cell_heat import HeatedCells
-from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_exchange import ExchangingCells
 
 Array = NDArray[np.float64]

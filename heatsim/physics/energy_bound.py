@@ -37,11 +37,11 @@ materials that vary with temperature the same holds with contents (heatsim/physi
 from collections.abc import Mapping
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.bound_rows import BoundRows, Row
 from heatsim.physics.condition_terms import NOTHING, Condition, time_functions
 from heatsim.physics.interval_sums import interval_sums
 from heatsim.physics.link_weights import sides_towards_void, types_around
@@ -59,48 +59,6 @@ _SUMMING = 64.0 * 2.0**-53
 _INTERPOLATING = 4.0
 # For products of roundings, and for the rounding of H itself.
 _SECOND_ORDER = 1.001
-
-
-class Row(NamedTuple):
-    """The data of a row of energy.csv that the bound uses.
-
-    Attributes:
-        step: number of steps done.
-        heat: Σ ρ·cp·V·|T − T_ref| in J.
-        lowest, highest: T − T_ref in K.
-        turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
-        roundings: the sum of r over the steps of a method that chooses them itself; not used otherwise.
-        of_cells: Σ|heat that sources have given to single cells| in J, since the start.
-    """
-
-    step: int
-    heat: float
-    lowest: float
-    highest: float
-    turned_over: float = 0.0
-    roundings: float = 0.0
-    of_cells: float = 0.0
-
-
-class BoundRows(NamedTuple):
-    """The data of many rows of energy.csv, each an array with one number for each row; see :class:`Row`."""
-
-    steps: NDArray[np.int64]
-    heat: Array
-    lowest: Array
-    highest: Array
-    turned_over: Array
-    roundings: Array
-    of_cells: Array
-
-    def behind(self, row: Row) -> "BoundRows":
-        """These rows with one before them."""
-        return BoundRows(*(np.concatenate(([before], after)) for before, after in zip(row, self, strict=True)))
-
-    @property
-    def last(self) -> Row:
-        """The last row."""
-        return Row(*(numbers[-1].item() for numbers in self))
 
 
 def roundings(problem: HeatProblem, sigma: Array) -> Array:

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.boundary import Boundary
-from heatsim.physics.sources import BeamRows
 
 Array = NDArray[np.float64]
 

@@ -20,10 +20,11 @@ from heatsim.physics.enthalpy import tabulate
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.held_surfaces import HeldSurfaces
 from heatsim.physics.initial import InitialField
-from heatsim.physics.layer_layout import Matter, lay
+from heatsim.physics.layer_layout import lay
 from heatsim.physics.layer_planes import sheets_of
 from heatsim.physics.layer_types import half
 from heatsim.physics.layering import NO_LAYERS, Layering
+from heatsim.physics.matter import Matter
 from heatsim.physics.near_layers import NearLayers
 from heatsim.physics.regions import Parts, are_painted, paint, source_mask
 from heatsim.physics.substance import VOID, Substance

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.sources import BeamRows
+from heatsim.physics.beam_rows import BeamRows
 
 Array = NDArray[np.float64]
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
@@ -20,7 +21,7 @@ from heatsim.physics.held_planes import EVERYTHING
 from heatsim.physics.mixed_cells import TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.rows import Rows
-from heatsim.physics.sources import BeamRows, Sources
+from heatsim.physics.sources import Sources
 from heatsim.physics.stage_times import StageTimes
 from heatsim.physics.surface_balance import FREE
 from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.face_cells import beam_flux, cells_at, conditions_on, slices_at
 from heatsim.physics.joined_surfaces import conditions_at
 from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.regions import Parts
-from heatsim.physics.sources import BeamRows, Sources
+from heatsim.physics.sources import Sources
 from heatsim.physics.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
 from heatsim.physics.surface_exchange import SameCondition, SteadySurface
 from heatsim.physics.surface_laws import law_of

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.enthalpy import EnthalpyTable
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_laws import SurfaceConditions
 from heatsim.scenario import Temperature, face_axes
 

@@ -25,6 +25,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics import cell_type_map
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.cell_faces import cells_beside
 from heatsim.physics.cell_heat import Amount, DensityTable, HeatedCells
 from heatsim.physics.cell_types import INTERIOR, CellTypes
@@ -34,7 +35,6 @@ from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.rows import Rows
-from heatsim.physics.sources import BeamRows
 from heatsim.physics.substance import VOID, Substance
 from heatsim.physics.surface_laws import append_tables, make_nodes
 from heatsim.scenario import Constant, Material

@@ -13,11 +13,11 @@ from heatsim.kernels import structs
 from heatsim.kernels.composite.heat_tables import make_heat_tables, on_device
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.link_weights import surface_weights
 from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.rows import Rows
-from heatsim.physics.sources import BeamRows
 
 
 def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:

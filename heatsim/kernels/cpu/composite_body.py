@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.coefficients import Scheme
 from heatsim.physics.mixed_cells import MixedCells
-from heatsim.physics.sources import BeamRows
 from heatsim.physics.surface_balance import EMISSION, FREE, LAW
 
 Field = NDArray[Any]

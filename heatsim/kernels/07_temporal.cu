@@ -223,8 +223,8 @@ struct __align__(sizeof(Real) * ACCESS) Run {
     Real at[ACCESS];
 };
 
-// The addresses of a thread's patch in the field that is read and in the one that is written. Adding the size of a plane takes
-// fewer instructions than finding the addresses anew for each plane.
+// The addresses of a thread's patch in the field that is read and in the one that is written. For the next plane, the size of a
+// plane is added to them.
 struct Cursor {
     const char* source;  // the patch's first cell in the plane that is copied next
     char* target;        // the same in the plane that is written next
@@ -279,6 +279,7 @@ __device__ __forceinline__ void store_patch(Cursor& cursor, const Grid& grid, co
     cursor.target += plane_bytes(grid);
 }
 
+// The vector that begins `bytes` after the first.
 __device__ __forceinline__ Cells at_bytes(const Cells* cells, int bytes)
 {
     return *reinterpret_cast<const Cells*>(reinterpret_cast<const char*>(cells) + bytes);

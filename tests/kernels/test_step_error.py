@@ -43,7 +43,9 @@ def largest_mean(e: NDArray[np.float64], counts: NDArray[np.bool_]) -> float:
 
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("with_void", [False, True], ids=["solid", "void"])
-def test_the_norm_is_the_largest_mean_of_a_block(where: Device, precision: str, with_void: bool) -> None:
+def test_the_largest_mean_of_a_block_and_the_largest_cell_are_found(
+    where: Device, precision: str, with_void: bool
+) -> None:
     for shape in SHAPES:
         T0, F0, T1, F1 = fields(shape, precision)
         cells = np.random.default_rng(1).choice(np.array([0, VOID], np.uint8), shape)
@@ -54,18 +56,20 @@ def test_the_norm_is_the_largest_mean_of_a_block(where: Device, precision: str, 
             T1[~counts] = nan  # whatever void holds
         given = [where.xp.asarray(field) for field in (T0, F0, T1, F1)]
         found = step_error(where, tuple(given), where.xp.asarray(cells), VOID if with_void else -1)
-        assert found.norm == pytest.approx(largest_mean(e, counts), rel=1e-13)
+        assert found.mean == pytest.approx(largest_mean(e, counts), rel=1e-13)
+        assert found.cell == pytest.approx(np.abs(e[counts]).max(initial=0.0), rel=1e-13)
         kept = T1[counts]
         assert (found.lowest, found.highest) == (kept.min(initial=inf), kept.max(initial=-inf))
         assert found.finite
 
 
-def test_noise_of_single_cells_counts_for_an_eighth(where: Device) -> None:
+def test_noise_of_a_cell_counts_for_an_eighth_in_the_mean(where: Device) -> None:
     still = where.xp.asarray(np.zeros((8, 8, 8)))
     noise = np.zeros((8, 8, 8))
     noise[3, 4, 5] = 1.0
     found = step_error(where, (still, still, where.xp.asarray(noise), still))
-    assert found.norm == pytest.approx(0.1, rel=1e-15)
+    assert found.mean == pytest.approx(0.1, rel=1e-15)
+    assert found.cell == pytest.approx(0.8, rel=1e-15)
 
 
 @pytest.mark.parametrize("value", [nan, inf, -inf])

@@ -44,15 +44,15 @@ def look(
         cells: the cells' bytes; not read if ``void`` is negative.
         void: the type of void; negative if there is none.
         size: number of cells along x, y, z.
-        found: gets the largest |mean of e| over blocks, the extremes of T1, and how many cells are not finite, of each
-            slab; shape (slabs, 4).
+        found: gets the largest |mean of e| over blocks, the largest |e| of a cell, the extremes of T1, and how many
+            cells are not finite, of each slab; shape (slabs, 5).
         first: the first slab.
         end: one after the last slab.
         other_sources: part of numba's cache key; do not pass it.
     """
     fields = memory_of(T0), memory_of(F0), memory_of(T1), memory_of(F1)
     for slab in range(first, end):
-        out = behind(memory_of(found), 4 * slab)
+        out = behind(memory_of(found), 5 * slab)
         _look_at_slab(fields, memory_of(weights), memory_of(cells), void, size, 2 * slab, out)
 
 
@@ -60,7 +60,7 @@ def look(
 def _look_at_slab(fields: Any, weights: Any, cells: Any, void: int, size: Any, z: int, out: Any) -> None:
     """The same for the blocks that begin in plane z."""
     (T0, F0, T1, F1), (nx, ny, nz) = fields, size
-    largest, lowest, highest, not_finite = 0.0, np.inf, -np.inf, 0
+    largest, cell, lowest, highest, not_finite = 0.0, 0.0, np.inf, -np.inf, 0
     for y in range(0, ny, 2):
         for x in range(0, nx, 2):
             total, summed = 0.0, 0
@@ -75,6 +75,8 @@ def _look_at_slab(fields: Any, weights: Any, cells: Any, void: int, size: Any, z
                         e = e + weights[2] * value + weights[3] * np.float64(F1[i])
                         total += e
                         summed += 1
+                        if abs(e) > cell:
+                            cell = abs(e)
                         if value < lowest:  # false for NaN
                             lowest = value
                         if value > highest:
@@ -85,7 +87,7 @@ def _look_at_slab(fields: Any, weights: Any, cells: Any, void: int, size: Any, z
                 mean = abs(total / summed)
                 if mean > largest:
                     largest = mean
-    out[0], out[1], out[2], out[3] = largest, lowest, highest, np.float64(not_finite)
+    out[0], out[1], out[2], out[3], out[4] = largest, cell, lowest, highest, np.float64(not_finite)
 
 
 def code(dtype: np.dtype[Any]) -> Code:

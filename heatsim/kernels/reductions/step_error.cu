@@ -4,9 +4,10 @@
 //
 //        e = w0 T0 + w1 F0 + w2 T1 + w3 F1
 //
-// The norm is the largest |mean of e| over blocks of 2 x 2 x 2 cells. Rounding differs from cell to cell, so the mean of a
-// block has less of it than a cell. Blocks begin at even positions; the last ones of an axis may be thinner. Cells of void are
-// left out. The pass also finds the extremes of T1 and counts the values that are not finite.
+// Found are the largest |mean of e| over blocks of 2 x 2 x 2 cells and the largest |e| of a cell. Rounding differs from cell to
+// cell, so the mean of a block has less of it than a cell; errors that alternate from cell to cell show in the cells alone.
+// Blocks begin at even positions; the last ones of an axis may be thinner. Cells of void are left out. The pass also finds the
+// extremes of T1 and counts the values that are not finite.
 //
 // One thread takes one block after the other, so a warp reads 64 consecutive cells of a row. Everything is computed in float64,
 // in the order of the cells of a block. Maxima do not depend on the order of blocks: the same fields give the same bits on every
@@ -20,19 +21,20 @@
 typedef REAL Real;
 
 struct Found {
-    double largest, lowest, highest;
+    double mean, cell, lowest, highest;
     unsigned long long not_finite;
 };
 
 __device__ __forceinline__ Found nothing()
 {
     const double infinity = __int_as_float(0x7F800000);
-    return {0.0, infinity, -infinity, 0};
+    return {0.0, 0.0, infinity, -infinity, 0};
 }
 
 __device__ __forceinline__ Found joined(const Found& a, const Found& b)
 {
-    return {max(a.largest, b.largest), min(a.lowest, b.lowest), max(a.highest, b.highest), a.not_finite + b.not_finite};
+    return {max(a.mean, b.mean), max(a.cell, b.cell), min(a.lowest, b.lowest), max(a.highest, b.highest),
+            a.not_finite + b.not_finite};
 }
 
 // Combines what all threads found; thread 0 returns it.
@@ -95,12 +97,13 @@ look(const Real* __restrict__ T0, const Real* __restrict__ F0, const Real* __res
                 const double e = w0 * (double)before.at[i] + w1 * (double)first.at[i] + w2 * T + w3 * (double)last.at[i];
                 sum += e;
                 ++summed;
+                mine.cell = max(mine.cell, fabs(e));
                 mine.lowest = min(mine.lowest, T);  // of a number and NaN the number
                 mine.highest = max(mine.highest, T);
                 mine.not_finite += !(T - T == 0.0 && e - e == 0.0);
             }
         }
-        if (summed) mine.largest = max(mine.largest, fabs(sum / summed));
+        if (summed) mine.mean = max(mine.mean, fabs(sum / summed));
     }
     const Found all = joined_in_block(mine);
     if (threadIdx.x == 0) partial[blockIdx.x] = all;

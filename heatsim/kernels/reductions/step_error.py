@@ -26,7 +26,7 @@ _BLOCKS = 2048  # of the first launch, at most
 _CPU_CHUNK = 1 << 15  # values, whose float64 copies stay in a core's cache
 
 # struct Found of step_error.cu.
-FOUND = np.dtype([*((name, np.float64) for name in ("largest", "lowest", "highest")), ("not_finite", np.uint64)])
+FOUND = np.dtype([*((name, np.float64) for name in ("mean", "cell", "lowest", "highest")), ("not_finite", np.uint64)])
 
 
 Fields = tuple[Any, Any, Any, Any]
@@ -38,14 +38,16 @@ class StepError:
     """The result of one pass over both ends of a step; cells of void are left out.
 
     Attributes:
-        norm: the largest |mean of e| over blocks of 2×2×2 cells, in K. Where materials change with temperature, fields
-            hold enthalpy in kelvins of the constant heat capacity that the material's table names, and so does the
-            norm: 1 K is that capacity times 1 K of heat, while the cell melts too.
+        mean: the largest |mean of e| over blocks of 2×2×2 cells, in K. Where materials change with temperature, fields
+            hold enthalpy in kelvins of the constant heat capacity that the material's table names, and so do the
+            errors: 1 K is that capacity times 1 K of heat, while the cell melts too.
+        cell: the largest |e| of a cell, in the same unit.
         lowest, highest: extremes of T1 in the unit of the field; inf and −inf if there are no cells.
         finite: whether T1 and e are finite everywhere.
     """
 
-    norm: float
+    mean: float
+    cell: float
     lowest: float
     highest: float
     finite: bool
@@ -54,7 +56,8 @@ class StepError:
 def combined(parts: Sequence[StepError]) -> StepError:
     """The result for all cells from those for several parts. The parts are cut below planes with an even number."""
     return StepError(
-        norm=max(part.norm for part in parts),
+        mean=max(part.mean for part in parts),
+        cell=max(part.cell for part in parts),
         lowest=min(part.lowest for part in parts),
         highest=max(part.highest for part in parts),
         finite=all(part.finite for part in parts),
@@ -95,12 +98,12 @@ def _look_on_cpu(step: StepEnds) -> StepError:
     fields, (cells, void) = step.fields, _void_of(step, np)
     flat = (field.reshape(-1) for field in fields)
     nz, ny, nx = (int(n) for n in fields[0].shape)
-    found = np.empty(((nz + 1) // 2, 4))
+    found = np.empty(((nz + 1) // 2, 5))
     numbers = (np.array(step.weights), cells.reshape(-1), void, (nx, ny, nz), found)
     look: Any = cpu_step_error.look
     share_rows(partial(look, *flat, *numbers), len(found), fields[0].size)
-    largest, lowest, highest, not_finite = found.T
-    return _read((largest.max(), lowest.min(), highest.max(), int(not_finite.sum())))
+    mean, cell, lowest, highest, not_finite = found.T
+    return _read((mean.max(), cell.max(), lowest.min(), highest.max(), int(not_finite.sum())))
 
 
 def _void_of(step: StepEnds, xp: Any) -> tuple[Any, int]:
@@ -151,9 +154,9 @@ def macros(precision: str, pairs: bool) -> dict[str, str | int]:
     return {"REAL": compiled.REAL[precision], "THREADS": THREADS, "PAIRS": int(pairs)}
 
 
-def _read(found: tuple[float, float, float, int]) -> StepError:
-    largest, lowest, highest, not_finite = found
-    return StepError(float(largest), float(lowest), float(highest), not_finite == 0)
+def _read(found: tuple[float, float, float, float, int]) -> StepError:
+    mean, cell, lowest, highest, not_finite = found
+    return StepError(float(mean), float(cell), float(lowest), float(highest), not_finite == 0)
 
 
 def _combine_on_cpu(out: NDArray[Any], weights: tuple[float, ...], fields: tuple[NDArray[Any], ...]) -> None:

@@ -73,7 +73,8 @@ class StabilizedEnsemble:
             else:
                 failed[number] = error
         weights = [error_estimate(self._attempts[number].h) for number in tried]
-        measures = FieldEnds.measure_all([self._substeps[number] for number in tried], weights)
+        counts = [stages[number].count for number in tried]
+        measures = FieldEnds.measure_all([self._substeps[number] for number in tried], weights, counts)
         for number, measure in zip(tried, measures, strict=True):
             member, attempt = self._members[number], self._attempts.pop(number)
             try:

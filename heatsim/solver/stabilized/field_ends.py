@@ -5,7 +5,7 @@ the field only after :meth:`FieldEnds.interpolate`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import nan
 from typing import Any
 
@@ -20,7 +20,6 @@ from heatsim.solver.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
-_NOTHING = Weights(0.0, 0.0, 0.0, 0.0)
 # Twice the rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
 _ROUNDING = 1.3
 
@@ -71,19 +70,19 @@ class FieldEnds:
         """Set the last end to T_n + h·F_n."""
         combine(self._field.device, self._last.T, Weights(1.0, h, 0.0, 0.0), self._fields())
 
-    def measure(self, weights: Weights) -> Measure:
-        """The norm of a combination of both ends, and the extremes of T_{n+1}."""
-        return self.measure_all([self], [weights])[0]
+    def measure(self, weights: Weights, stages: int) -> Measure:
+        """The size of a combination of both ends after ``stages`` stages, and the extremes of T_{n+1}."""
+        return self.measure_all([self], [weights], [stages])[0]
 
     @staticmethod
-    def measure_all(fields: "Sequence[FieldEnds]", weights: Sequence[Weights]) -> list[Measure]:
+    def measure_all(fields: "Sequence[FieldEnds]", weights: Sequence[Weights], stages: Sequence[int]) -> list[Measure]:
         """Measures of several fields on one device, each with its weights; there is one wait for a GPU."""
         if not fields:
             return []
         ends = [field._ends(its_weights) for field, its_weights in zip(fields, weights, strict=True)]
         found = step_errors(fields[0]._field.device, ends)
         errors = [combined(field._field.team.gathered(error)) for field, error in zip(fields, found, strict=True)]
-        return [field._measure(found) for field, found in zip(fields, errors, strict=True)]
+        return [field._measure(error, count) for field, error, count in zip(fields, errors, stages, strict=True)]
 
     def _ends(self, weights: Weights) -> StepEnds:
         void = self._problem.materials.void
@@ -91,31 +90,22 @@ class FieldEnds:
         first_T, first_F, last_T, last_F = (buffer[own] for buffer in self._fields())
         return StepEnds((first_T, first_F, last_T, last_F), weights, self._cells, -1 if void is None else void)
 
-    def _measure(self, found: StepError) -> Measure:
+    def _measure(self, found: StepError, stages: int) -> Measure:
         if not found.finite:
             return Measure(nan, nan, nan)
+        noise = self._noise(stages, max(-found.lowest, found.highest))
+        size = max(found.mean, found.cell if found.cell > noise else 0.0)
         if self._problem.materials.varies:  # the field holds enthalpies
             self._at_end.deviation = self._last.T  # stages may have exchanged buffers
             self._at_end.changed()
             extremes = self._statistics_at_end.extremes()
-            return Measure(found.norm, extremes.lowest, extremes.highest)
+            return Measure(size, extremes.lowest, extremes.highest)
         reference = self._field.reference
-        return Measure(found.norm, found.lowest + reference, found.highest + reference)
+        return Measure(size, found.lowest + reference, found.highest + reference)
 
-    def peak(self, weights: Weights, stages: int) -> float:
-        """The largest absolute value of a combination in a cell, 0 if rounding in a step of ``stages`` can cause it.
-
-        The field that observers read is overwritten with the combination.
-        """
-        device, shown = self._field.device, self._field.deviation
-        combine(device, shown, weights, self._fields())
-        self._field.changed()
-        ends = self._ends(_NOTHING)
-        combination = replace(ends, fields=(shown[self._field.slab.own],) * 4)
-        found = step_errors(device, [combination, ends])
-        of_combination, of_T = map(combined, zip(*self._field.team.gathered(found), strict=True))
-        largest, T = (max(-found.lowest, found.highest) for found in (of_combination, of_T))
-        return largest if largest > _ROUNDING * stages**2 * (np.finfo(self._problem.precision).eps / 2.0) * T else 0.0
+    def _noise(self, stages: int, largest: float) -> float:
+        """Twice what rounding in a step of ``stages`` can cause in a cell, if deviations are at most ``largest`` K."""
+        return _ROUNDING * stages**2 * (float(np.finfo(self._problem.precision).eps) / 2.0) * largest
 
     def accept(self) -> None:
         """Make the last end the first one."""

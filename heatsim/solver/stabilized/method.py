@@ -13,13 +13,11 @@ from heatsim.errors import NotFiniteError, RunError
 from heatsim.physics.stage_times import Side
 from heatsim.physics.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller, SavedController
-from heatsim.solver.stabilized.interpolation import Weights, change_of_rate, error_estimate, hermite
+from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 
 # No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
 _SHORTEST = 1e-6
-# The norm sees an error if the peak is at most this multiple of it; a single hot cell has 16.
-_SEEN = 32.0
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,6 @@ class SavedMethod(TypedDict):
     tolerance: dict[str, float]
     stages: int
     work: dict[str, int]
-    rough: bool
 
 
 @dataclass
@@ -112,8 +109,6 @@ class AdaptiveMethod:
         work: what was done so far.
         stages: number of stages of the last step.
         last: the step whose ends the backend keeps; None at the start and once it is settled.
-        rough: whether the field may alternate from cell to cell, which the norm of errors does not see. Only an initial
-            field can: steps damp it.
     """
 
     substeps: Substeps
@@ -125,7 +120,6 @@ class AdaptiveMethod:
     work: StepCounts = field(default_factory=StepCounts)
     stages: int = 0
     last: Step | None = None
-    rough: bool = True
     _rate_known: bool = False
 
     def step(self, stop: float, jump: bool, kink: bool = False) -> Step:
@@ -158,7 +152,7 @@ class AdaptiveMethod:
                 substeps.reject()
                 raise
             substeps.rate(End.LAST, result.end, Side.BEFORE, stages.count)
-            result = self.judge(result, stages, substeps.measure(error_estimate(result.h)))
+            result = self.judge(result, stages, substeps.measure(error_estimate(result.h), stages.count))
         return result
 
     def begin(self, stop: float, jump: bool, kink: bool = False) -> Attempt:
@@ -178,8 +172,7 @@ class AdaptiveMethod:
         trial = min(substeps.dt_limit / 2, stop - self.t)
         substeps.trial(trial)
         substeps.rate(End.LAST, self.t + trial, Side.BEFORE)
-        weights = change_of_rate(trial)
-        change, _ = self._largest(substeps.measure(weights).norm, weights, stages=1)
+        change = substeps.measure(change_of_rate(trial), stages=1).size
         substeps.reject()
         controller = self.controller.started(trial, change / self.tolerance.kelvin, stop - self.t)
         return self._attempt(Attempt(stop, jump, 0.0, stop, controller, kink=kink))
@@ -206,11 +199,10 @@ class AdaptiveMethod:
         Raises:
             NotFiniteError, RunError: as for :meth:`step`.
         """
-        error, tolerance, rough = inf, self.tolerance, self.rough
+        error, tolerance = inf, self.tolerance
         if all(isfinite(number) for number in measure):
             outside = max(self.bounds[0] - measure.low, measure.high - self.bounds[1])
-            estimate, rough = self._largest(measure.norm, error_estimate(attempt.h), stages.count)
-            error, tolerance = max(estimate, outside), self.tolerance.widened(measure.low, measure.high)
+            error, tolerance = max(measure.size, outside), self.tolerance.widened(measure.low, measure.high)
         part, tried = error / tolerance.kelvin, attempt.stages + stages.count
         if error > tolerance.kelvin:
             self.substeps.reject()
@@ -229,7 +221,7 @@ class AdaptiveMethod:
         self.work = StepCounts(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
         self.stages = stages.count
         self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
-        self.t, self.tolerance, self.rough = attempt.end, tolerance, rough
+        self.t, self.tolerance = attempt.end, tolerance
         return self.last
 
     def settle(self) -> None:
@@ -253,7 +245,6 @@ class AdaptiveMethod:
             "tolerance": self.tolerance.to_dict(),
             "stages": self.stages,
             "work": asdict(self.work),
-            "rough": self.rough,
         }
 
     def resume(self, saved: SavedMethod) -> None:
@@ -269,12 +260,7 @@ class AdaptiveMethod:
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])
         self.work, self.stages = StepCounts(**saved["work"]), int(saved["stages"])
-        self.last, self._rate_known, self.rough = None, False, saved["rough"]
-
-    def _largest(self, norm: float, weights: Weights, stages: int) -> tuple[float, bool]:
-        """The norm of a combination, or its peak if the norm does not see it; and whether the field is still rough."""
-        peak = self.substeps.peak(weights, stages) if self.rough else 0.0
-        return (peak, True) if peak > _SEEN * norm else (norm, False)
+        self.last, self._rate_known = None, False
 
     def _attempt(self, attempt: Attempt) -> Attempt:
         """An attempt with the length that its controller proposes."""

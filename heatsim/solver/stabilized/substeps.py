@@ -24,11 +24,12 @@ class Measure(NamedTuple):
     """What one look at the last end gives, in K.
 
     Attributes:
-        norm: the largest |mean over 2 × 2 × 2 cells| of a combination of fields.
+        size: of a combination of fields: the larger of the largest |mean over 2 × 2 × 2 cells|, and of the largest
+            absolute value in a cell if rounding cannot cause half of it.
         low, high: extremes of the temperatures at the last end; NaN if there is one in the field.
     """
 
-    norm: float
+    size: float
     low: float
     high: float
 
@@ -90,18 +91,12 @@ class Substeps(Protocol):
             StepInterrupted: a signal came; the caller calls :meth:`reject`.
         """
 
-    def measure(self, weights: Weights) -> Measure:
-        """Norm of the combination of T_n, F_n, T_{n+1}, F_{n+1} with ``weights``; extremes of T_{n+1}.
+    def measure(self, weights: Weights, stages: int) -> Measure:
+        """Size of the combination of T_n, F_n, T_{n+1}, F_{n+1} with ``weights``; extremes of T_{n+1}.
 
-        Averaging over 2 × 2 × 2 cells keeps the rounding of float32 out of the norm. Blocks at the upper end of an
-        axis may be smaller. Void cells do not count. NaN in the combination gives NaN.
-        """
-
-    def peak(self, weights: Weights, stages: int) -> float:
-        """The largest absolute value of the combination in a cell, 0 if rounding in a step of ``stages`` can cause it.
-
-        It includes differences that alternate from cell to cell, which the norm of :meth:`measure` averages away. The
-        values that observers read are lost; :meth:`interpolate` calculates them again.
+        ``stages`` is the number of stages of the step, from which the noise of rounding follows. Averaging over
+        2 × 2 × 2 cells keeps this noise out of the mean; what alternates from cell to cell shows in the cells alone.
+        Blocks at the upper end of an axis may be smaller. Void cells do not count. NaN in the combination gives NaN.
         """
 
     def accept(self) -> None:

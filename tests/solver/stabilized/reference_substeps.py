@@ -178,13 +178,11 @@ class ReferenceSubsteps:
                 raise StepInterrupted
         self.last = State(T, np.full_like(T, np.nan), sums)
 
-    def measure(self, weights: Weights) -> Measure:
-        norm = _largest_mean(self._combined(weights))
-        return Measure(norm, float(self.last.T.min()), float(self.last.T.max()))
-
-    def peak(self, weights: Weights, stages: int) -> float:
-        found, T = (float(np.abs(field).max()) for field in (self._combined(weights), self.last.T))
-        return found if found > stages**2 * np.finfo(self.last.T.dtype).eps * T else 0.0
+    def measure(self, weights: Weights, stages: int) -> Measure:
+        combination, T = self._combined(weights), self.last.T
+        cell, noise = float(np.abs(combination).max()), stages**2 * np.finfo(T.dtype).eps * float(np.abs(T).max())
+        size = max(_largest_mean(combination), cell if cell > noise else 0.0)
+        return Measure(size, float(T.min()), float(T.max()))
 
     def accept(self) -> None:
         self.first = self.last

@@ -252,12 +252,12 @@ def test_states_outside_the_bounds_are_rejected() -> None:
 
         over = True
 
-        def measure(self, weights: Weights) -> Measure:
-            norm, low, high = super().measure(weights)
+        def measure(self, weights: Weights, stages: int) -> Measure:
+            size, low, high = super().measure(weights, stages)
             if weights.last and self.over:
                 self.over = False
-                return Measure(norm, low, 85.0)
-            return Measure(norm, low, high)
+                return Measure(size, low, 85.0)
+            return Measure(size, low, high)
 
     backend = Overshooting(CUBE, np.full(CUBE.shape, 80.0))
     method = AdaptiveMethod(backend, Tolerance(0.1, 80.0, 80.0, 80.0), bounds=(0.0, 80.0))

@@ -4,18 +4,21 @@ The mean over a step transfers the same heat as the function itself, for any len
 not depend on the other steps in the same call.
 """
 
-from collections.abc import Callable
-from math import sqrt
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, reduce
+from math import ceil, log2
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from heatsim.scenario.function_of_time import TimeFunction
+
 Array = NDArray[np.float64]
 Length = float | Array  # of steps in s: one for all, or one for each
 
-# Gauss–Legendre points of [0, 1] and their weights: exact for polynomials of degree 5.
-_POINTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15))
-_WEIGHTS = (5.0 / 18.0, 8.0 / 18.0, 5.0 / 18.0)
 # A function with unknown jumps is sampled: samples per run, fewest and most samples per step. The samples lie at
 # irrational fractions of the step, so that no oscillation has the same phase at all of them.
 _LOOKS, _FEWEST, _MOST = 2**22, 32, 4096
@@ -45,38 +48,85 @@ def mean_of_samples(at: Callable[[Array], Array], times: Array, dt: Length, end:
     return means
 
 
-def mean_between(at: Callable[[Array], Array], jumps: Array, times: Array, dt: Length) -> Array:
-    """The mean of a function over steps of ``dt`` seconds from ``times``, by Gauss–Legendre between its jumps.
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """The integral of a function over its panels, by Gauss–Legendre quadrature.
+
+    Attributes:
+        at: returns the function's values at times in s.
+        edges: of the panels in s, ascending; the function is smooth between them.
+        points: of the quadrature in a panel: exact for polynomials of degree 2·points − 1.
+    """
+
+    at: Callable[[Array], Array]
+    edges: Array
+    points: int = 3
+
+    @cached_property
+    def _whole(self) -> Array:
+        """The integral from the first edge to each edge."""
+        lengths = np.diff(self.edges)
+        return np.concatenate(([0.0], np.cumsum(self._gauss(self.edges[:-1], lengths) * lengths)))
+
+    @cached_property
+    def _rule(self) -> tuple[list[float], list[float]]:
+        """Points of [0, 1] and their weights."""
+        places, weights = np.polynomial.legendre.leggauss(self.points)
+        return (0.5 + 0.5 * places).tolist(), (0.5 * weights).tolist()
+
+    def mean(self, times: Array, dt: Length) -> Array:
+        """Means over steps of ``dt`` seconds from ``times`` (s)."""
+        stops = times + dt
+        first, last = np.searchsorted(self.edges, times, "right"), np.searchsorted(self.edges, stops, "left") - 1
+        means = self._gauss(times, dt)
+        cut = np.flatnonzero(last >= first)
+        if len(cut):
+            first, last = first[cut], last[cut]
+            before, after = self.edges[first] - times[cut], stops[cut] - self.edges[last]
+            heat = self._gauss(times[cut], before) * before + self._gauss(self.edges[last], after) * after
+            means[cut] = (heat + (self._whole[last] - self._whole[first])) / (stops - times)[cut]
+        return means
+
+    def _gauss(self, start: Array, length: Length) -> Array:
+        # One call of ``at``: for a few steps, calls take longer than numbers.
+        places, weights = self._rule
+        values = self.at(np.array([start + place * length for place in places]))
+        return np.asarray(sum(weight * value for weight, value in zip(weights, values, strict=True)))
+
+
+def mean_of_product(functions: Sequence["TimeFunction"], times: Array, dt: Length) -> Array:
+    """Means of the product of several functions over steps of ``dt`` seconds from ``times`` (s).
 
     Args:
-        at: returns the function's values at times in s.
-        jumps: times of its jumps in s, ascending.
+        functions: of time.
         times: start times of the steps in s.
         dt: length of a step in s, or of each step.
     """
-    means = _gauss(at, times, dt)
-    first, last = np.searchsorted(jumps, times, "right"), np.searchsorted(jumps, times + dt, "left")
-    cut = np.flatnonzero(last > first)
-    if not len(cut):
-        return means
-    counts = last[cut] - first[cut]
-    # The pieces of all steps that contain jumps, in order; a piece begins with its step or at a jump.
-    pieces = counts + 1
-    step = np.repeat(np.arange(len(cut)), pieces)
-    number = np.arange(len(step)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    inside = jumps[np.minimum(first[cut][step] + number, len(jumps) - 1)]
-    before = jumps[np.maximum(first[cut][step] + number - 1, 0)]
-    start = np.where(number == 0, times[cut][step], before)
-    stop = np.where(number == counts[step], (times + dt)[cut][step], inside)
-    heat = np.bincount(step, _gauss(at, start, stop - start) * (stop - start), len(cut))
-    means[cut] = heat / np.bincount(step, stop - start, len(cut))
-    return means
+    varying = tuple(function for function in functions if not function.constant)
+    means = [function.at(times) for function in functions if function.constant]
+    if len(varying) == 1:
+        means.append(varying[0].mean(times, dt))
+    elif varying:
+        # Tables know no end of the run; a power of 2 lets calls share an integral.
+        ends = [function.end for function in varying if function.end is not None]
+        end = max(ends, default=2.0 ** ceil(log2(float(np.max(times + dt, initial=1e-300)))))
+        integral = _product(varying, end)
+        means.append(integral.mean(times, dt) if len(integral.edges) else mean_of_samples(integral.at, times, dt, end))
+    return np.asarray(reduce(np.multiply, means, np.ones(len(times))))
 
 
-def _gauss(at: Callable[[Array], Array], start: Array, length: Array | float) -> Array:
-    # One call of ``at``: for a few steps, calls take longer than numbers.
-    values = at(np.array([start + point * length for point in _POINTS]))
-    return np.asarray(sum(weight * of_point for weight, of_point in zip(_WEIGHTS, values, strict=True)))
+@lru_cache(maxsize=64)
+def _product(functions: tuple["TimeFunction", ...], end: float) -> Integral:
+    """The integral of a product; without edges if there are too many."""
+
+    def at(times: Array) -> Array:
+        return np.asarray(reduce(np.multiply, (function.at(times) for function in functions)))
+
+    # Between its nodes each function is a polynomial of degree 5 to the precision of its own mean.
+    points = 3 * len(functions)
+    if any(function.jumps(end) is None for function in functions):
+        return Integral(at, np.zeros(0), points)
+    return Integral(at, reduce(np.union1d, (function.nodes(end) for function in functions)), points)
 
 
 def mean_of_table(nodes: Array, values: Array, repeat: bool, times: Array, dt: Length) -> Array:

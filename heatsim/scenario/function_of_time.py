@@ -9,7 +9,16 @@ from heatsim.scenario.averages import Length
 
 
 class TimeFunction:
-    """A number as a function of time: a constant, a formula or a table."""
+    """A number as a function of time: a constant, a formula or a table.
+
+    Attributes:
+        end: the end of the run in s where the function has to know it; else None.
+    """
+
+    @property
+    def end(self) -> float | None:
+        """None."""
+        return None
 
     @property
     def constant(self) -> bool:
@@ -35,6 +44,14 @@ class TimeFunction:
 
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
+        raise NotImplementedError
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """Times in s from 0 to ``end``, ascending, between which the value is smooth and rises or falls.
+
+        Gauss–Legendre quadrature with three points between them gives the integral. At a jump there are two nodes a
+        rounding apart, one on each side.
+        """
         raise NotImplementedError
 
     def samples(self, end: float) -> NDArray[np.float64]:
@@ -73,6 +90,10 @@ class Constant(TimeFunction):
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """The value, once for each step."""
         return self.at(times)
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """0 and ``end``."""
+        return np.array([0.0, end])
 
     def samples(self, end: float) -> NDArray[np.float64]:
         """Time 0 alone."""

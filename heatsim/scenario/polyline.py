@@ -47,6 +47,23 @@ def vertices_of_periods(times: Array, values: Array, end: float, error: float = 
     return corners[(corners > 0.0) & (corners < end)]
 
 
+def nodes(times: Array, values: Array, repeat: bool, end: float) -> Array:
+    """The times of a table from 0 to ``end`` (s), with both sides of each jump; at most 2²⁰ of a repeated one."""
+    jumps = times[1:][np.diff(times) == 0.0]
+    if not repeat:
+        found = np.concatenate((times, np.nextafter(jumps, 0.0)))
+    else:
+        inner = times[1:-1]
+        if values[0] != values[-1]:
+            jumps = np.append(jumps, 0.0)
+        laps = times[-1] * np.arange(min(np.ceil(end / times[-1]) + 1.0, MOST_CORNERS / len(times)))[:, None]
+        jumps = (laps + jumps).ravel()
+        # The time within a period is rounded.
+        beside = 4.0 * np.spacing(jumps)
+        found = np.concatenate(((laps + np.append(inner, 0.0)).ravel(), jumps - beside, jumps + beside))
+    return np.unique(np.concatenate(([0.0], found[(found > 0.0) & (found < end)], [end])))
+
+
 def _goes_on(times: Array, values: Array) -> bool:
     """Whether a repeated table is a straight line across the time at which it starts again."""
     twice = np.concatenate((times, times[1:] + times[-1]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario import units
-from heatsim.scenario.averages import Length, mean_between, mean_of_samples, mean_of_table
+from heatsim.scenario.averages import Integral, Length, mean_of_samples, mean_of_table
 from heatsim.scenario.csv_table import CsvOrigin, read_csv_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_of_time import Constant as Constant
@@ -16,7 +16,7 @@ from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
 from heatsim.scenario.poles import pole_in
-from heatsim.scenario.polyline import vertices, vertices_of_periods
+from heatsim.scenario.polyline import nodes, vertices, vertices_of_periods
 from heatsim.scenario.quantities import Quantity
 from heatsim.scenario.switching import switching_times
 
@@ -58,7 +58,12 @@ class Formula(TimeFunction):
         jumps = None if self.end is None else switching_times(self.expression, self.end)
         if jumps is None:
             return mean_of_samples(self.at, times, dt, self.end)
-        return mean_between(self.at, jumps, times, dt)
+        return Integral(self.at, np.concatenate(([0.0], jumps, [self.end or 0.0]))).mean(times, dt)
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """0, the jumps, and ``end``."""
+        jumps = self.jumps(end)
+        return np.concatenate((np.zeros(1), np.zeros(0) if jumps is None else jumps, np.full(1, end)))
 
     def samples(self, end: float) -> NDArray[np.float64]:
         """0, ``end`` and 4,096 times between them, spread so that they meet an oscillation in all of its phases."""
@@ -166,6 +171,10 @@ class Table(TimeFunction):
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Exact means, for any number of the table's times within a step."""
         return mean_of_table(self._nodes, self._heights, self.repeat, times, dt)
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """The times of the table within the run, with both sides of each jump; at most 2²⁰ of a repeated table."""
+        return nodes(self._nodes, self._heights, self.repeat, end)
 
     def samples(self, end: float) -> NDArray[np.float64]:
         """The table's times within [0, end], and the ends; for a repeated table those of the first period.

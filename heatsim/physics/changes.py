@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from heatsim.grid import FACES
 from heatsim.physics.condition_terms import time_functions
-from heatsim.physics.jumps import passing_times, some_points
+from heatsim.physics.passing import passing_times, some_points
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
 

@@ -37,12 +37,14 @@ from heatsim.grid import Grid
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
 from heatsim.physics.condition_terms import time_functions
+from heatsim.physics.drives import Drives, changes
 from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.initial import InitialField
-from heatsim.physics.jumps import Jumps, find_jumps, passing_times, some_points
+from heatsim.physics.jumps import Jumps, find_jumps
 from heatsim.physics.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
-from heatsim.physics.pace import Pace
+from heatsim.physics.passing import passing_times, some_points
 from heatsim.physics.regions import Parts
+from heatsim.physics.sources import Sources
 from heatsim.physics.stability import StabilityLimit
 from heatsim.physics.temperature_range import span
 from heatsim.physics.tolerance import DEFAULT_PART, Tolerance
@@ -87,6 +89,11 @@ class Choosable(Protocol):
     @property
     def boundary(self) -> Boundary:
         """The conditions on its surfaces."""
+        ...
+
+    @property
+    def sources(self) -> Sources:
+        """The sources in it and on its faces."""
         ...
 
     @property
@@ -218,10 +225,9 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         ScenarioError: too many jumps.
     """
     scenario, limit = problem.scenario, problem.limit.dt
-    jumps = find_jumps(problem.boundary, tolerance.kelvin, tolerance.span)
+    jumps = find_jumps(scenario, Drives.of(problem), tolerance)
     edges = _edges(problem.boundary, jumps)
-    # If only sources make differences, their size is not known beforehand; the default is right then.
-    fraction = tolerance.kelvin / tolerance.span if tolerance.span > tolerance.kelvin else DEFAULT_PART
+    fraction = tolerance.fraction
     steps = steps_between(edges, limit, fraction)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
@@ -270,11 +276,11 @@ def _edges(boundary: Boundary, jumps: Jumps) -> Array:
     """The times in s between which the body is driven in one way: the start, jumps, changes of expressions, the end."""
     end = boundary.scenario.time.end
     edges = np.unique(np.concatenate(([0.0, end], jumps.times)))
-    changes = np.concatenate((np.zeros(0), *_changes(boundary)))
-    after = np.searchsorted(edges, changes).clip(1, len(edges) - 1)
-    # Changes are known to within a sample; one beside a jump is the jump itself.
-    apart = np.minimum(changes - edges[after - 1], edges[after] - changes) > end / _RESOLUTION
-    return np.unique(np.concatenate((edges, changes[apart])))
+    times = np.concatenate((np.zeros(0), *_changes(boundary)))
+    after = np.searchsorted(edges, times).clip(1, len(edges) - 1)
+    # A change beside a jump is the jump itself.
+    apart = np.minimum(times - edges[after - 1], edges[after] - times) > end / _RESOLUTION
+    return np.unique(np.concatenate((edges, times[apart])))
 
 
 def _changes(boundary: Boundary) -> Iterator[Array]:
@@ -283,7 +289,7 @@ def _changes(boundary: Boundary) -> Iterator[Array]:
     functions = [function for condition in boundary.conditions for function in time_functions(condition)]
     points = some_points(scenario.grid)
     functions += [function for source in scenario.sources for _, function in source.functions_in_time(points)]
-    yield from (Pace.of_functions([function], end).edges() for function in dict.fromkeys(functions))
+    yield changes(dict.fromkeys(functions), end)
     for source in scenario.sources:
         if source.beam is not None and len(passing := passing_times(source.beam)) > 1:
             assert source.beam.speed is not None

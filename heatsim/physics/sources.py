@@ -82,17 +82,22 @@ class Sources:
         if all((scale == scale[:1]).all() for scale in scales):
             scales = [scale[:1] for scale in scales]
         density = np.zeros((len(scales[0]) if scales else 1, len(materials.types)))
-        for number, (source, scale) in enumerate(zip(self.even, scales, strict=True)):
-            heated = np.array([number in cell_type.sources for cell_type in materials.types])
-            if source.power_density is None:
-                assert source.power is not None
-                amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
-            else:
-                assert isinstance(source.power_density, float)
-                amount = source.power_density
-            density[:, heated] += (amount * scale)[:, None]
+        for number, scale in enumerate(scales):
+            density += np.multiply.outer(scale, self.density_of(number))
         capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
+
+    def density_of(self, number: int) -> Array:
+        """What source ``number`` of :attr:`even` gives to the cells of each type at scale 1 in W/m³, shape (types,)."""
+        materials, source = self.materials, self.even[number]
+        heated = np.array([number in cell_type.sources for cell_type in materials.types])
+        if source.power_density is None:
+            assert source.power is not None
+            amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
+        else:
+            assert isinstance(source.power_density, float)
+            amount = source.power_density
+        return amount * heated
 
     def amounts(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
         """The amounts of :attr:`heated` times ``dt``, and ``dt`` itself, which stands before fluxes of beams.

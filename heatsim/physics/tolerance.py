@@ -1,21 +1,27 @@
 """The error that a step of a method with a tolerance may have."""
 
 from dataclasses import asdict, dataclass, replace
+from math import sqrt
 
 import numpy as np
 
 DEFAULT_PART = 2e-4  # of the range of temperatures
 LEAST_DEFAULT = 1e-3  # K
+# The largest part by which a tolerance counts as larger than the default.
+MOST_RATIO = 16.0
 # The least tolerance in roundings of a temperature.
 _ROUNDINGS = 16.0
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """The error that a step may have, in K.
+    """The error that a run may have, and that of one step which follows from it, in K.
+
+    The errors of steps of second order add up to an error of the run that grows with the power 2/3 of that of a step.
+    So the error of a step is tol·√(tol/(2e-4·range)) for that of a run, tol: both are equal at the default.
 
     Attributes:
-        given: set by the user in K, or None for the default.
+        given: of the run, set by the user in K, or None for the default.
         span: between the extremes of initial and boundary temperatures, in K.
         low, high: extremes of the field so far, in K.
     """
@@ -26,11 +32,33 @@ class Tolerance:
     high: float
 
     @property
+    def range(self) -> float:
+        """The larger of both ranges of temperatures, in K."""
+        return max(self.span, self.high - self.low)
+
+    @property
+    def default(self) -> float:
+        """The default: 0.02 % of the range, at least 1 mK."""
+        return max(DEFAULT_PART * self.range, LEAST_DEFAULT)
+
+    @property
+    def of_run(self) -> float:
+        """The error that the run may have, in K."""
+        return self.default if self.given is None else self.given
+
+    @property
+    def fraction(self) -> float:
+        """The same in parts of the range; that of the default where the range is not known yet."""
+        return self.of_run / self.range if self.range > self.of_run else DEFAULT_PART
+
+    @property
     def kelvin(self) -> float:
-        """The given one, or 0.02 % of the larger range, at least 1 mK."""
-        if self.given is not None:
-            return self.given
-        return max(DEFAULT_PART * max(self.span, self.high - self.low), LEAST_DEFAULT)
+        """The error that a step may have, in K."""
+        return self.of_run * sqrt(min(self.of_run / self.default, MOST_RATIO))
+
+    def run_with(self, of_step: float) -> float:
+        """The tolerance of a run in K whose steps may have an error of ``of_step`` K."""
+        return (of_step**2 * self.default) ** (1.0 / 3.0)
 
     def widened(self, low: float, high: float) -> "Tolerance":
         """With a field that has these extremes."""
@@ -42,8 +70,8 @@ class Tolerance:
 
 
 def least_tolerance(precision: str, largest: float) -> float:
-    """The least tolerance in K that the precision resolves, if temperatures differ by ``largest`` K from the reference.
+    """The least error of a step in K that the precision resolves.
 
-    Below it rounding hides the error of a step, and steps would become ever shorter.
+    Temperatures differ by at most ``largest`` K from the reference. Below it rounding hides the error of a step, and steps would become ever shorter.
     """
     return _ROUNDINGS * float(np.finfo(precision).eps) / 2.0 * largest

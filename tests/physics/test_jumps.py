@@ -1,13 +1,16 @@
 """When what drives a body jumps or has a kink, and values on either side."""
 
 import tomllib
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.boundary import Boundary
+from heatsim.physics.drives import Drives
 from heatsim.physics.jumps import Jumps, find_jumps
+from heatsim.physics.problem import HeatProblem
 from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.physics.surface_balance import AMBIENT, FILM, FLUX
 from heatsim.scenario import parse
@@ -28,13 +31,28 @@ method = "stabilized"
 """
 
 
-def boundary(extra: str, end: float = 10.0) -> Boundary:
+class OfRun(NamedTuple):
+    """A tolerance in K, where temperatures span 100 K."""
+
+    of_run: float
+
+    @property
+    def fraction(self) -> float:
+        return self.of_run / 100.0
+
+
+def problem(extra: str, end: float = 10.0) -> HeatProblem:
     text = TEXT.replace("end = 10.0", f"end = {end!r}")
-    return Boundary.from_scenario(parse(tomllib.loads(text + extra), "jumps.toml"))
+    return HeatProblem.from_scenario(parse(tomllib.loads(text + extra), "jumps.toml"))
+
+
+def boundary(extra: str, end: float = 10.0) -> Boundary:
+    return problem(extra, end).boundary
 
 
 def jumps(extra: str, end: float = 10.0, tolerance: float = 0.0) -> Jumps:
-    return find_jumps(boundary(extra, end), tolerance, 100.0)
+    driven = problem(extra, end)
+    return find_jumps(driven.scenario, Drives.of(driven), OfRun(tolerance))
 
 
 def convection(ambient: str, coefficient: str = "50.0") -> str:
@@ -120,16 +138,28 @@ def test_kinks_within_half_the_tolerance_are_left_out():
     """Without its corner at 8 s this table would be 1.33 K off, without that at 4 s 39 K.
 
     Tables of other quantities are simplified by the same part of their range: here the temperatures span 100 K, and
-    1.33 of 40 W/m² are a thirtieth of the range.
+    1.33 of 40 MW/m² are a thirtieth of the range.
     """
     wave = convection("{ times = [0, 2, 4, 8, 10], values = [300, 320, 340, 316, 302] }")
     assert jumps(wave).times.tolist() == [4.0, 8.0]
     assert jumps(wave, tolerance=2.6).times.tolist() == [4.0, 8.0]
     assert jumps(wave, tolerance=2.7).times.tolist() == [4.0]
     assert len(jumps(wave, tolerance=80.0).times) == 0
-    flux = '[boundaries]\nx_min = { type = "flux", value = { times = [0, 2, 4, 8, 10], values = [0, 20, 40, 16, 2] } }'
+    flux = '[boundaries]\nx_min = { type = "flux", value = { times = [0, 2, 4, 8, 10], values = [0, 2e7, 4e7, 1.6e7, 2e6] } }'
     assert jumps(flux, tolerance=6.6).times.tolist() == [4.0, 8.0]
     assert jumps(flux, tolerance=6.7).times.tolist() == [4.0]
+
+
+def test_jumps_of_heat_that_cannot_matter_are_left_out():
+    """A source that is switched each second warms the body by 0.5 K meanwhile; a held face is not averaged."""
+    square = "where(t % 2 < 1, 1, 0)"
+    source = f'[[sources]]\npower_density = 1.5e5\nscale = "{square}"'
+    assert jumps(source, tolerance=0.9).times.tolist() == list(range(1, 10))
+    assert len(jumps(source, tolerance=1.1).times) == 0
+    long = f'[[sources]]\npower_density = 1.5e5\nscale = "{square.replace("t % 2 < 1", "t < 1.5")}"'
+    assert jumps(long, tolerance=1.1).times.tolist() == [1.5]
+    face = f'[boundaries]\nx_min = {{ type = "temperature", value = "300 + 0.5*{square}" }}'
+    assert jumps(face, tolerance=1.1).times.tolist() == list(range(1, 10))
 
 
 def test_weather_of_a_year_and_an_unreadable_oscillation():

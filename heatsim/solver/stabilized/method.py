@@ -10,6 +10,7 @@ from math import inf, isfinite
 from typing import TypedDict
 
 from heatsim.errors import NotFiniteError, RunError
+from heatsim.physics.drives import NOTHING, Drives
 from heatsim.physics.stage_times import Side
 from heatsim.physics.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller, SavedController
@@ -102,9 +103,8 @@ class AdaptiveMethod:
         t: time in s at which the field is.
         bounds: extremes in K that the maximum principle allows: a step that leaves them by more than the tolerance is
             rejected.
-        longest: no step is longer, in s. Face values count at the times of stages only, and two stages span two thirds
-            of a step: a pulse of the surroundings in between is not seen. So this should be about the time in which
-            face values change.
+        drives: what drives the body: no step is longer than it allows. Face values count at the times of stages only,
+            and two stages span two thirds of a step: a pulse of the surroundings in between is not seen.
         controller: lengths of steps.
         work: what was done so far.
         stages: number of stages of the last step.
@@ -115,7 +115,7 @@ class AdaptiveMethod:
     tolerance: Tolerance
     t: float = 0.0
     bounds: tuple[float, float] = (-inf, inf)
-    longest: float = inf
+    drives: Drives = NOTHING
     controller: Controller = field(default_factory=Controller)
     work: StepCounts = field(default_factory=StepCounts)
     stages: int = 0
@@ -265,7 +265,8 @@ class AdaptiveMethod:
     def _attempt(self, attempt: Attempt) -> Attempt:
         """An attempt with the length that its controller proposes."""
         left = attempt.stop - self.t
-        h = attempt.controller.length(left, min(self.substeps.longest, self.longest))
+        h = attempt.controller.length(left, self.substeps.longest)
+        h = self.drives.longest(self.t, h, self.tolerance)
         return replace(attempt, h=h, end=attempt.stop if h == left else self.t + h)
 
     def _check_length(self, h: float, error: float) -> None:
@@ -279,6 +280,6 @@ class AdaptiveMethod:
                 "are far too large, or set solver.precision to float64"
             )
         raise RunError(
-            f"time.tolerance = {self.tolerance.kelvin!r} K cannot be met at t = {self.t!r} s: a step of {h:.3g} s is "
+            f"time.tolerance = {self.tolerance.of_run!r} K cannot be met at t = {self.t!r} s: a step of {h:.3g} s is "
             f"off by {error:.3g} K; raise time.tolerance, or set solver.precision to float64"
         )

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Protocol
 from heatsim.counts import counted
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.launch_shapes import Choice
+from heatsim.physics.drives import Drives
 from heatsim.physics.jumps import find_jumps
-from heatsim.physics.pace import Pace
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.temperature_range import TemperatureLimits
 from heatsim.physics.tolerance import Tolerance, least_tolerance
@@ -93,9 +93,9 @@ class AdaptiveStepper:
         self.substeps = substeps
         self._reference = reference
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
-        self._jumps = find_jumps(problem.boundary, tolerance.kelvin, limits.span)
-        self._pace = Pace.of_conditions(problem.boundary, tolerance.kelvin)
-        self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds)
+        drives = Drives.of(problem.whole)
+        self._jumps = find_jumps(problem.scenario, drives, tolerance)
+        self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds, drives=drives.watched(tolerance))
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
             self.method.resume(content)
@@ -134,8 +134,8 @@ class AdaptiveStepper:
 
     @property
     def tolerance(self) -> float:
-        """The error in K that the next step may have."""
-        return self.method.tolerance.kelvin
+        """The error in K that the run may have."""
+        return self.method.tolerance.of_run
 
     def describe(self) -> str:
         """Steps and stages so far, as text."""
@@ -174,7 +174,6 @@ class AdaptiveStepper:
         self._check_tolerance()
         self._before = self._state()
         stop, kink = self._jumps.next(self.method.t) or (self._problem.scenario.time.end, True)
-        self.method.longest = self._pace.longest(self.method.t)
         return self.method.begin(stop, jump=not kink, kink=kink)
 
     def accept(self, step: Step) -> None:
@@ -198,8 +197,9 @@ class AdaptiveStepper:
         least = least_tolerance(self._problem.precision, largest)
         if tolerance.kelvin < least:
             message = (
-                f"got {tolerance.kelvin!r} K; {self._problem.precision} resolves errors of {least:.2g} K or more where "
-                f"temperatures differ by {largest:.6g} K from {reference:.6g} K; allow a larger tolerance"
+                f"got {tolerance.of_run!r} K; {self._problem.precision} resolves errors of "
+                f"{tolerance.run_with(least):.2g} K or more where temperatures differ by {largest:.6g} K from "
+                f"{reference:.6g} K; allow a larger tolerance"
             )
             if self._problem.precision == "float32":
                 message += ', or set solver.precision = "float64"'

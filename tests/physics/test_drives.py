@@ -1,0 +1,124 @@
+"""How far a step may go before it misses something of what drives the body."""
+
+import tomllib
+from math import pi, sqrt
+
+import numpy as np
+import pytest
+
+from heatsim.physics.drives import PART, Drives
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.tolerance import Tolerance
+from heatsim.scenario import parse
+
+TEXT = """
+[domain]
+size = [0.1, 0.1, 0.1]
+cells = [5, 4, 2]
+[material]
+conductivity = 20.0
+density = 1000.0
+specific_heat = 300.0
+[initial]
+temperature = 300.0
+[time]
+end = 1000.0
+method = "stabilized"
+"""
+TOLERANCE = Tolerance(None, 100.0, 300.0, 300.0)  # 20 mK
+ALLOWED = PART * TOLERANCE.kelvin
+
+
+def drives(extra: str) -> Drives:
+    return Drives.of(HeatProblem.from_scenario(parse(tomllib.loads(TEXT + extra), "drives.toml"))).watched(TOLERANCE)
+
+
+def face(kind: str = "convection", **values: str) -> Drives:
+    keys = {"coefficient": "5.0", "ambient": "300.0", **values} if kind == "convection" else values
+    lines = [f'type = "{kind}"', *(f"{key} = {value}" for key, value in keys.items())]
+    return drives("[boundaries.x_min]\n" + "\n".join(lines))
+
+
+def source(extra: str) -> Drives:
+    return drives(f"[[sources]]\n{extra}")
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 50.0])
+def test_a_step_may_be_as_long_as_the_cubic_follows_a_temperature(amplitude: float) -> None:
+    """A cubic misses a·sin(ω·t) by a·(ω·h)⁴/384 in the middle of a step around its peak."""
+    period = 100.0
+    found = face(ambient=f'"350 + {amplitude}*sin(2*pi*t/{period})"')
+    expected = period / (2.0 * pi) * (384.0 * ALLOWED / amplitude) ** 0.25
+    for h in (expected, 1000.0):
+        length = found.longest(period / 4.0 - expected / 2.0, h, TOLERANCE)
+        assert 0.6 * expected <= length <= 1.1 * expected
+
+
+def test_a_short_peak_of_a_face_is_not_stepped_over() -> None:
+    """50 ms in 1,000 s: steps before it end where it begins, and one step does not contain it."""
+    found = face("temperature", value='"300 + 80*exp(-((t - 500)/0.05)^2)"')
+    for time in (0.0, 250.0, 499.0):
+        assert 499.6 <= time + found.longest(time, 1000.0 - time, TOLERANCE) <= 499.95
+    assert found.longest(499.9, 500.1, TOLERANCE) < 0.1
+    assert found.longest(500.5, 499.5, TOLERANCE) == 499.5
+
+
+def test_a_pulse_of_heat_counts_if_it_warms_a_cell() -> None:
+    """K of the pulse: √π·w·q/(ρ·c). One of half the allowed heat is free, at any place of a step; ten times are not."""
+    width, capacity = 0.2, 1000.0 * 300.0
+    free = 0.5 * ALLOWED * capacity / (sqrt(pi) * width)
+    for factor, longest in ((1.0, 1000.0), (20.0, 500.0)):
+        found = source(f'power_density = {factor * free!r}\nscale = "exp(-((t - 500)/{width})^2)"')
+        assert found.longest(0.0, 1000.0, TOLERANCE) <= longest
+    assert (
+        source(f'power_density = {free!r}\nscale = "exp(-((t - 500)/{width})^2)"').longest(0.0, 1e3, TOLERANCE) == 1e3
+    )
+
+
+@pytest.mark.parametrize(
+    "scale",
+    ["1 + t/1000", "{ times = [0, 500, 1000], values = [0, 1, 0] }", "1 + t/1000 + (t/1000)^2"],
+)
+def test_smooth_heat_costs_nothing(scale: str) -> None:
+    """The cubic through ∫ f dt and f at both ends is exact for lines and parabolas; a table's corners are step ends."""
+    quoted = scale if scale.startswith("{") else f'"{scale}"'
+    found = source(f"power_density = 1e9\nscale = {quoted}")
+    assert found.longest(0.0, 500.0, TOLERANCE) == 500.0
+
+
+def test_heat_that_is_switched_fast_costs_nothing_and_slowly_ends_steps() -> None:
+    """Its K in half a period against what is allowed."""
+    for part, longest in ((0.4, 1000.0), (40.0, 3.0)):
+        found = source(f'power_density = {part * ALLOWED * 3e5!r}\nscale = "where(t % 2 < 1, 1, 0)"')
+        length = found.longest(0.5, 999.5, TOLERANCE)
+        assert length == 999.5 if longest > 999.0 else length <= longest
+
+
+def test_films_and_emissivities_count_by_parts_of_themselves() -> None:
+    for found in (
+        face(coefficient='"5 + sin(t)"'),
+        face(coefficient='"5e6 + 1e6*sin(t)"'),
+        face("radiation", emissivity='"0.5 + 0.1*sin(t)"', ambient="300.0"),
+    ):
+        assert 0.2 < found.longest(1.0, 900.0, TOLERANCE) < 2.0
+
+
+def test_a_moving_beam_bounds_steps_if_it_matters() -> None:
+    """A cell on its way takes a pulse of radius/speed; a weak beam may pass within a step."""
+    beam = 'beam = {{ face = "z_max", power = {}, radius = 0.01, path = [[0.02, 0.05], [0.08, 0.05]], speed = 0.01 }}'
+    assert source(beam.format(1e-4)).longest(0.0, 100.0, TOLERANCE) == 100.0
+    assert source(beam.format(100.0)).longest(0.0, 100.0, TOLERANCE) < 1.0
+    assert source(beam.format(100.0)).longest(7.0, 100.0, TOLERANCE) == 100.0
+
+
+def test_all_drives_bound_a_step() -> None:
+    wave = '"350 + 50*sin(2*pi*t/100)"'
+    both = drives(
+        f'[boundaries.x_min]\ntype = "temperature"\nvalue = {wave}\n'
+        '[boundaries.x_max]\ntype = "temperature"\nvalue = "300 + exp(-((t - 3)/0.1)^2)"\n'
+    )
+    times = np.linspace(0.0, 100.0, 11)
+    alone = face("temperature", value=wave)
+    lengths = [(both.longest(time, 50.0, TOLERANCE), alone.longest(time, 50.0, TOLERANCE)) for time in times.tolist()]
+    assert lengths[0][0] < 3.0
+    assert all(one <= other for one, other in lengths)

@@ -13,7 +13,7 @@ nothing is too narrow to be seen.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import expm1, inf, pi, sqrt
 from typing import Protocol
@@ -90,6 +90,11 @@ class Drive:
     def of_temperature(self) -> bool:
         """Whether f is a temperature."""
         return not self.averaged and not self.relative
+
+    @property
+    def heating(self) -> float:
+        """The largest K/s, if it is heat."""
+        return self.kelvin * float(np.prod([max(map(abs, of.extremes(self.end))) for of in self.functions]))
 
     @cached_property
     def span(self) -> float:
@@ -193,21 +198,27 @@ class Drives:
     Attributes:
         drives: those that change in time.
         beams: for each beam that moves: its start and end in s, its radius/speed in s, the K/s of the hottest cell.
+        heating: the largest K/s that a source or flux, constant ones included, gives to a cell.
     """
 
     drives: tuple[Drive, ...]
     beams: tuple[tuple[float, float, float, float], ...]
+    heating: float = 0.0
 
     @classmethod
     def of(cls, problem: Driven) -> "Drives":
         """Those of the conditions and sources of a problem."""
         found = [*_of_conditions(problem.boundary, problem.sources.materials), *_of_sources(problem.sources)]
-        return cls(tuple(drive for drive in found if drive.functions), tuple(_moving_beams(problem.sources)))
+        return cls(
+            tuple(drive for drive in found if drive.functions),
+            tuple(_moving_beams(problem.sources)),
+            max((drive.heating for drive in found if drive.averaged), default=0.0),
+        )
 
     def watched(self, tolerance: Tolerance) -> "Drives":
         """Those of which steps can miss anything; ``tolerance`` is that of the first step."""
         allowed = PART * tolerance.of_run
-        return Drives(tuple(drive for drive in self.drives if drive.watched(allowed)), self.beams)
+        return replace(self, drives=tuple(drive for drive in self.drives if drive.watched(allowed)))
 
     def longest(self, time: float, h: float, tolerance: Tolerance) -> float:
         """The longest step in s from ``time`` (s), not above ``h`` s."""
@@ -255,8 +266,8 @@ def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
         for name, function in zip(names, (ambient, surroundings), strict=True):
             if not function.constant and id(function) not in seen and (name != "surroundings" or radiates(condition)):
                 yield Drive((f"{key}.{name}",), (function,), 1.0, False, (0.0, end), end)
-        if not flux.constant and id(flux) not in seen:
-            yield Drive((f"{key}.value",), (flux,), 1.0 / (capacity * min(spacing)), True, (0.0, end), end)
+        if id(flux) not in seen:
+            yield _drive(key, [("value", flux)], 1.0 / (capacity * min(spacing)), (0.0, end), end)
         # Faces share the condition `default`.
         seen |= {id(function) for function in (film, ambient, flux, emissivity, surroundings)}
 
@@ -283,7 +294,7 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
 def _drive(
     key: str, named: list[tuple[str, TimeFunction]], kelvin: float, during: tuple[float, float], end: float
 ) -> Drive:
-    """The drive of a source; constant factors count in ``kelvin``."""
+    """The drive of heat; constant factors count in ``kelvin``."""
     kelvin *= float(np.prod([float(of.at(np.zeros(1))[0]) for _, of in named if of.constant]))
     varying = [(name, function) for name, function in named if not function.constant]
     keys, functions = tuple(f"{key}.{name}" for name, _ in varying), tuple(function for _, function in varying)

@@ -44,6 +44,9 @@ def choose_method(problem: Choosable) -> MethodChoice:
     method = work.cheapest
     if method == "euler":
         return MethodChoice(method, "because no other method costs less than a third of it", work)
+    if not work.euler_fits:
+        error, allowed = f"{work.euler_error:.2g}", f"{work.tolerance:.2g}"
+        return MethodChoice(method, f"because euler may be off by {error} K; the tolerance is {allowed} K", work)
     part = work.costs[method] / work.costs["euler"]
     return MethodChoice(method, f"because it costs about {100.0 * part:.2g} % of euler", work)
 

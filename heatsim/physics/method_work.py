@@ -38,6 +38,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.coefficients import Precision
 from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.drives import Drives, changes
+from heatsim.physics.euler_error import euler_error
 from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps
@@ -52,6 +53,7 @@ from heatsim.scenario import Scenario
 
 Array = NDArray[np.float64]
 
+_SAFETY = 0.9  # of the steps of euler
 _GROWTH = 3.3
 _BETA = 0.654
 _FEWEST = 6  # stages of a step
@@ -146,7 +148,8 @@ class WorkEstimate:
         applications: the same for applications of the operator by the method "implicit".
         steps: approximate number of steps of these methods.
         jumps: the times at which a step of both methods must end.
-        tolerance: the error that their steps may have at the start, in K.
+        tolerance: the error that the run may have, as it is at the start, in K.
+        euler_error: the error in K that "euler" is expected to have.
         costs: the cost of each method, in the unit of the weights.
         melts: whether any material takes up latent heat.
     """
@@ -157,6 +160,7 @@ class WorkEstimate:
     steps: float
     jumps: Jumps
     tolerance: float
+    euler_error: float
     costs: Mapping[str, float]
     melts: bool = False
 
@@ -171,9 +175,14 @@ class WorkEstimate:
 
     @property
     def cheapest(self) -> str:
-        """The method to take: "euler" unless another one costs less than a third of it."""
-        best = min(self.costs, key=self.costs.__getitem__)
-        return best if self.costs["euler"] >= _GAIN * self.costs[best] else "euler"
+        """The method to take: "euler" unless its error is too large or another one costs less than a third of it."""
+        best = min((method for method in self.costs if method != "euler"), key=self.costs.__getitem__)
+        return "euler" if self.euler_fits and self.costs["euler"] < _GAIN * self.costs[best] else best
+
+    @property
+    def euler_fits(self) -> bool:
+        """Whether the expected error of "euler" is within the tolerance."""
+        return self.euler_error <= self.tolerance
 
 
 def euler_steps(end: float, limit: float, safety: float) -> int:
@@ -225,9 +234,10 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         ScenarioError: too many jumps.
     """
     scenario, limit = problem.scenario, problem.limit.dt
-    jumps = find_jumps(scenario, Drives.of(problem), tolerance)
+    drives = Drives.of(problem)
+    jumps = find_jumps(scenario, drives, tolerance)
     edges = _edges(problem.boundary, jumps)
-    fraction = tolerance.fraction
+    fraction = tolerance.fraction_of_step
     steps = steps_between(edges, limit, fraction)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
@@ -236,7 +246,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
     stages = _range(stages_between(edges, limit, fraction, most), _STAGES_RANGE[kind])
     applications = _range(_APPLICATIONS * steps, _APPLICATIONS_RANGE[kind])
-    euler = euler_steps(scenario.time.end, limit, 0.9)
+    euler = euler_steps(scenario.time.end, limit, _SAFETY)
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
     # A row between steps is interpolated from four fields: about as much as a stage.
     shared = steps * _STEP + rows * (_ROW + _sweep(STAGE, problem))
@@ -247,7 +257,8 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         steps=steps,
         melts=melts,
         jumps=jumps,
-        tolerance=tolerance.kelvin,
+        tolerance=tolerance.of_run,
+        euler_error=euler_error(problem.boundary, drives, tolerance, limit, _SAFETY),
         costs={
             "euler": euler * _sweep(EULER, problem),
             "stabilized": _middle(stages) * _sweep(STAGE, problem) + shared,

@@ -56,6 +56,11 @@ class Tolerance:
         """The error that a step may have, in K."""
         return self.of_run * sqrt(min(self.of_run / self.default, MOST_RATIO))
 
+    @property
+    def fraction_of_step(self) -> float:
+        """The error of a step in parts of the range; that of the default where the range is not known yet."""
+        return self.kelvin / self.range if self.range > self.kelvin else DEFAULT_PART
+
     def run_with(self, of_step: float) -> float:
         """The tolerance of a run in K whose steps may have an error of ``of_step`` K."""
         return (of_step**2 * self.default) ** (1.0 / 3.0)
@@ -72,6 +77,7 @@ class Tolerance:
 def least_tolerance(precision: str, largest: float) -> float:
     """The least error of a step in K that the precision resolves.
 
-    Temperatures differ by at most ``largest`` K from the reference. Below it rounding hides the error of a step, and steps would become ever shorter.
+    Temperatures differ by at most ``largest`` K from the reference. Below it rounding hides the error of a step, and
+    steps would become ever shorter.
     """
     return _ROUNDINGS * float(np.finfo(precision).eps) / 2.0 * largest

@@ -145,7 +145,8 @@ def test_kinks_within_half_the_tolerance_are_left_out():
     assert jumps(wave, tolerance=2.6).times.tolist() == [4.0, 8.0]
     assert jumps(wave, tolerance=2.7).times.tolist() == [4.0]
     assert len(jumps(wave, tolerance=80.0).times) == 0
-    flux = '[boundaries]\nx_min = { type = "flux", value = { times = [0, 2, 4, 8, 10], values = [0, 2e7, 4e7, 1.6e7, 2e6] } }'
+    flux = "{ times = [0, 2, 4, 8, 10], values = [0, 2e7, 4e7, 1.6e7, 2e6] }"
+    flux = f'[boundaries]\nx_min = {{ type = "flux", value = {flux} }}'
     assert jumps(flux, tolerance=6.6).times.tolist() == [4.0, 8.0]
     assert jumps(flux, tolerance=6.7).times.tolist() == [4.0]
 

@@ -1,0 +1,48 @@
+"""The error in time that Euler's method is expected to have, from the scenario alone.
+
+A step of dt multiplies a mode of the rate −λ by 1 − λ·dt instead of exp(−λ·dt). After a jump of R kelvins the mode is
+off by ½·λ·dt·λ·t·exp(−λ·t)·R, at most
+
+    0.18·λ·dt·R                    at t = 1/λ
+
+Rows see the modes that live until the next one: λ ≤ 1/row, and no mode is faster than 1/limit. Heat of q K/s excites
+modes with R = q/λ: 0.18·dt·q. A temperature that changes by S K/s counts with its value at the start of each step: ½·S·dt.
+"""
+
+import numpy as np
+
+from heatsim.physics.boundary import Boundary
+from heatsim.physics.condition_terms import NOTHING, time_functions
+from heatsim.physics.drives import Drives
+from heatsim.physics.tolerance import Tolerance
+
+_MODE, _START = 0.5 / np.e, 0.5
+# Nodes of a function closer than this part of the end are both sides of a jump.
+_ONE = 1e-9
+
+
+def euler_error(boundary: Boundary, drives: Drives, tolerance: Tolerance, limit: float, safety: float) -> float:
+    """The expected error in K of the rows of a run by Euler's method.
+
+    Args:
+        boundary: the conditions.
+        drives: what drives the body.
+        tolerance: of the first step, with the extremes of the initial field.
+        limit: the stability limit in s.
+        safety: the part of it that steps take.
+    """
+    scenario = boundary.scenario
+    row = min(scenario.output.every, scenario.output.probe_every, scenario.time.end)
+    dt = min(safety * limit, row)
+    jump, slope = 0.0, 0.0
+    for condition in boundary.conditions:
+        film, ambient, *_ = time_functions(condition)
+        if film == NOTHING:
+            continue
+        nodes = ambient.nodes(scenario.time.end)
+        values, lengths = ambient.at(nodes), np.diff(nodes)
+        changes, at_once = np.abs(np.diff(values)), lengths <= _ONE * scenario.time.end
+        jump = max(jump, float(changes[at_once].max(initial=0.0)), float(values[0]) - tolerance.high)
+        jump = max(jump, tolerance.low - float(values[0]))
+        slope = max(slope, float((changes[~at_once] / lengths[~at_once]).max(initial=0.0)))
+    return float(dt * (_MODE * (jump * min(1.0 / limit, 1.0 / row) + drives.heating) + _START * slope))

@@ -1,5 +1,6 @@
 """Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
 
+import ast
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,11 +12,12 @@ from heatsim.physics.beam_columns import absorbed_by, hits
 from heatsim.physics.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, DensityTable, HeatedCells
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.regions import Parts, source_mask
-from heatsim.physics.separation import MOST_TERMS, separate
-from heatsim.scenario import Constant, Scenario, Source, SpaceFormula
+from heatsim.physics.separation import MOST_TERMS, separate, some_points
+from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
+from heatsim.scenario.expressions import Expression
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.messages import show
-from heatsim.scenario.poles import pole_in
+from heatsim.scenario.products import products_of
 from heatsim.scenario.quantities import LARGEST, POWER_DENSITY
 from heatsim.scenario.timefunction import Formula
 
@@ -23,6 +25,8 @@ Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _START = np.zeros(1)
+# Times at which a density is looked at for each of some points; the rounding of a sum of products.
+_MOMENTS, _SAME = 65, 1e-9
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
@@ -166,7 +170,12 @@ class _HeatFinder:
         def values(times: Array, some: Cells) -> Array:
             return self._values(number, "power_density", density, some, times)
 
-        separated = separate(values, cells, self._scenario.time.end)
+        products = products_of(density.expression.tree, MOST_TERMS)
+        if products is not None and self._add_products(number, cells, density, products):
+            return
+        end, points = self._scenario.time.end, some_points(self._materials.grid)
+        moments = [density.at_point(*point).moments(end, _MOMENTS) for point in points]
+        separated = separate(values, cells, np.unique(np.concatenate(moments)))
         if separated is None:
             message = (
                 f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
@@ -175,11 +184,39 @@ class _HeatFinder:
             raise self._mistake(number, "power_density", message)
         for x, y, z, of_cells in zip(*self._points(separated.places), separated.weights, strict=True):
             in_time = density.at_point(float(x), float(y), float(z))
-            pole = pole_in(in_time.expression, self._scenario.time.end) if isinstance(in_time, Formula) else None
-            if pole is not None:
-                text = show(density.expression.text)
-                raise self._mistake(number, "power_density", f"got {text}, {pole}; {POWER_DENSITY.expected}")
+            self._check(number, density, in_time)
             self._enter(cells, Amount(number, in_time), of_cells)
+
+    def _add_products(
+        self, number: int, cells: Cells, density: SpaceFormula, products: list[tuple[ast.expr, ast.expr]]
+    ) -> bool:
+        """Add a sum of products f(t)·g(x, y, z); False if rounding does not allow to take them apart."""
+        end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
+        factors: list[tuple[TimeFunction, Array]] = []
+        for in_time, in_place in products:
+            function: TimeFunction = Formula(Expression.of_tree(in_time, ("t",)), end)
+            weights = Expression.of_tree(in_place, ("x", "y", "z")).evaluate(**points)
+            if function.constant:
+                function = Constant(float(function.at(_START)[0]))
+            factors.append((function, weights))
+        times = np.unique(np.concatenate([function.moments(end, 2) for function, _ in factors]))
+        exact = self._values(number, "power_density", density, cells, times)
+        found = sum(function.at(times)[:, None] * weights for function, weights in factors)
+        if not (np.abs(found - exact) <= _SAME * np.abs(exact).max()).all():
+            return False
+        for function, weights in factors:
+            self._check(number, density, function)
+            self._enter(cells, Amount(number, function), weights)
+        return True
+
+    def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
+        """See that a factor in time is finite at all times."""
+        if not isinstance(in_time, Formula):
+            return
+        fault = in_time.fault(POWER_DENSITY, self._scenario.time.end)
+        if fault is not None:
+            text = f"got {show(density.expression.text)}, with the factor {show(in_time.expression.text)} in time"
+            raise self._mistake(number, "power_density", f"{text}, {fault}")
 
     def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, times: Array) -> Array:
         """The values of an expression at times in s at the centres of cells, shape (times, cells); all are in range."""

@@ -4,16 +4,14 @@ from collections.abc import Iterator
 
 from heatsim.grid import FACES
 from heatsim.physics.condition_terms import time_functions
-from heatsim.physics.passing import passing_times, some_points
+from heatsim.physics.passing import passing_times
+from heatsim.physics.separation import some_points
 from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.timefunction import TimeFunction
 
 
 def last_change(scenario: Scenario) -> float:
-    """The time in s after which conditions, sources and beams stay constant until the end of the run; 0 if always.
-
-    An expression changes until its last sample that differs from its value at the end.
-    """
+    """The time in s after which conditions, sources and beams stay constant until the end of the run; 0 if always."""
     end = scenario.time.end
     return max((min(time, end) for time in _last_changes(scenario)), default=0.0)
 

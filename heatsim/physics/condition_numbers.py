@@ -58,13 +58,10 @@ def largest_film(condition: Condition, functions: Functions, end: float) -> floa
     film, _, _, emissivity, _ = functions
     if depends_on_surface(condition) or isinstance(condition, Temperature):
         return float(np.inf)
-    if emissivity.at(emissivity.samples(end)).max() > 0.0:
-        return float(np.inf)
-    return float(film.at(film.samples(end)).max())
+    return float(np.inf) if emissivity.extremes(end)[1] > 0.0 else film.extremes(end)[1]
 
 
 def largest_radiating_film(functions: Functions, end: float, hottest: float) -> float:
     """The largest h + 4·εσ·T_s³ between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
     film, _, _, emissivity, _ = functions
-    h, emission = (float(of.at(of.samples(end)).max()) for of in (film, emissivity))
-    return h + 4.0 * emission * STEFAN_BOLTZMANN * hottest**3
+    return film.extremes(end)[1] + 4.0 * emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * hottest**3

@@ -30,6 +30,7 @@ from heatsim.physics.sources import Sources
 from heatsim.physics.tolerance import Tolerance
 from heatsim.scenario import Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.averages import mean_of_product
+from heatsim.scenario.course import refined
 from heatsim.scenario.timefunction import NEAR_JUMP
 
 Array = NDArray[np.float64]
@@ -48,6 +49,7 @@ _LEAST, _MOST, _SUDDEN, _BISECTIONS = 0.1, 0.8, 16.0, 4
 _WHOLE_PULSE, _PART_OF_PULSE = 0.6, 0.03
 # Shortest step in parts of the end: of the distance at which both sides of a jump are looked at.
 _SHORTEST = 10.0 * NEAR_JUMP
+_BETWEEN = 4  # parts of the time between two nodes, in which a value rises or falls
 
 
 class Driven(Protocol):
@@ -242,7 +244,7 @@ def changes(functions: Iterable[TimeFunction], end: float) -> Array:
     found = [np.zeros(0)]
     for function in functions:
         if isinstance(function, Formula) and not function.constant:
-            nodes = function.nodes(end)
+            nodes = refined(function.nodes(end), _BETWEEN)
             values = function.at(nodes)
             span = float(np.ptp(values))
             grown = np.concatenate(([0.0], np.cumsum(np.abs(np.diff(values))))) / (span if span > 0.0 else 1.0)

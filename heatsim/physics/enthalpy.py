@@ -201,7 +201,7 @@ def _samples(material: Material, low: float, high: float, reference: float) -> A
     special = [np.linspace(low, high, _SAMPLES + 1), np.array([reference])]
     for function in (material.conductivity, material.specific_heat):
         if isinstance(function, MaterialFunction):
-            special.append(function.samples(low, high))
+            special.append(function.nodes(low, high))
     if material.solidus is not None and material.liquidus is not None:
         special.append(np.clip([material.solidus, material.liquidus], low, high))
     return np.unique(np.concatenate(special))

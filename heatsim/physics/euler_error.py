@@ -6,7 +6,8 @@ off by ½·λ·dt·λ·t·exp(−λ·t)·R, at most
     0.18·λ·dt·R                    at t = 1/λ
 
 Rows see the modes that live until the next one: λ ≤ 1/row, and no mode is faster than 1/limit. Heat of q K/s excites
-modes with R = q/λ: 0.18·dt·q. A temperature that changes by S K/s counts with its value at the start of each step: ½·S·dt.
+modes with R = q/λ: 0.18·dt·q. A temperature that changes by S K/s counts with its value at the start of each step:
+½·S·dt.
 """
 
 import numpy as np

@@ -43,8 +43,9 @@ from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.initial import InitialField
 from heatsim.physics.jumps import Jumps, find_jumps
 from heatsim.physics.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
-from heatsim.physics.passing import passing_times, some_points
+from heatsim.physics.passing import passing_times
 from heatsim.physics.regions import Parts
+from heatsim.physics.separation import some_points
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import StabilityLimit
 from heatsim.physics.temperature_range import span

@@ -1,17 +1,14 @@
-"""When the spot of a beam is where on its path, and points of a body at which functions of time are looked at."""
+"""When the spot of a beam is where on its path."""
 
 from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.scenario import Beam
 
 Array = NDArray[np.float64]
 
-# Where values in space and time are looked at, in parts of the domain.
-_PLACES = (0.0, 0.234, 0.5, 0.618, 1.0)
 # A smaller change of the direction is rounding.
 _STRAIGHT = 1e-6
 
@@ -32,9 +29,3 @@ def turning_times(beam: Beam) -> Array:
     steps /= np.hypot(steps[:, 0], steps[:, 1])[:, None]
     turns = np.abs(np.diff(steps, axis=0)).max(axis=1) > _STRAIGHT
     return np.asarray(passing_times(beam)[1:-1][turns])
-
-
-def some_points(grid: Grid) -> list[tuple[float, float, float]]:
-    """Points of a domain in m: what a(t) + b(t)·f(x, y, z) does in time shows at some of them."""
-    parts = [[origin + part * size for part in _PLACES] for origin, size in zip(grid.origin, grid.size, strict=True)]
-    return [(x, y, z) for x, y, z in zip(*parts, strict=True)]

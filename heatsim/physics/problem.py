@@ -223,10 +223,10 @@ class HeatProblem:
             f (K) and g, each of shape (n, 6) in the run's precision; see :mod:`heatsim.physics.surface_balance`.
 
         Raises:
-            ScenarioError: a face's value is not finite or makes the time step unstable at one of the times.
+            ScenarioError: a face's value is not finite at one of the times.
         """
         stages = StageTimes.of_steps(times, dt)
-        return self._linear_terms(stages, np.array(self.coefficients[dt].exchange), reference, dt)
+        return self._linear_terms(stages, np.array(self.coefficients[dt].exchange), reference)
 
     def stage_linear_terms(
         self, stages: StageTimes, coefficients: StageCoefficients, reference: float
@@ -242,8 +242,7 @@ class HeatProblem:
             f (K) and g, each of shape (n, 6) in the run's precision.
 
         Raises:
-            ScenarioError: a face's value is not finite, or a film coefficient is larger than the stability limit allows
-                for, at one of the times.
+            ScenarioError: a face's value is not finite at one of the times.
         """
         return self._linear_terms(stages, coefficients.exchange, reference)
 
@@ -251,9 +250,9 @@ class HeatProblem:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
 
         Raises:
-            ScenarioError: a value is not finite, or makes the time step unstable at one of the times.
+            ScenarioError: a value is not finite at one of the times.
         """
-        return self._rows(StageTimes.of_steps(times, dt), dt, reference, dt)
+        return self._rows(StageTimes.of_steps(times, dt), dt, reference)
 
     def stage_rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
         """What changes in stages of different lengths.
@@ -264,36 +263,27 @@ class HeatProblem:
             reference: the temperature in K that deviations are counted from.
 
         Raises:
-            ScenarioError: a value is not finite, or a film coefficient is larger than the stability limit allows for,
-                at one of the times.
+            ScenarioError: a value is not finite at one of the times.
         """
         return self._rows(stages, dt, reference)
 
-    def _linear_terms(
-        self, stages: StageTimes, exchange: Array, reference: float, longest: float | None = None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _linear_terms(self, stages: StageTimes, exchange: Array, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
         """The terms f and g; ``exchange``: rounded α·dt/d² of the axes, shape (n, 3) or (3,)."""
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-            rows = self._condition_rows(stages, reference, longest)
+            rows = self._condition_rows(stages, reference)
             return face_terms(
                 self.boundary, self.materials.half[:, 0], self.rates, stages, exchange, rows, self.precision
             )
 
-    def _rows(self, stages: StageTimes, dt: float, reference: float, longest: float | None = None) -> Rows:
+    def _rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
         heated = stages[:1] if self.sources.heat_constant else stages
-        conditions = self._condition_rows(stages, reference, longest)
+        conditions = self._condition_rows(stages, reference)
         heat = self.sources.heat(heated.starts, dt, heated.lengths)
         held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
         amounts = self.sources.amounts(heated.starts, dt, heated.lengths)
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
         return Rows(conditions, held, heat, beams, stages.sizes / dt, amounts)
 
-    def _condition_rows(self, stages: StageTimes, reference: float, longest: float | None) -> Array:
-        """The conditions, checked for stability: steps of ``longest`` seconds, or stages if it is None."""
+    def _condition_rows(self, stages: StageTimes, reference: float) -> Array:
         some = stages[:1] if self.boundary.constant else stages
-        rows = self.boundary.rows(some.times, reference, some)
-        if longest is None:
-            self.stability.check_films(rows, some.times)
-        else:
-            self.stability.check_rows(longest, rows, float(some.times[0]))
-        return rows
+        return self.boundary.rows(some.times, reference, some)

@@ -1,4 +1,6 @@
-"""Functions of time and place as sums of products of a function of time and a function of place.
+"""Functions of time and place as sums of products of a function of time and a function of place, found from values.
+
+It is for those whose trees do not show the products (:mod:`heatsim.scenario.products`).
 
 With the values V at some times and places,
 
@@ -16,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.timefunction import GOLDEN
+from heatsim.grid import Grid
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -24,11 +26,13 @@ Cells = NDArray[np.int64]
 Values = Callable[[Array, Cells], Array]
 
 MOST_TERMS = 8
+# Where values in space and time are looked at, in parts of the domain.
+_PARTS = (0.0, 0.234, 0.5, 0.618, 1.0)
 # The sample, and the part of the largest value that it may be missed by.
 _TIMES, _PLACES, _SAME = 65, 4096, 1e-10
-# The comparison: as many times for all cells as this number of values allows, within limits, and many times for a few
+# The comparison: as many times for all cells as this number of values allows, within limits, and all times for a few
 # cells; the part of the largest value by which a value may be missed.
-_VALUES, _FEWEST_TIMES, _MANY_TIMES, _FEW_PLACES, _MISSED = 2**24, 4, 4096, 64, 1e-8
+_VALUES, _FEWEST_TIMES, _FEW_PLACES, _MISSED = 2**24, 4, 64, 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,18 +48,18 @@ class Separated:
     weights: Array
 
 
-def separate(values: Values, cells: Cells, end: float) -> Separated | None:
+def separate(values: Values, cells: Cells, moments: Array) -> Separated | None:
     """The products whose sum a function of time and place is.
 
     Args:
         values: the function.
         cells: the cells in which it is needed, by their indices in the grid.
-        end: the last time in s.
+        moments: times in s at which something happens.
 
     Returns:
         None if more than ``MOST_TERMS`` products are needed.
     """
-    times, some = _times(_TIMES, end), cells[_spread(len(cells), _PLACES)]
+    times, some = moments[_spread(len(moments), _TIMES)], cells[_spread(len(cells), _PLACES)]
     for _ in range(MOST_TERMS + 1):
         table = values(times, some)
         pivots = _skeleton(table)
@@ -64,21 +68,27 @@ def separate(values: Values, cells: Cells, end: float) -> Separated | None:
         at_times, at_places = pivots
         own = np.concatenate([np.zeros((0, len(cells))), *(values(times[[time]], cells) for time in at_times)])
         separated = Separated(some[at_places], np.linalg.solve(table[np.ix_(at_times, at_places)], own))
-        missed = _missed(values, separated, cells, end)
+        missed = _missed(values, separated, cells, moments)
         if missed is None:
             return separated
         times, some = np.append(times, missed[0]), np.append(some, missed[1])
     return None
 
 
-def _missed(values: Values, separated: Separated, cells: Cells, end: float) -> tuple[float, int] | None:
+def some_points(grid: Grid) -> list[tuple[float, float, float]]:
+    """Points of a domain in m: what a(t) + b(t)·f(x, y, z) does in time shows at some of them."""
+    parts = [[origin + part * size for part in _PARTS] for origin, size in zip(grid.origin, grid.size, strict=True)]
+    return [(x, y, z) for x, y, z in zip(*parts, strict=True)]
+
+
+def _missed(values: Values, separated: Separated, cells: Cells, moments: Array) -> tuple[float, int] | None:
     """The time and the cell at which a sum of products differs most from its function; None if it agrees."""
     count = int(np.clip(_VALUES // len(cells), _FEWEST_TIMES, _TIMES))
     few = _spread(len(cells), _FEW_PLACES)
     largest, worst, found = 0.0, 0.0, None
     for times, places in (
-        *((np.array([time]), np.arange(len(cells))) for time in _times(count, end).tolist()),
-        (_times(_MANY_TIMES, end), few),
+        *((moments[[time]], np.arange(len(cells))) for time in _spread(len(moments), count).tolist()),
+        (moments, few),
     ):
         exact = values(times, cells[places])
         errors = np.abs(values(times, separated.places) @ separated.weights[:, places] - exact)
@@ -87,11 +97,6 @@ def _missed(values: Values, separated: Separated, cells: Cells, end: float) -> t
         if errors[time, place] > worst:
             worst, found = float(errors[time, place]), (float(times[time]), int(cells[places[place]]))
     return found if worst > _MISSED * largest else None
-
-
-def _times(count: int, end: float) -> Array:
-    """0 and times spread over a run that no period meets."""
-    return np.concatenate(([0.0], np.sort(np.mod(np.arange(1, count) * GOLDEN, 1.0)) * end))
 
 
 def _spread(count: int, most: int) -> NDArray[np.intp]:

@@ -80,15 +80,13 @@ class SlabProblem(HeatProblem):
         """The faces at cuts."""
         return [4 + end for end, is_cut in enumerate(self.slab.cut) if is_cut]
 
-    def _linear_terms(
-        self, stages: StageTimes, exchange: Array, reference: float, longest: float | None = None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        f, g = super()._linear_terms(stages, exchange, reference, longest)
+    def _linear_terms(self, stages: StageTimes, exchange: Array, reference: float) -> tuple[NDArray[Any], NDArray[Any]]:
+        f, g = super()._linear_terms(stages, exchange, reference)
         f[:, self._cuts] = g[:, self._cuts] = 0.0
         return f, g
 
-    def _rows(self, stages: StageTimes, dt: float, reference: float, longest: float | None = None) -> Rows:
-        rows = super()._rows(stages, dt, reference, longest)
+    def _rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
+        rows = super()._rows(stages, dt, reference)
         conditions = rows.conditions.copy()
         conditions[:, self._cuts] = 0.0
         conditions[:, self._cuts, FREE] = 1.0

@@ -13,14 +13,16 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
+from heatsim.physics.separation import MOST_TERMS, some_points
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.averages import Length
 from heatsim.scenario.boundaries import depends_on_surface
+from heatsim.scenario.expressions import Expression
 from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.messages import show
-from heatsim.scenario.poles import pole_in
+from heatsim.scenario.products import products_of
 from heatsim.scenario.quantities import Quantity
-from heatsim.scenario.timefunction import GOLDEN, Formula
+from heatsim.scenario.timefunction import Formula
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -29,7 +31,7 @@ Numbers = NDArray[np.int64]
 # fewer where each condition has a table.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
-_TIMES = 65  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
+_TIMES = 129  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
 _CELLS = 4096  # at which they are; all others are compared at fewer times
 _VALUES = 2**22  # values in all cells, about
 _SAME = 1e-9  # fraction of the range of the values
@@ -61,9 +63,14 @@ class Blend(TimeFunction):
         """Means over steps."""
         return (1.0 - self.part) * self.low.mean(times, dt) + self.part * self.high.mean(times, dt)
 
-    def samples(self, end: float) -> Array:
-        """The samples of both functions."""
-        return np.union1d(self.low.samples(end), self.high.samples(end))
+    def nodes(self, end: float) -> Array:
+        """The nodes of both functions."""
+        return np.union1d(self.low.nodes(end), self.high.nodes(end))
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """Bounds: the mixtures of the lowest and of the highest values."""
+        low, high = self.low.extremes(end), self.high.extremes(end)
+        return (1.0 - self.part) * low[0] + self.part * high[0], (1.0 - self.part) * low[1] + self.part * high[1]
 
     def last_change(self, end: float) -> float:
         """The later one of the two last changes."""
@@ -185,10 +192,11 @@ class _Key:
         if highest > lowest:
             part = (values - lowest) / (highest - lowest)
         ends = [self.value.at_point(*point) for point in (low, high)]
-        for end in ends:
-            pole = pole_in(end.expression, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
-            if pole is not None:
-                raise self._mistake(f"got {show(self.value.expression.text)}, {pole}; {self.quantity.expected}")
+        for end, point in zip(ends, (low, high), strict=True):
+            fault = end.fault(self.quantity, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
+            if fault is not None:
+                place = ", ".join(f"{name} = {at!r}" for name, at in zip("xyz", point, strict=True))
+                raise self._mistake(f"got {show(self.value.expression.text)}, at {place}, {fault}")
         for (times, some), table in zip(looks, tables, strict=True):
             first, last = (end.at(times)[:, None] for end in ends)
             known = first + (last - first) * part[some]
@@ -219,12 +227,14 @@ class _Key:
         return looks
 
     def _times(self) -> Array:
-        """Times at which to look, in s: evenly spread, none of them twice."""
-        end = self.boundary.scenario.time.end
-        if self.value.constant:
+        """Times at which to look, in s: those that tell what happens at some points, and to factors in time."""
+        end, value = self.boundary.scenario.time.end, self.value
+        if value.constant:
             return np.zeros(1)
-        spread = np.mod(np.arange(1, _TIMES + 1) * GOLDEN, 1.0)
-        return np.concatenate(([0.0], np.sort(spread) * end, [end]))
+        functions: list[TimeFunction] = [value.at_point(*at) for at in some_points(self.boundary.scenario.grid)]
+        terms = products_of(value.expression.tree, MOST_TERMS) or []
+        functions += [Formula(Expression.of_tree(in_time, ("t",)), end) for in_time, _ in terms]
+        return np.unique(np.concatenate([function.moments(end, _TIMES // len(functions)) for function in functions]))
 
     def _table(self, cells: SurfacePoints, some: NDArray[np.intp], times: Array) -> Array:
         """The values at some own cells, shape (times, cells). Collective.

@@ -15,7 +15,6 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.boundary import Boundary
 from heatsim.physics.cell_rates import CellRates
 from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.surface_balance import FILM, FREE
 
 Array = NDArray[np.float64]
 
@@ -77,47 +76,6 @@ class Stability:
                 f"{dt!r} s is beyond the stability limit {self.limit.dt:.6g} s (set by {self.setter}); use at most "
                 'that, "auto", or coarser cells'
             )
-
-    def check_rows(self, dt: float, rows: Array, time: float) -> None:
-        """See that no film coefficient in some steps is too large for their length: one that could not be foreseen.
-
-        Args:
-            dt: length of the steps in s.
-            rows: the six numbers of each condition, shape (n, conditions, 6).
-            time: in s, at which the steps start.
-
-        Raises:
-            ScenarioError: one is; says when.
-        """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)].max(axis=0)
-        if not (films > self._films * _TOLERANCE).any():
-            return
-        limit = self.limit_for(np.maximum(films, self._films)).dt
-        if dt > limit * _TOLERANCE:
-            raise self._error(
-                f"{dt!r} s is beyond the stability limit {limit:.6g} s that the film coefficients reach near "
-                f"t = {time!r} s, a peak too narrow to be foreseen; lower time.safety or give a table"
-            )
-
-    def check_films(self, rows: Array, times: Array) -> None:
-        """See that no film coefficient exceeds the largest one that the limit allows for. Stages may exceed the limit.
-
-        Args:
-            rows: the six numbers of each condition, shape (n, conditions, 6).
-            times: in s, shape (n,).
-
-        Raises:
-            ScenarioError: one does; says which and when.
-        """
-        films = np.where(rows[:, :, FREE] > 0.0, rows[:, :, FILM], 0.0)[:, : len(self._films)]
-        beyond = films > self._films * _TOLERANCE
-        if beyond.any():
-            step, number = np.argwhere(beyond)[0].tolist()
-            message = (
-                f"reaches {films[step, number]:.6g} W/(m² K) at t = {float(times[step])!r} s, a peak too narrow to be "
-                "foreseen; give the coefficient as a table"
-            )
-            raise ScenarioError(self.boundary.scenario.path, [Mistake(self.boundary.keys[number], message)])
 
     def limit_for(self, films: Array) -> StabilityLimit:
         """The largest dt for which every cell's own coefficient stays ≥ 0. Collective.

@@ -35,7 +35,7 @@ NUMBERS = 6  # of a condition
 _NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
 _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
-_TIMES_AT_ONCE = 256  # of tables that are looked at
+_MOMENTS, _TIMES_AT_ONCE = 1024, 256  # times at which tables are looked at, for each value that changes
 _WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
 
 
@@ -80,7 +80,8 @@ class SurfaceLaw:
     def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
         """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
         functions = (self.film, self.emissivity, self.ambient, self.surroundings)
-        times = np.unique(np.concatenate([of.samples(end) for of in functions]))
+        moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
+        times = np.unique(np.concatenate([np.zeros(1), *moments]))
         largest = 0.0
         for some in np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE)):
             fluxes, _ = self.fluxes(nodes, some)

@@ -45,9 +45,9 @@ class Scaled(TimeFunction):
         """Means over steps."""
         return self.factor * self.function.mean(times, dt)
 
-    def samples(self, end: float) -> Array:
-        """The samples of the function."""
-        return self.function.samples(end)
+    def nodes(self, end: float) -> Array:
+        """The nodes of the function."""
+        return self.function.nodes(end)
 
     def last_change(self, end: float) -> float:
         """The last change of the function."""

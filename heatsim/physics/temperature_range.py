@@ -7,7 +7,7 @@ ch. 3). If heat flows away, this bound is far too wide. That does not matter for
 the whole range, or the user sets a temperature_range.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, pi
@@ -25,7 +25,9 @@ from heatsim.physics.initial import InitialField
 from heatsim.physics.sources import Sources
 from heatsim.physics.time_steps import INSTANT
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Scenario, Source, TimeFunction
+from heatsim.scenario.course import first_place
 from heatsim.scenario.materials import largest
+from heatsim.scenario.quantities import Quantity
 
 Array = NDArray[np.float64]
 
@@ -101,11 +103,11 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
         low, high = material.temperature_range or (occurring.low, occurring.high)
         why = _why(occurring, material)
         for key, formula, quantity in material.formulas:
-            T = formula.samples(low, min(high, HOTTEST))
-            faults = [quantity.range_fault(value) for value in formula.at(T).tolist()]
-            wrong = next((number for number, fault in enumerate(faults) if fault is not None), None)
-            if wrong is not None:
-                value = f"is {float(formula.at(T[wrong]))!r} at {float(T[wrong])!r} K, {why}; {faults[wrong]}"
+            nodes, wrong = formula.nodes(low, min(high, HOTTEST)), _is_wrong(formula, quantity)
+            T = first_place(nodes, [wrong(node) for node in nodes.tolist()], wrong)
+            if T is not None:
+                number = float(formula.at(T))
+                value = f"is {number!r} at {T!r} K, {why}; {quantity.range_fault(number)}"
                 problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
             elif high > HOTTEST:
                 if high == inf:
@@ -117,6 +119,10 @@ def check(scenario: Scenario, occurring: Occurring) -> None:
                 problems.append(Mistake(f"{place}.{key}", f"{text}; {_advice(material)}"))
     if problems:
         raise ScenarioError(scenario.path, problems)
+
+
+def _is_wrong(formula: MaterialFunction, quantity: Quantity) -> Callable[[float], bool]:
+    return lambda T: quantity.range_fault(float(formula.at(T))) is not None
 
 
 def _why(occurring: Occurring, material: Material) -> str:
@@ -209,7 +215,7 @@ def _signs(source: Source) -> tuple[float, ...]:
     if isinstance(source.power_density, float):
         return (source.power_density,)
     if isinstance(source.power_density, MaterialFunction):
-        values = source.power_density.at(source.power_density.samples(*(source.temperature_range or WIDEST)))
+        values = source.power_density.at(source.power_density.nodes(*(source.temperature_range or WIDEST)))
         return float(values.min()), float(values.max())
     return -1.0, 1.0
 
@@ -244,21 +250,21 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         flux = time_functions(condition).flux
         if flux == NOTHING:
             continue
-        values = flux.at(flux.samples(end))
+        low, high = flux.extremes(end)
         faces = [face for face in range(6) if number in conditions.on_face(face)]
         void = conditions.is_towards_void(number)
         for face in range(6) if void else faces:
             at = divmod(face, 2)
             largest = materials.weighted_surfaces.most[face] if void else 1.0
-            inwards[at] = max(inwards[at], largest * float(values.max()))
-            outwards[at] = max(outwards[at], -largest * float(values.min()))
+            inwards[at] = max(inwards[at], largest * high)
+            outwards[at] = max(outwards[at], -largest * low)
     spacing = np.array(scenario.grid.spacing)
     gained += float((inwards.sum(axis=1) / spacing).sum()) * end
     lost += float((outwards.sum(axis=1) / spacing).sum()) * end
     for source in sources.beams:
         assert source.beam is not None
-        beam, scale = source.beam, source.scale
-        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * float(scale.at(scale.samples(end)).max())
+        beam = source.beam
+        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * source.scale.extremes(end)[1]
         gained += max(peak, 0.0) / float(spacing[FACES.index(beam.face) // 2]) * end
     return gained, lost
 

@@ -63,7 +63,7 @@ class Tolerance:
 
     def run_with(self, of_step: float) -> float:
         """The tolerance of a run in K whose steps may have an error of ``of_step`` K."""
-        return (of_step**2 * self.default) ** (1.0 / 3.0)
+        return float((of_step**2 * self.default) ** (1.0 / 3.0))
 
     def widened(self, low: float, high: float) -> "Tolerance":
         """With a field that has these extremes."""

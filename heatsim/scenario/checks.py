@@ -41,7 +41,6 @@ from heatsim.scenario.placement import (
 )
 from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
 from heatsim.scenario.time import ADAPTIVE
-from heatsim.scenario.timefunction import find_out_of_range
 from heatsim.scenario.validation import entries, known
 
 
@@ -118,9 +117,9 @@ def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
         # Several keys may share one default; its mistake is reported only at the first key, where it is written.
         if id(formula) not in seen:
             seen.add(id(formula))
-            message = find_out_of_range(formula, quantity, end)
+            message = formula.fault(quantity, end)
             if message is not None:
-                mistakes.append(Mistake(show_key(key), message))
+                mistakes.append(Mistake(show_key(key), f"got {show(formula.expression.text)}, {message}"))
     return mistakes
 
 

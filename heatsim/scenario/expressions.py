@@ -106,20 +106,24 @@ class Expression:
         object.__setattr__(self, "used", frozenset(mentioned & set(self.names)))
         object.__setattr__(self, "tree", tree)
 
-    def with_values(self, **values: float) -> "Expression":
-        """The same formula with numbers in place of some of its variables."""
-        names = tuple(name for name in self.names if name not in values)
-        tree = _Substitution(values).visit(copy.deepcopy(self.tree))
-        # The whitelist has passed the original; numbers may make the text longer than it allows.
-        found = object.__new__(Expression)
+    @classmethod
+    def of_tree(cls, tree: ast.expr, names: tuple[str, ...]) -> "Expression":
+        """The formula of a tree that was made from one; it may be longer than the whitelist allows."""
+        mentioned = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        found = object.__new__(cls)
         for name, value in (
             ("text", ast.unparse(tree)),
             ("names", names),
-            ("used", self.used & set(names)),
+            ("used", frozenset(mentioned & set(names))),
             ("tree", tree),
         ):
             object.__setattr__(found, name, value)
         return found
+
+    def with_values(self, **values: float) -> "Expression":
+        """The same formula with numbers in place of some of its variables."""
+        names = tuple(name for name in self.names if name not in values)
+        return self.of_tree(_Substitution(values).visit(copy.deepcopy(self.tree)), names)
 
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
         """The values at points, with one array of coordinates for each variable.

@@ -6,6 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario.averages import Length
+from heatsim.scenario.course import refined
+
+_BETWEEN = 16  # parts of the time between two nodes that tell how a value goes from one to the other
 
 
 class TimeFunction:
@@ -54,9 +57,18 @@ class TimeFunction:
         """
         raise NotImplementedError
 
-    def samples(self, end: float) -> NDArray[np.float64]:
-        """Times in [0, end], ascending, at which to look for the smallest and largest value."""
-        raise NotImplementedError
+    def moments(self, end: float, most: int) -> NDArray[np.float64]:
+        """Times in [0, ``end``] (s), ascending, at which the values are spread over their range, extremes among them.
+
+        Args:
+            end: in s.
+            most: how many, besides 0.
+        """
+        nodes = self.nodes(end)
+        times = refined(nodes, int(np.clip(most // len(nodes), 1, _BETWEEN)))
+        order = np.argsort(self.at(times), kind="stable")
+        some = np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)
+        return np.unique(np.append(times[order[some]], 0.0))
 
     def last_change(self, end: float) -> float:
         """The time in s from which the value is constant up to ``end`` (s); 0 if it never changes."""
@@ -64,7 +76,7 @@ class TimeFunction:
 
     def extremes(self, end: float) -> tuple[float, float]:
         """The lowest and highest value in [0, end]."""
-        values = self.at(self.samples(end))
+        values = self.at(self.nodes(end))
         return float(values.min()), float(values.max())
 
 
@@ -94,10 +106,6 @@ class Constant(TimeFunction):
     def nodes(self, end: float) -> NDArray[np.float64]:
         """0 and ``end``."""
         return np.array([0.0, end])
-
-    def samples(self, end: float) -> NDArray[np.float64]:
-        """Time 0 alone."""
-        return np.zeros(1)
 
     def last_change(self, end: float) -> float:
         """0."""

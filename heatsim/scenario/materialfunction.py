@@ -8,16 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from heatsim.counts import counted
 from heatsim.scenario import units
+from heatsim.scenario.course import course_of, refined
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_tables import read_column, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TEMPERATURE, Quantity
 
-SAMPLES = 4096
 # An expression in T that is positive nowhere between these temperatures (K) is a mistake in any run.
 TRIED = (1.0, 5000.0)
 
-_SAME_RATIO = 1e-6
+# Between nodes a function is nearly a polynomial of degree 5: it equals another where it does at so many points.
+_SAME_RATIO, _BETWEEN = 1e-6, 8
 
 Array = NDArray[np.float64]
 
@@ -29,8 +30,8 @@ class MaterialFunction:
         """Values at temperatures in K, of the same shape."""
         raise NotImplementedError
 
-    def samples(self, low: float, high: float) -> Array:
-        """Temperatures in [low, high], ascending, at which to look for the smallest and largest value."""
+    def nodes(self, low: float, high: float) -> Array:
+        """Temperatures from ``low`` to ``high``, ascending, between which it is smooth and rises or falls."""
         raise NotImplementedError
 
 
@@ -58,7 +59,7 @@ class MaterialTable(MaterialFunction):
             np.interp(np.asarray(temperatures, dtype=np.float64), self._nodes, self._heights), dtype=np.float64
         )
 
-    def samples(self, low: float, high: float) -> Array:
+    def nodes(self, low: float, high: float) -> Array:
         """The table's temperatures within [low, high], and the ends."""
         inside = self._nodes[(self._nodes > low) & (self._nodes < high)]
         return np.unique(np.concatenate(([low], inside, [high])))
@@ -77,9 +78,9 @@ class MaterialFormula(MaterialFunction):
         """Values of the expression; the caller checks for infinite, NaN and negative values."""
         return self.expression.evaluate(T=temperatures)
 
-    def samples(self, low: float, high: float) -> Array:
-        """4,097 temperatures, evenly spread from ``low`` to ``high``."""
-        return np.unique(np.linspace(low, high, SAMPLES + 1))
+    def nodes(self, low: float, high: float) -> Array:
+        """The nodes of its course."""
+        return course_of(self.expression, low, high).nodes if self.expression.used else np.unique([low, high])
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class Orthotropic(MaterialFunction):
             ValueError: the ratios change with temperature; the message is for the user.
         """
         functions = [axis for axis in self.axes if isinstance(axis, MaterialFunction)]
-        T = np.unique(np.concatenate([function.samples(*TRIED) for function in functions]))
+        T = refined(np.unique(np.concatenate([function.nodes(*TRIED) for function in functions])), _BETWEEN)
         values = np.array(
             [axis.at(T) if isinstance(axis, MaterialFunction) else np.full(len(T), axis) for axis in self.axes]
         )
@@ -131,9 +132,9 @@ class Orthotropic(MaterialFunction):
         """Values of the largest."""
         return self.largest.at(temperatures)
 
-    def samples(self, low: float, high: float) -> Array:
-        """Samples of the largest."""
-        return self.largest.samples(low, high)
+    def nodes(self, low: float, high: float) -> Array:
+        """The nodes of the largest."""
+        return self.largest.nodes(low, high)
 
 
 def read_material_function(value: object, quantity: Quantity) -> float | MaterialFunction:
@@ -165,7 +166,7 @@ def _read_formula(text: str, quantity: Quantity) -> float | MaterialFormula:
         if advice == quantity.expected:
             advice = f"{error}; {advice}, or as an expression in T (in K)"
         raise ValueError(f"got {show(text)}; {advice}") from None
-    tried = formula.samples(*TRIED) if formula.expression.used else np.array(TRIED[:1])
+    tried = formula.nodes(*TRIED) if formula.expression.used else np.array(TRIED[:1])
     faults = [quantity.range_fault(number) for number in formula.at(tried).tolist()]
     if None not in faults:
         when = f"at every temperature from {TRIED[0]!r} to {TRIED[1]!r} K" if formula.expression.used else "always"

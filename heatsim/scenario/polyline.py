@@ -53,14 +53,14 @@ def nodes(times: Array, values: Array, repeat: bool, end: float) -> Array:
     if not repeat:
         found = np.concatenate((times, np.nextafter(jumps, 0.0)))
     else:
-        inner = times[1:-1]
-        if values[0] != values[-1]:
-            jumps = np.append(jumps, 0.0)
+        again = [] if values[0] == values[-1] else [0.0]
         laps = times[-1] * np.arange(min(np.ceil(end / times[-1]) + 1.0, MOST_CORNERS / len(times)))[:, None]
-        jumps = (laps + jumps).ravel()
+        jumps = (laps + np.append(jumps, again)).ravel()
+        jumps = jumps[jumps > 0.0]
         # The time within a period is rounded.
         beside = 4.0 * np.spacing(jumps)
-        found = np.concatenate(((laps + np.append(inner, 0.0)).ravel(), jumps - beside, jumps + beside))
+        smooth = np.append(np.setdiff1d(times[1:-1], jumps), [] if again else [0.0])
+        found = np.concatenate(((laps + smooth).ravel(), jumps - beside, jumps + beside))
     return np.unique(np.concatenate(([0.0], found[(found > 0.0) & (found < end)], [end])))
 
 

@@ -48,9 +48,9 @@ class SurfaceFormula(TimeFunction):
         """None at all."""
         return np.zeros(0)
 
-    def samples(self, end: float) -> NDArray[np.float64]:
-        """Time 0 alone."""
-        return np.zeros(1)
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """0 and ``end``."""
+        return np.array([0.0, end])
 
     def last_change(self, end: float) -> float:
         """0."""

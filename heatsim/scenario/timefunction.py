@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -9,21 +10,20 @@ from numpy.typing import NDArray
 
 from heatsim.scenario import units
 from heatsim.scenario.averages import Integral, Length, mean_of_samples, mean_of_table
+from heatsim.scenario.course import course_of, first_place
 from heatsim.scenario.csv_table import CsvOrigin, read_csv_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_of_time import Constant as Constant
 from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.function_tables import read_table
 from heatsim.scenario.messages import show
-from heatsim.scenario.poles import pole_in
 from heatsim.scenario.polyline import nodes, vertices, vertices_of_periods
 from heatsim.scenario.quantities import Quantity
-from heatsim.scenario.switching import switching_times
 
-SAMPLES = 4096
-# Multiples of the golden ratio, modulo 1, fill an interval evenly and resonate with no periodic function.
-GOLDEN = 0.6180339887498949
 NEAR_JUMP = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
+# Distances from a singular time, in parts of the end of the run. At a pole the change from one to the next grows, that
+# of 1/sqrt(abs(t)) by 10; elsewhere it falls. Changes below a part of the value are rounding.
+_DISTANCES, _GROWTH, _ROUNDING = (1e-6, 1e-8, 1e-10), 5.0, 1e-12
 
 
 @dataclass(frozen=True)
@@ -48,54 +48,76 @@ class Formula(TimeFunction):
         return self.expression.evaluate(t=times)
 
     def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
-        """Where an operation of the expression jumps or has a kink."""
-        return np.zeros(0) if self.constant else switching_times(self.expression, end)
-
-    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
-        """Means by Gauss–Legendre quadrature with three points, between the jumps of the expression."""
+        """Where an operation of the expression jumps or has a kink; None if it changes too often to be resolved."""
         if self.constant:
-            return self.at(times)
-        jumps = None if self.end is None else switching_times(self.expression, self.end)
-        if jumps is None:
-            return mean_of_samples(self.at, times, dt, self.end)
-        return Integral(self.at, np.concatenate(([0.0], jumps, [self.end or 0.0]))).mean(times, dt)
+            return np.zeros(0)
+        course = course_of(self.expression, 0.0, end)
+        return course.jumps if course.resolved else None
 
     def nodes(self, end: float) -> NDArray[np.float64]:
-        """0, the jumps, and ``end``."""
-        jumps = self.jumps(end)
-        return np.concatenate((np.zeros(1), np.zeros(0) if jumps is None else jumps, np.full(1, end)))
+        """The nodes of its course."""
+        return np.array([0.0, end]) if self.constant else course_of(self.expression, 0.0, end).nodes
 
-    def samples(self, end: float) -> NDArray[np.float64]:
-        """0, ``end`` and 4,096 times between them, spread so that they meet an oscillation in all of its phases."""
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means by Gauss–Legendre quadrature in the panels of its course."""
         if self.constant:
-            return np.zeros(1)
-        between = np.mod(np.arange(1, SAMPLES + 1) * GOLDEN, 1.0)
-        return np.concatenate(([0.0], np.sort(between) * end, [end]))
+            return self.at(times)
+        integral = None if self.end is None else _integral(self.expression, self.end)
+        return mean_of_samples(self.at, times, dt, self.end) if integral is None else integral.mean(times, dt)
 
     def last_change(self, end: float) -> float:
-        """The first tested time from which all tested values equal the one at ``end``.
-
-        Tested are the samples, and the times just before and after the last jumps. If there are too many jumps to find,
-        ``end``.
-        """
-        jumps = self.jumps(end)
-        if jumps is None:
-            return end
-        last = jumps[-SAMPLES:]
-        times = np.concatenate((self.samples(end), last - NEAR_JUMP * end, last + NEAR_JUMP * end))
-        times = np.unique(np.clip(times, 0.0, end))
-        values = self.at(times)
+        """The time from which the value is that at ``end``, found by bisection after the last node that has another."""
+        nodes = self.nodes(end)
+        values = self.at(nodes)
         others = np.flatnonzero(values != values[-1])
-        return float(times[others[-1] + 1]) if len(others) else 0.0
+        last = nodes[others[-1] :][:2] if len(others) else nodes[:1]
+        found = first_place(last, [False, True][-len(last) :], lambda time: self._value(time) == values[-1])
+        return 0.0 if found is None else found
 
     def extremes(self, end: float) -> tuple[float, float]:
-        """The lowest and highest value at the samples, and just before and after at most 4,096 jumps."""
-        times, jumps = self.samples(end), self.jumps(end)
-        if jumps is not None and len(jumps):
-            some = jumps[np.linspace(0.0, len(jumps) - 1.0, min(len(jumps), SAMPLES)).astype(np.intp)]
-            times = np.clip(np.concatenate((times, some - NEAR_JUMP * end, some + NEAR_JUMP * end)), 0.0, end)
-        values = self.at(times)
-        return float(values.min()), float(values.max())
+        """Bounds of the values: attained, unless it changes too often to be resolved."""
+        if self.constant:
+            return super().extremes(end)
+        course = course_of(self.expression, 0.0, end)
+        return course.low, course.high
+
+    def fault(self, quantity: Quantity, end: float) -> str | None:
+        """What to say about the first value up to ``end`` (s) that is out of range, or about a pole; None if none is.
+
+        It begins with "which", and follows the expression as the user wrote it.
+        """
+        pole = None if self.constant else self._pole(end)
+        if pole is not None:
+            return f"which grows without bound near t = {pole:.9g} s; {quantity.expected}"
+        nodes = self.nodes(end)
+        faulty = [quantity.range_fault(number) is not None for number in self.at(nodes).tolist()]
+        time = first_place(nodes, faulty, lambda time: quantity.range_fault(self._value(time)) is not None)
+        if time is None:
+            return None
+        when, number = "always" if self.constant else f"at t = {time!r} s", self._value(time)
+        return f"which is {number!r} {when}; {quantity.range_fault(number)}"
+
+    def _value(self, time: float) -> float:
+        return float(self.at(np.array([time]))[0])
+
+    def _pole(self, end: float) -> float | None:
+        """The first singular time of its course near which the value grows; None if there is none."""
+        times = course_of(self.expression, 0.0, end).singular
+        grows = np.zeros(len(times), dtype=bool)
+        for side in (-1.0, 1.0):
+            far, near, nearer = (self.at(times + side * part * end) for part in _DISTANCES)
+            with np.errstate(all="ignore"):
+                change, before = np.abs(nearer - near), np.abs(near - far)
+                grows |= (change > _GROWTH * before) & (change > _ROUNDING * np.abs(near))
+        grows &= (times > _DISTANCES[0] * end) & (times < end - _DISTANCES[0] * end)
+        return float(times[grows][0]) if grows.any() else None
+
+
+@lru_cache(maxsize=256)
+def _integral(expression: Expression, end: float) -> Integral | None:
+    """The integral of an expression from 0 to ``end`` (s); None if it changes too often to be resolved."""
+    course = course_of(expression, 0.0, end)
+    return Integral(lambda times: expression.evaluate(t=times), course.edges) if course.resolved else None
 
 
 @dataclass(frozen=True)
@@ -176,21 +198,6 @@ class Table(TimeFunction):
         """The times of the table within the run, with both sides of each jump; at most 2²⁰ of a repeated table."""
         return nodes(self._nodes, self._heights, self.repeat, end)
 
-    def samples(self, end: float) -> NDArray[np.float64]:
-        """The table's times within [0, end], and the ends; for a repeated table those of the first period.
-
-        At a jump, the moment just before it is included.
-        """
-        steps = self._nodes[1:][np.diff(self._nodes) == 0.0]
-        nodes = np.concatenate((self._nodes, np.nextafter(steps, 0.0)))
-        nodes = nodes[(nodes > 0.0) & (nodes < end)]
-        last = end
-        if self.repeat and end >= self.times[-1]:
-            # At the period itself the table has started again; its last value is just before.
-            nodes = nodes[nodes < self.times[-1]]
-            last = float(np.nextafter(self.times[-1], 0.0))
-        return np.unique(np.concatenate(([0.0], nodes, [last])))
-
     def last_change(self, end: float) -> float:
         """The end of the last interval before ``end`` in which the value changes."""
         starts, stops = self._nodes[:-1], self._nodes[1:]
@@ -248,18 +255,3 @@ def _read_formula(text: str, quantity: Quantity, in_space: bool) -> Formula | Sp
     if expression.used & {"x", "y", "z"}:
         return SpaceFormula(expression)
     return Formula(Expression(text, ("t",)))
-
-
-def find_out_of_range(formula: Formula, quantity: Quantity, end: float) -> str | None:
-    """The message about the first sample in [0, ``end``] (s) that is out of range, or about a pole, or None."""
-    times = formula.samples(end)
-    values = formula.at(times)
-    for time, number in zip(times.tolist(), values.tolist(), strict=True):
-        outside = quantity.range_fault(number)
-        if outside:
-            when = "always" if formula.constant else f"at t = {time!r} s"
-            return f"got {show(formula.expression.text)}, which is {number!r} {when}; {outside}"
-    pole = None if formula.constant else pole_in(formula.expression, end)
-    if pole is not None:
-        return f"got {show(formula.expression.text)}, {pole}; {quantity.expected}"
-    return None

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from heatsim.scenario import Constant, Table
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.switching import switching_times
 from heatsim.scenario.timefunction import Formula
 
 
@@ -32,19 +31,17 @@ TRAINS = [
     ("where(sin(2*pi*t/0.7) > 0.9, 1, 0)", 70.0, 70.0 * acos(0.9) / pi, 1e-12),
     ("floor(t/3) % 2", 60.0, 30.0, 1e-12),
     ("1 + sign(cos(2*pi*t/5))", 50.0, 50.0, 1e-12),
-    ("max(0, sin(2*pi*t/3))", 30.0, 30.0 / pi, 1e-5),
+    ("max(0, sin(2*pi*t/3))", 30.0, 30.0 / pi, 1e-7),
     ("abs(t % 2 - 1)", 50.0, 25.0, 1e-12),
     ("where((t % 10 < 5) and (t % 1 < 0.3), 2, 0)", 40.0, 12.0, 1e-12),
     ("where(t < 3.21, 0, (t - 3.21)^2)", 9.21, 72.0, 1e-12),
-    ("pi + atan2(sin(2*pi*t/3), cos(2*pi*t/3))", 60.0, 60.0 * pi, 1e-9),
+    ("pi + atan2(sin(2*pi*t/3), cos(2*pi*t/3))", 60.0, 60.0 * pi, 1e-7),
 ]
 
 
 @pytest.mark.parametrize("steps", [7, 137, 3001])
 @pytest.mark.parametrize(("text", "end", "exact", "accuracy"), TRAINS)
 def test_a_train_of_pulses_brings_its_energy(text: str, end: float, exact: float, accuracy: float, steps: int) -> None:
-    if "max" in text and steps == 7:
-        accuracy = 0.05  # a step of 1.4 periods of a smooth wave
     assert total(formula(text, end), end, steps) == pytest.approx(exact, rel=accuracy)
 
 
@@ -53,24 +50,9 @@ def test_pulses_too_many_to_be_told_apart_are_sampled(steps: int) -> None:
     """A million periods in a hundred steps: ten thousand whole periods in each step."""
     end = 7e5
     text = "where(sin(2*pi*t/0.7) > 0.9, 1, 0)"
-    assert switching_times(Expression(text, ("t",)), end) is None
+    assert formula(text, end).jumps(end) is None
     assert total(formula(text, end), end, steps) == pytest.approx(end * acos(0.9) / pi, rel=1e-3)
-    assert switching_times(Expression("t % 1e-9", ("t",)), end) is None
-
-
-def test_switching_times_are_those_of_every_operation_that_jumps() -> None:
-    def times(text: str, end: float) -> list[float]:
-        found = switching_times(Expression(text, ("t",)), end)
-        assert found is not None
-        return found.tolist()
-
-    assert times("exp(-t)*sin(9*t) + 3", 10.0) == []
-    assert times("where(2 < 1, t, 5)", 10.0) == []
-    assert times("t % 2.5", 10.0) == pytest.approx([2.5, 5.0, 7.5], rel=1e-14)
-    assert times("where(t % 4 < 1, 1, 0)", 10.0) == pytest.approx([1.0, 4.0, 5.0, 8.0, 9.0], rel=1e-13)
-    assert times("where(1 < t and t <= 3 and not (t > 2), 1, 0)", 10.0) == pytest.approx([1.0, 2.0, 3.0], rel=1e-14)
-    assert times("where(t^2 > 2, 1, 0)", 10.0) == pytest.approx([2.0**0.5], rel=1e-13)
-    assert times("min(t, 3, 5 - t/2)", 6.0) == pytest.approx([3.0, 4.0], rel=1e-13)
+    assert formula("t % 1e-9", end).jumps(end) is None
 
 
 @given(cuts=st.lists(st.integers(0, 40), max_size=4), steps=st.integers(1, 40))
@@ -149,4 +131,4 @@ def test_a_value_steps_at_the_time_that_stands_twice() -> None:
     assert table.at(np.array([before, 5.0, 9.0])).tolist() == [1.0, 3.0, 7.0]
     assert table.mean(np.array([4.0, 5.0]), 1.0) == pytest.approx([1.0, 3.5], rel=1e-14)
     falls = Table((0.0, 5.0, 5.0, 9.0), (0.0, 8.0, 1.0, 1.0))
-    assert falls.at(falls.samples(20.0)).max() == pytest.approx(8.0, rel=1e-14)
+    assert falls.at(falls.nodes(20.0)).max() == pytest.approx(8.0, rel=1e-14)

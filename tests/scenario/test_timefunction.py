@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from heatsim.scenario.quantities import COEFFICIENT, FLUX, TEMPERATURE
-from heatsim.scenario.timefunction import Constant, Formula, Table, find_out_of_range, read_time_function
+from heatsim.scenario.timefunction import Constant, Formula, Table, read_time_function
 
 
 def read(value, quantity=TEMPERATURE):
@@ -18,7 +18,7 @@ def test_number_and_text_with_a_unit_are_constant():
         assert function == Constant(293.15)
         assert function.constant
         assert function.at(np.array([0.0, 1.0])).tolist() == [293.15, 293.15]
-        assert function.samples(10.0).tolist() == [0.0]
+        assert function.nodes(10.0).tolist() == [0.0, 10.0]
 
 
 def test_number_in_quotes_is_the_expression_that_it_is():
@@ -55,25 +55,24 @@ def test_table_of_equal_values_is_constant():
     assert read({"times": [0, 1], "values": [300.0, 300.0]}).constant
 
 
-def test_samples_of_a_table_hold_its_extremes():
+def test_nodes_of_a_table_are_its_times_with_both_sides_of_jumps():
     held = Table((1.0, 2.0, 3.0, 40.0), (5.0, 9.0, 1.0, 50.0))
-    assert held.samples(10.0).tolist() == [0.0, 1.0, 2.0, 3.0, 10.0]
+    assert held.nodes(10.0).tolist() == [0.0, 1.0, 2.0, 3.0, 10.0]
     repeated = Table((0.0, 2.0, 4.0), (1.0, 2.0, 9.0), repeat=True)
-    times = repeated.samples(1000.0)
-    assert len(times) < 5
-    assert repeated.at(times).max() == pytest.approx(9.0, rel=1e-14)
-    assert repeated.at(times).min() == 1.0
-    assert repeated.samples(1.0).tolist() == [0.0, 1.0]
+    nodes = repeated.nodes(10.0)
+    np.testing.assert_allclose(nodes, [0, 2, 4, 4, 6, 8, 8, 10], rtol=1e-14)
+    np.testing.assert_allclose(repeated.at(nodes), [1, 2, 9, 1, 2, 9, 1, 2], rtol=1e-14)
+    assert repeated.nodes(1.0).tolist() == [0.0, 1.0]
+    assert repeated.extremes(1000.0) == (pytest.approx(1.0), pytest.approx(9.0))
 
 
 @pytest.mark.parametrize("periods", [1, 7, 64, 1000, 4096, 4097])
-def test_samples_of_an_expression_find_the_extremes_of_an_oscillation(periods):
+def test_extremes_of_an_expression_are_those_of_an_oscillation(periods):
     function = read(f"sin(2*pi*{periods}*t/10)", FLUX)
-    times = function.samples(10.0)
-    assert (np.diff(times) > 0).all()
-    assert (times[0], times[-1]) == (0.0, 10.0)
-    assert function.at(times).max() == pytest.approx(1.0, abs=1e-3)
-    assert function.at(times).min() == pytest.approx(-1.0, abs=1e-3)
+    nodes = function.nodes(10.0)
+    assert (np.diff(nodes) > 0).all()
+    assert (nodes[0], nodes[-1]) == (0.0, 10.0)
+    assert function.extremes(10.0) == (pytest.approx(-1.0, abs=1e-9), pytest.approx(1.0, abs=1e-9))
 
 
 def test_extremes_of_an_expression_are_those_of_its_narrowest_pulses():
@@ -127,7 +126,7 @@ def test_wrong_value_is_refused_with_a_reason(value, fragments):
 @pytest.mark.parametrize(
     ("text", "fragments"),
     [
-        ("300 - 50*t", ['got "300 - 50*t", which is -', "at t = 6.0", "must be at least 0 K"]),
+        ("300 - 50*t", ["which is -", "at t = 6.0", "must be at least 0 K"]),
         ("-3", ["which is -3.0 always"]),
         ("1/t", ["inf at t = 0.0 s", "finite"]),
         ("9**9**9**9", ["inf always"]),
@@ -135,7 +134,7 @@ def test_wrong_value_is_refused_with_a_reason(value, fragments):
     ],
 )
 def test_expression_out_of_range_is_found_with_its_time(text, fragments):
-    message = find_out_of_range(read(text), TEMPERATURE, 10.0)
+    message = read(text).fault(TEMPERATURE, 10.0)
     for fragment in fragments:
         assert fragment in str(message)
 
@@ -152,7 +151,7 @@ def test_expression_out_of_range_is_found_with_its_time(text, fragments):
     ],
 )
 def test_poles_between_samples_are_found(text, place):
-    assert f"grows without bound near t = {place:.9g} s" in str(find_out_of_range(read(text), TEMPERATURE, 10.0))
+    assert f"grows without bound near t = {place:.9g} s" in str(read(text).fault(TEMPERATURE, 10.0))
 
 
 @pytest.mark.parametrize(
@@ -160,11 +159,11 @@ def test_poles_between_samples_are_found(text, place):
     ["300 + where(t < 3, 1/(5 - t), 2)", "300/(1 + exp(3 - t))", "300 + (t - 3)^2", "300 + t*(2 - t)/(2.5*t + 2 - t)"],
 )
 def test_what_has_no_pole_is_not_refused(text):
-    assert find_out_of_range(read(text), TEMPERATURE, 10.0) is None
+    assert read(text).fault(TEMPERATURE, 10.0) is None
 
 
 def test_expression_is_in_range_up_to_the_end():
-    assert find_out_of_range(read("300 - 50*t"), TEMPERATURE, 5.9) is None
+    assert read("300 - 50*t").fault(TEMPERATURE, 5.9) is None
 
 
 @pytest.mark.parametrize(
@@ -212,11 +211,8 @@ def test_wrong_table_is_refused_at_its_place(table, place, fragment):
         (read("where(abs(t - 3) < 1, 5, 6)", FLUX), 4.0),
         (read("5 + sin(t)", FLUX), 10.0),
         (read("7", FLUX), 0.0),
-        (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),  # narrower than the distance of the samples
+        (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),
     ],
 )
 def test_the_last_change(function, last):
-    found = function.last_change(10.0)
-    # An expression is sampled at 4,098 times.
-    between = 10.0 * 3.0 / 4096 if isinstance(function, Formula) else 0.0
-    assert last <= found <= last + between
+    assert function.last_change(10.0) == pytest.approx(last, rel=1e-13)

@@ -5,9 +5,10 @@ off by ½·λ·dt·λ·t·exp(−λ·t)·R, at most
 
     0.18·λ·dt·R                    at t = 1/λ
 
-Rows see the modes that live until the next one: λ ≤ 1/row, and no mode is faster than 1/limit. Heat of q K/s excites
-modes with R = q/λ: 0.18·dt·q. A temperature that changes by S K/s counts with its value at the start of each step:
-½·S·dt.
+Rows see the modes that live until the next one: λ ≤ 1/row, and no mode is faster than 1/limit. Heat of q K/s, or a
+temperature whose slope changes by q K/s, excites modes with R = q/λ: 0.18·dt·q. In bodies of many cells few modes have
+such a rate: in seven scenarios (walls in weather, a slab, a sheet, a power module, wax) the error was 0.07 to 0.5 of
+this, mostly below 0.25, which is taken.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ from heatsim.physics.condition_terms import NOTHING, time_functions
 from heatsim.physics.drives import Drives
 from heatsim.physics.tolerance import Tolerance
 
-_MODE, _START = 0.5 / np.e, 0.5
+_MODE, _SHARE = 0.5 / np.e, 0.25
 # Nodes of a function closer than this part of the end are both sides of a jump.
 _ONE = 1e-9
 
@@ -46,4 +47,4 @@ def euler_error(boundary: Boundary, drives: Drives, tolerance: Tolerance, limit:
         jump = max(jump, float(changes[at_once].max(initial=0.0)), float(values[0]) - tolerance.high)
         jump = max(jump, tolerance.low - float(values[0]))
         slope = max(slope, float((changes[~at_once] / lengths[~at_once]).max(initial=0.0)))
-    return float(dt * (_MODE * (jump * min(1.0 / limit, 1.0 / row) + drives.heating) + _START * slope))
+    return float(_SHARE * _MODE * dt * (jump * min(1.0 / limit, 1.0 / row) + drives.heating + slope))

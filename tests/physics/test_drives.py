@@ -58,7 +58,8 @@ def test_a_short_peak_of_a_face_is_not_stepped_over() -> None:
     """50 ms in 1,000 s: steps before it end where it begins, and one step does not contain it."""
     found = face("temperature", value='"300 + 80*exp(-((t - 500)/0.05)^2)"')
     for time in (0.0, 250.0, 499.0):
-        assert 499.6 <= time + found.longest(time, 1000.0 - time, TOLERANCE) <= 499.95
+        reached = time + found.longest(time, 1000.0 - time, TOLERANCE)
+        assert 499.85 - 0.07 * (500.0 - time) <= reached <= 499.95
     assert found.longest(499.9, 500.1, TOLERANCE) < 0.1
     assert found.longest(500.5, 499.5, TOLERANCE) == 499.5
 
@@ -86,12 +87,11 @@ def test_smooth_heat_costs_nothing(scale: str) -> None:
     assert found.longest(0.0, 500.0, TOLERANCE) == 500.0
 
 
-def test_heat_that_is_switched_fast_costs_nothing_and_slowly_ends_steps() -> None:
-    """Its K in half a period against what is allowed."""
-    for part, longest in ((0.4, 1000.0), (40.0, 3.0)):
+def test_steps_pass_jumps_of_heat_that_is_switched_fast_if_it_is_little() -> None:
+    """Rates at both ends of a step have the heat of that moment: the cubic misses up to 4/27 of it, over the step."""
+    for part, least, most in ((0.004, 999.0, 1000.0), (0.4, 20.0, 40.0), (40.0, 0.1, 1.0)):
         found = source(f'power_density = {part * ALLOWED * 3e5!r}\nscale = "where(t % 2 < 1, 1, 0)"')
-        length = found.longest(0.5, 999.5, TOLERANCE)
-        assert length == 999.5 if longest > 999.0 else length <= longest
+        assert least <= found.longest(0.5, 999.5, TOLERANCE) <= most
 
 
 def test_films_and_emissivities_count_by_parts_of_themselves() -> None:

@@ -26,7 +26,8 @@ GENERAL_LEDGER = np.dtype(
     align=True,
 )
 BEAM = np.dtype(
-    [("weights", np.uint64, 2), ("face", np.int32), ("first", np.int32, 2), ("count", np.int32, 2)], align=True
+    [("weights", np.uint64, 2), ("first", np.uint64), ("face", np.int32), ("spots", np.int32), ("count", np.int32, 2)],
+    align=True,
 )
 
 # struct HeatedCells.

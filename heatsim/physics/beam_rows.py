@@ -1,6 +1,6 @@
 """The flux of a beam on a face in each of many steps."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,13 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class BeamRows:
-    """The flux of a beam on its face in n steps, in W/m²: u-weight times v-weight at cell (u, v).
+    """The flux of a beam on its face in n steps, in W/m²: at cell (u, v) the sum over spots of u-weight times v-weight.
 
     Attributes:
         face: its number.
-        first: the cell at which the weights start, along the face's two axes; shape (n, 2).
-        weights: along u in W/m², and along v; shapes (n, cells).
+        first: the cell at which the weights of each spot start, along the face's two axes; shape (n, spots, 2).
+        weights: along u in W/m², and along v; shapes (n, spots, cells).
+        spots: how many spots each step has, shape (n,). The weights of further ones are 0.
         at_face: whether cells at the face absorb it with their surface. Whatever else becomes of it is in
             :class:`heatsim.physics.cell_heat.HeatedCells`.
     """
@@ -23,14 +24,33 @@ class BeamRows:
     face: int
     first: NDArray[np.int32]
     weights: tuple[Array, Array]
+    spots: NDArray[np.int32]
     at_face: bool = True
 
-    def fluxes(self, step: int, spots: NDArray[np.int32]) -> Array:
-        """The flux in W/m² at cells (u, v) of the face in a step, shape (spots,); 0 beyond the window."""
-        row, (along_u, along_v) = min(step, len(self.first) - 1), self.weights
-        found = np.ones(len(spots))
-        for number, along in enumerate((along_u[row], along_v[row])):
-            place = spots[:, number] - int(self.first[row, number])
-            inside = (place >= 0) & (place < len(along))
-            found *= np.where(inside, along[np.clip(place, 0, len(along) - 1)], 0.0)
+    def __getitem__(self, some: slice) -> "BeamRows":
+        """The flux in some of the steps; one step holds for all."""
+        if len(self.first) == 1:
+            return self
+        u, v = self.weights
+        return replace(self, first=self.first[some], weights=(u[some], v[some]), spots=self.spots[some])
+
+    def of_spots(self, step: int) -> list[tuple[NDArray[np.int32], Array, Array]]:
+        """For each spot of a step the first cell, and the weights along u and v."""
+        row, (u, v) = min(step, len(self.first) - 1), self.weights
+        return [(self.first[row, spot], u[row, spot], v[row, spot]) for spot in range(int(self.spots[row]))]
+
+    def add_to(self, flux: Array, step: int) -> None:
+        """Add the flux in a step to that at all cells of the face, shape of the face's map."""
+        for (first_u, first_v), u, v in self.of_spots(step):
+            flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+
+    def fluxes(self, step: int, cells: NDArray[np.int32]) -> Array:
+        """The flux in W/m² at cells (u, v) of the face in a step, shape (cells,); 0 beyond the windows."""
+        found = np.zeros(len(cells), self.weights[0].dtype)
+        for first, *weights in self.of_spots(step):
+            part = np.ones(len(cells), found.dtype)
+            for place, along in zip((cells - first).T, weights, strict=True):
+                inside = (place >= 0) & (place < len(along))
+                part *= np.where(inside, along[np.clip(place, 0, len(along) - 1)], found.dtype.type(0.0))
+            found += part
         return found

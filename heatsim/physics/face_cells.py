@@ -31,8 +31,7 @@ def beam_flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:
     """The flux of beams at the cells of a face in W/m²."""
     flux = np.zeros(shape)
     for beam in beams:
-        (first_u, first_v), (u, v) = beam.first[0], (weight[0] for weight in beam.weights)
-        flux[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        beam.add_to(flux, 0)
     return flux
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.face_cells import beam_flux
 from heatsim.physics.link_weights import link_factors
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import AMBIENT, FREE
@@ -124,11 +125,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
             conductance = conductance * materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, cell_types, T - problem.reference
             )
-        beam = np.zeros(problem.grid.face_shape(face))
-        for brought in beams:
-            if brought.face == face:
-                (first_u, first_v), (u, v) = brought.first[0], (weight[0] for weight in brought.weights)
-                beam[first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+        beam = beam_flux([brought for brought in beams if brought.face == face], problem.grid.face_shape(face))
         conducts = conductance > 0.0
         flux = np.zeros(T.shape)
         v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])

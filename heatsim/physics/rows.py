@@ -1,6 +1,6 @@
 """What changes from step to step: conditions, heat of sources, beams, length."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,11 +38,8 @@ class Rows:
     def __getitem__(self, some: slice) -> "Rows":
         """The numbers of some of the steps, of which each has its own factor."""
         conditions, held, heat = (_of(part, some) for part in (self.conditions, self.held, self.heat))
-        beams = []
-        for beam in self.beams:
-            u, v = (_of(weight, some) for weight in beam.weights)
-            beams.append(replace(beam, first=_of(beam.first, some), weights=(u, v)))
-        return Rows(conditions, held, heat, tuple(beams), self.factors[some], _of(self.amounts, some))
+        beams = tuple(beam[some] for beam in self.beams)
+        return Rows(conditions, held, heat, beams, self.factors[some], _of(self.amounts, some))
 
 
 def _of(part: NDArray[Any], some: slice) -> NDArray[Any]:

@@ -148,23 +148,25 @@ class _SlabSources(Sources):
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The flux of each beam on the planes of the slab."""
         for source in Sources.beams.fget(self):  # type: ignore[attr-defined]
-            self._spot(source, times, dt)  # so that all ranks raise the error of a beam on any slab
+            self._parts(source, times, dt)  # so that all ranks raise the error of a beam on any slab
         return [beam if beam.face >= 4 else self._cut(beam) for beam in super().beam_rows(times, dt)]
 
     def _cut(self, beam: BeamRows) -> BeamRows:
         """A beam on an x or y face: its weights in all planes of the slab."""
         u, v = beam.weights
-        column = self.slab.place - beam.first[:, 1:]
-        there = (column >= 0) & (column < v.shape[1])
-        weights = np.where(there, np.take_along_axis(v, np.where(there, column, 0), axis=1), 0.0)
+        column = self.slab.place - beam.first[..., 1:]
+        there = (column >= 0) & (column < v.shape[-1])
+        weights = np.where(there, np.take_along_axis(v, np.where(there, column, 0), axis=-1), 0.0)
         first = beam.first.copy()
-        first[:, 1] = 0
+        first[..., 1] = 0
         return replace(beam, first=first, weights=(u, weights))
 
-    def beam_bytes(self, itemsize: int) -> int:
-        """Bytes of one step's weights."""
-        along = sum(source.beam is not None and source.beam.face in FACES[:4] for source in self.beams)
-        return super().beam_bytes(itemsize) + along * itemsize * self.slab.depth
+    def beam_bytes(self, itemsize: int, dt: float) -> int:
+        """Bytes of one step's weights; the same on all ranks."""
+        planes = itemsize * self.scenario.grid.cells[2]
+        faces = [(track.beam.face, track.most_spots(dt)) for track in self.tracks.values()]
+        along = sum(spots for face, spots in faces if face in FACES[:4])
+        return super().beam_bytes(itemsize, dt) + along * planes
 
 
 def _cut_materials(materials: CellTypes, scenario: Scenario, grid: Grid, slab: Slab) -> CellTypes:

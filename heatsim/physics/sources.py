@@ -8,7 +8,7 @@ that part comes back in at the other end.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from heatsim.grid import FACES
 from heatsim.physics.beam_rows import BeamRows
 from heatsim.physics.cell_heat import HeatedCells
 from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.spots import weights_along, window
-from heatsim.scenario import Scenario, Source, face_axes
+from heatsim.physics.spots import OnTime, Spots, Track, weights_along, window
+from heatsim.scenario import Scenario, Source, TimeFunction, face_axes
+from heatsim.scenario.averages import mean_of_product
 
 Array = NDArray[np.float64]
 
@@ -45,6 +46,11 @@ class Sources:
     def beams(self) -> list[Source]:
         """The beams."""
         return [source for source in self.scenario.sources if source.beam is not None]
+
+    @cached_property
+    def tracks(self) -> dict[int, Track]:
+        """The ways of the spots of all beams, by the ``id`` of the source."""
+        return {id(source): Track(source, source.beam) for source in self.scenario.sources if source.beam is not None}
 
     @property
     def heated(self) -> HeatedCells:
@@ -78,7 +84,7 @@ class Sources:
             ScenarioError: a value of ``scale`` is not finite.
         """
         materials = self.materials
-        scales = [self._scale(source, times, dt if lengths is None else lengths) for source in self.even]
+        scales = [self._factor(source, times, dt if lengths is None else lengths) for source in self.even]
         if all((scale == scale[:1]).all() for scale in scales):
             scales = [scale[:1] for scale in scales]
         density = np.zeros((len(scales[0]) if scales else 1, len(materials.types)))
@@ -117,12 +123,7 @@ class Sources:
         length: float | Array = dt if lengths is None else lengths
         for number, amount in enumerate(self.heated.amounts):
             source = self.scenario.sources[amount.source]
-            values = amount.function.mean(times, length) * self._scale(source, times, length)
-            if not np.isfinite(values).all():
-                time = float(times[int(np.argmin(np.isfinite(values)))])
-                mistake = Mistake(f"sources.{amount.source}.power_density", f"is not finite at t = {time!r} s")
-                raise ScenarioError(self.scenario.path, [mistake])
-            found[:, number] *= values
+            found[:, number] *= self._factor(source, times, length, amount.function)
         return found
 
     def cell_powers(self, time: float, length: float, T: Array | None) -> dict[int, float]:
@@ -149,16 +150,16 @@ class Sources:
 
     def absorbed_by(self, number: int, rows: BeamRows) -> float:
         """Power in W that the body takes of beam ``number`` in the first step of its rows. Collective."""
-        heated, grid, (u, v) = self.heated, self.materials.grid, rows.weights
+        heated, grid = self.heated, self.materials.grid
         power = 0.0
         if heated.has_beams:
             some = heated.numbers == len(heated.amounts) + number
             power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
         if rows.at_face:
-            (first_u, first_v), flux = rows.first[0], np.outer(v[0], u[0])
+            flux = np.zeros(grid.face_shape(rows.face))
+            rows.add_to(flux, 0)
             if self.materials.void is not None:
-                types = self.materials.types_on_face(rows.face)
-                flux[types[first_v : first_v + v.shape[1], first_u : first_u + u.shape[1]] == self.materials.void] = 0.0
+                flux[self.materials.types_on_face(rows.face) == self.materials.void] = 0.0
             power += float(flux.sum()) * grid.cell_volume / grid.spacing[rows.face // 2]
             power += self._on_void_surfaces(rows)
         return power
@@ -217,7 +218,7 @@ class Sources:
                 assert isinstance(source.power_density, float)
                 heated = np.array([number in cell_type.sources for cell_type in materials.types])
                 whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
-            powers[:, number] = whole * self._scale(source, times, dt)
+            powers[:, number] = whole * self._factor(source, times, dt)
         return powers
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
@@ -234,52 +235,66 @@ class Sources:
 
     def absorbed(self, times: Array, dt: float | Array) -> Array:
         """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
-        powers = [np.abs(self._spot(source, times, dt)[1]) for source in self.beams]
-        return np.asarray(sum(powers, start=np.zeros(len(times))))
+        found = np.zeros(len(times))
+        for source in self.beams:
+            spots = self._parts(source, times, dt)
+            found += np.bincount(spots.steps, np.abs(spots.powers), len(times))
+        return found
 
-    def beam_bytes(self, itemsize: int) -> int:
-        """Bytes of one step's weights."""
+    def longest_step(self, time: float) -> float:
+        """The longest step in s from a time in s in which no beam has more spots than ``spots.MOST_SPOTS``."""
+        return min((track.longest_step(time) for track in self.tracks.values()), default=inf)
+
+    def beam_bytes(self, itemsize: int, dt: float) -> int:
+        """Bytes of the weights of a step of at most ``dt`` seconds."""
         return itemsize * sum(
-            window(self.scenario, source.beam, axis)
-            for source in self.beams
-            if source.beam is not None
-            for axis in face_axes(source.beam.face)
+            track.most_spots(dt) * window(self.scenario, track.beam, axis)
+            for track in self.tracks.values()
+            for axis in face_axes(track.beam.face)
         )
 
-    def _scale(self, source: Source, times: Array, dt: float | Array) -> Array:
-        scale = source.scale.mean(times, dt)
-        if source.during is not None:
-            start, stop = source.during
-            middle = times + dt / 2.0  # switching happens between steps
-            scale = np.where((middle > start) & (middle < stop), scale, 0.0)
-        if not np.isfinite(scale).all():
-            time = float(times[int(np.argmin(np.isfinite(scale)))])
-            number = self.scenario.sources.index(source)
-            problem = Mistake(f"sources.{number}.scale", f"is not finite in the step from t = {time!r} s")
-            raise ScenarioError(self.scenario.path, [problem])
-        return scale
+    def _factor(self, source: Source, times: Array, dt: float | Array, *others: TimeFunction) -> Array:
+        """The mean over steps of the product of a source's factors in time, which are 0 while it is off.
 
-    def _spot(self, source: Source, times: Array, dt: float | Array) -> tuple[tuple[Array, Array], Array]:
-        """Where the spot is in the middle of its part of each step, and what it brings over the whole step in W."""
-        beam = source.beam
-        assert beam is not None
-        points = np.array(beam.path)
-        lengths = np.concatenate(([0.0], np.cumsum([hypot(*step) for step in np.diff(points, axis=0)])))
-        stop = beam.start + lengths[-1] / beam.speed if beam.speed is not None and len(points) > 1 else np.inf
-        begin, end = np.maximum(times, beam.start), np.minimum(times + dt, stop)
-        share = np.clip((end - begin) / dt, 0.0, 1.0)
-        way = ((begin + end) / 2.0 - beam.start) * (beam.speed if np.isfinite(stop) and beam.speed is not None else 0.0)
-        place = (np.interp(way, lengths, points[:, 0]), np.interp(way, lengths, points[:, 1]))
-        return place, beam.power * beam.absorptivity * share * self._scale(source, times, dt)
+        Args:
+            source: the source.
+            times: starts of the steps in s.
+            dt: their length in s, or that of each.
+            others: functions of time besides its scale.
+
+        Raises:
+            ScenarioError: the product is not finite.
+        """
+        on = OnTime.within(source.during or (-inf, inf), times, dt)
+        some = on.shares > 0.0
+        found = np.zeros(len(times))
+        found[some] = on.shares[some] * mean_of_product([*others, source.scale], on.starts[some], on.lengths[some])
+        self._check(source, found, times, "power_density" if others else "scale")
+        return found
+
+    def _check(self, source: Source, values: Array, times: Array, key: str) -> None:
+        if not np.isfinite(values).all():
+            time, number = float(times[int(np.argmin(np.isfinite(values)))]), self.scenario.sources.index(source)
+            mistake = Mistake(f"sources.{number}.{key}", f"is not finite in the step from t = {time!r} s")
+            raise ScenarioError(self.scenario.path, [mistake])
+
+    def _parts(self, source: Source, times: Array, dt: float | Array) -> Spots:
+        """The spots of a beam in steps."""
+        spots = self.tracks[id(source)].spots(times, dt)
+        self._check(source, spots.powers, spots.starts, "scale")
+        return spots
 
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
         beam = source.beam
         assert beam is not None
-        centres, power = self._spot(source, times, dt)
-        along = [
-            weights_along(self.scenario, beam, axis, centre)
-            for axis, centre in zip(face_axes(beam.face), centres, strict=True)
-        ]
-        first = np.stack([starts for starts, _ in along], axis=1)
-        (_, u), (_, v) = along
-        return BeamRows(FACES.index(beam.face), first, (power[:, None] * u, v), beam.absorption_depth is None)
+        spots = self._parts(source, times, dt)
+        shape = len(times), int(spots.counts.max(initial=1))
+        first, weights = np.zeros((*shape, 2), np.int32), []
+        for number, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):
+            starts, along = weights_along(self.scenario, beam, axis, centres)
+            first[spots.steps, spots.numbers, number] = starts
+            weights.append(np.zeros((*shape, along.shape[1])))
+            weights[-1][spots.steps, spots.numbers] = spots.powers[:, None] * along if number == 0 else along
+        u, v = weights
+        at_face = beam.absorption_depth is None
+        return BeamRows(FACES.index(beam.face), first, (u, v), spots.counts.astype(np.int32), at_face)

@@ -137,11 +137,12 @@ class SurfaceTemperatures:
         """The flux of beams in W/m², shape (points,), or (times, points) for several times."""
         flux = np.zeros((max((len(beam.first) for beam in beams), default=1), len(self._faces)))
         for beam in beams:
-            u, v = beam.weights
-            i, j = np.moveaxis(self._places - beam.first[:, None, :], -1, 0)
-            inside = (i >= 0) & (i < u.shape[1]) & (j >= 0) & (j < v.shape[1])
-            times, points = np.nonzero(inside & (self._faces == beam.face))
-            flux[times, points] += u[times, i[times, points]] * v[times, j[times, points]]
+            for spot in range(beam.first.shape[1]):
+                u, v = (weights[:, spot] for weights in beam.weights)
+                i, j = np.moveaxis(self._places - beam.first[:, spot, None], -1, 0)
+                inside = (i >= 0) & (i < u.shape[1]) & (j >= 0) & (j < v.shape[1])
+                times, points = np.nonzero(inside & (self._faces == beam.face))
+                flux[times, points] += u[times, i[times, points]] * v[times, j[times, points]]
         return flux[0] if len(flux) == 1 else flux
 
 

@@ -140,7 +140,8 @@ class GeneralArguments:
         """The most steps of one table."""
         problem, itemsize = self._problem, np.dtype(self._problem.precision).itemsize
         materials, boundary, sources = problem.materials, problem.boundary, problem.sources
-        row = structs.general_sweep_dtype(self._problem.precision).itemsize + sources.beam_bytes(itemsize)
+        longest = float(problem.timeline.dts.max(initial=0.0))
+        row = structs.general_sweep_dtype(self._problem.precision).itemsize + sources.beam_bytes(itemsize, longest)
         per_condition = 6 + len(materials.types) * materials.varies
         tables = 6 * (boundary.row_count - len(boundary.conditions))
         row += (per_condition * len(boundary.conditions) + tables) * itemsize * (not boundary.constant)

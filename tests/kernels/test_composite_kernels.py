@@ -273,8 +273,12 @@ def body(
     beams = []
     if not periodic[2]:
         n_u, n_v = min(nx, 5), min(ny, 3)
-        first = np.stack((rng.integers(0, nx - n_u + 1, steps), rng.integers(0, ny - n_v + 1, steps)), axis=1)
-        beams = [BeamRows(5, first.astype(np.int32), (1e6 * rng.random((steps, n_u)), rng.random((steps, n_v))))]
+        # Up to three spots a step; the weights of the others are 0.
+        spots = rng.integers(0, 4, steps).astype(np.int32)
+        starts = [rng.integers(0, n - width + 1, (steps, 3)) for n, width in ((nx, n_u), (ny, n_v))]
+        there = np.arange(3)[:, None] < spots[:, None, None]
+        weights = (1e6 * rng.random((steps, 3, n_u)) * there, rng.random((steps, 3, n_v)) * there)
+        beams = [BeamRows(5, np.stack(starts, axis=2).astype(np.int32), weights, spots)]
     # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
     dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
     if cell_heat:

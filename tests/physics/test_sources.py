@@ -8,6 +8,8 @@ from exact import PERIODIC, scenario
 from problem_text import problem
 
 from heatsim.grid import FACES
+from heatsim.physics.beam_rows import BeamRows
+from heatsim.physics.face_cells import beam_flux
 from heatsim.scenario import face_axes
 
 GRID = ((0.04, 0.03, 0.02), (20, 15, 10))
@@ -70,14 +72,20 @@ def test_a_beam_brings_what_it_absorbs_while_it_is_on(radius: float) -> None:
     times = np.arange(150) * dt
     (rows,) = body.sources.beam_rows(times, dt)
     dx, dy, _ = body.materials.grid.spacing
-    power = rows.weights[0].sum(axis=1) * rows.weights[1].sum(axis=1) * dx * dy
+    power = brought(rows) * dx * dy
     stop = 0.1 + np.hypot(0.02, 0.01) / 0.02
     share = np.clip((np.minimum(times + dt, stop) - np.maximum(times, 0.1)) / dt, 0.0, 1.0)
     assert power == pytest.approx(20.0 * share, abs=1e-11)
     assert share.max() == 1.0
-    count_u, count_v = rows.weights[0].shape[1], rows.weights[1].shape[1]
+    count_u, count_v = rows.weights[0].shape[2], rows.weights[1].shape[2]
     assert (rows.first >= 0).all()
     assert (rows.first + np.array([count_u, count_v]) <= (20, 15)).all()
+
+
+def brought(rows: BeamRows) -> np.ndarray:  # type: ignore[type-arg]
+    """The sum over cells of the flux in each step, in W/m²."""
+    u, v = (weights.sum(axis=2) for weights in rows.weights)
+    return np.asarray((u * v).sum(axis=1))
 
 
 def absorbed(body, times: np.ndarray, dt: float = 1e-3) -> np.ndarray:  # type: ignore[no-untyped-def,type-arg]
@@ -85,7 +93,7 @@ def absorbed(body, times: np.ndarray, dt: float = 1e-3) -> np.ndarray:  # type: 
     power = np.zeros(len(times))
     for rows in body.sources.beam_rows(times, dt):
         u, v = (body.materials.grid.spacing[axis] for axis in face_axes(FACES[rows.face]))
-        power += rows.weights[0].sum(axis=1) * rows.weights[1].sum(axis=1) * u * v
+        power += brought(rows) * u * v
     return power
 
 
@@ -122,13 +130,7 @@ def test_a_half_model_on_a_symmetry_plane_absorbs_half_the_heat_of_the_whole(fac
     whole, quarter = rows(0.02, 20, 0.01), rows(0.01, 10, 0.0)
     dt, start = 1e-2, np.zeros(1)
     (all_of_it,), (part,) = whole.sources.beam_rows(start, dt), quarter.sources.beam_rows(start, dt)
-    fluxes = np.zeros((20, 20))
-    first_u, first_v = all_of_it.first[0]
-    u, v = (weights[0] for weights in all_of_it.weights)
-    fluxes[first_v : first_v + len(v), first_u : first_u + len(u)] = np.outer(v, u)
-    found = np.zeros((10, 10))
-    u, v = (weights[0] for weights in part.weights)
-    found[: len(v), : len(u)] = np.outer(v, u)
+    fluxes, found = beam_flux([all_of_it], (20, 20)), beam_flux([part], (10, 10))
     np.testing.assert_allclose(found, fluxes[10:, 10:], rtol=1e-12, atol=1e-9 * fluxes.max())
 
 
@@ -160,7 +162,7 @@ def test_over_the_end_of_a_periodic_axis_a_spot_goes_on_at_the_other(radius: flo
     expected = 8.0 * erf(sqrt(2.0) * 0.015 / radius)
     assert absorbed(body, np.zeros(1)) == pytest.approx([expected], rel=1e-12)
     (rows,) = body.sources.beam_rows(np.zeros(1), 1e-3)
-    along = rows.weights[0][0]
+    along = rows.weights[0][0, 0]
     assert len(along) == 20
     np.testing.assert_allclose(along, along[::-1], rtol=1e-10)  # symmetric about the seam
 
@@ -172,10 +174,7 @@ def test_a_beam_has_the_profile_of_a_gaussian() -> None:
     body = problem(text)
     (rows,) = body.sources.beam_rows(np.zeros(1), 0.1)
     grid = body.materials.grid
-    first_u, first_v = rows.first[0]
-    x = grid.centres(0)[first_u : first_u + rows.weights[0].shape[1]]
-    y = grid.centres(1)[first_v : first_v + rows.weights[1].shape[1]]
-    r2 = (x[None, :] - 0.02) ** 2 + (y[:, None] - 0.015) ** 2
+    r2 = (grid.centres(0)[None, :] - 0.02) ** 2 + (grid.centres(1)[:, None] - 0.015) ** 2
     exact = 2.0 * 50.0 / (pi * 3e-3**2) * np.exp(-2.0 * r2 / 3e-3**2)
-    assert np.outer(rows.weights[1][0], rows.weights[0][0]) == pytest.approx(exact, abs=0.01 * exact.max())
+    assert beam_flux([rows], (120, 160)) == pytest.approx(exact, abs=0.01 * exact.max())
     assert exact.max() > 0.9 * 2.0 * 50.0 / (pi * 3e-3**2) * exp(-0.1)

@@ -209,16 +209,17 @@ class CompositeArrays:
         return SweepTable(self.device.xp.asarray(table.view(np.uint8)), table.itemsize, tuple(kept))
 
     def _beams(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
-        """Struct Beam of each beam, for each step or for all, and the arrays of weights that these point to."""
+        """Struct Beam of each beam, for each step or for all, and the arrays that these point to."""
         steps = max(len(beam.first) for beam in beams)
         structs_of_beams, kept = np.zeros((steps, len(beams)), dtype=structs.BEAM), []
         for number, beam in enumerate(beams):
             weights = [self._on_device(weight) for weight in beam.weights]
-            kept += weights
+            first = self.device.xp.asarray(beam.first)
+            kept += [*weights, first]
             column = structs_of_beams[:, number]
             column["face"] = beam.face if beam.at_face else -1
-            column["first"] = beam.first
-            column["count"] = [weight.shape[1] for weight in weights]
+            column["first"], column["spots"] = _pointers(first, steps), beam.spots
+            column["count"] = [weight.shape[-1] for weight in weights]
             column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
         return self.device.xp.asarray(structs_of_beams.view(np.uint8).reshape(steps, -1)), kept
 

@@ -20,14 +20,6 @@ __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number
     return multiply_add(entry[1], steps - step, entry[0]);
 }
 
-// The flux of a beam in W/m2 at a cell (u, v) of its face; 0 outside the cells that it reaches in the step.
-__device__ __forceinline__ Real flux_at(const Beam& beam, const int* spot)
-{
-    const int i = spot[0] - beam.first_u, j = spot[1] - beam.first_v;
-    if ((unsigned)i >= (unsigned)beam.count_u || (unsigned)j >= (unsigned)beam.count_v) return Real(0);
-    return beam.weight_u[i] * beam.weight_v[j];
-}
-
 extern "C" __global__ void __launch_bounds__(BLOCK_X)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const Sweep* __restrict__ sweep, const Ledger ledger)
@@ -45,7 +37,8 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const int number = heated.numbers[entry], beam = number - heated.amounts;
         const Real weight = heated.weights[entry];
         if (beam >= 0) {
-            heat += weight * (sweep->amounts[heated.amounts] * flux_at(sweep->beams[beam], heated.spots + 2 * entry));
+            const int* const at = heated.spots + 2 * entry;
+            heat += weight * (sweep->amounts[heated.amounts] * with_spots(sweep->beams[beam], at[0], at[1], Real(0)));
             continue;
         }
         Real given = weight * sweep->amounts[number];

@@ -126,6 +126,18 @@ __device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_t
     return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
 }
 
+// flux, plus that of a beam at cell (u, v) of its face, W/m2.
+__device__ __forceinline__ Real with_spots(const Beam& beam, int u, int v, Real flux)
+{
+#pragma unroll 1
+    for (int spot = 0; spot < beam.spots; ++spot) {
+        const int i = u - beam.first[2 * spot], j = v - beam.first[2 * spot + 1];
+        if ((unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
+            flux = multiply_add(beam.weight_u[spot * beam.count_u + i], beam.weight_v[spot * beam.count_v + j], flux);
+    }
+    return flux;
+}
+
 // Flux of all beams into cell (u, v) of a face, W/m2.
 __device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const Sweep* sweep, int face, int u, int v)
 {
@@ -133,9 +145,7 @@ __device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const Swe
 #pragma unroll 1
     for (int n = 0; n < cell_types.beams; ++n) {
         const Beam& beam = sweep->beams[n];
-        const int i = u - beam.first_u, j = v - beam.first_v;
-        if (beam.face == face && (unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
-            flux = multiply_add(beam.weight_u[i], beam.weight_v[j], flux);
+        if (beam.face == face) flux = with_spots(beam, u, v, flux);
     }
     return flux;
 }

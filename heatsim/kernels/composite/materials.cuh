@@ -12,11 +12,13 @@ struct Condition {
     Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers law_rise() reads
 };
 
-// The rectangle of a face that a beam reaches during a step: u and v are the face's axes in the order x, y, z.
+// The spots of a beam on its face during a step: u and v are the face's axes in the order x, y, z. Each spot has a rectangle of
+// count_u . count_v cells, where its flux is weight_u . weight_v in W/m2.
 struct Beam {
-    const Real* weight_u;  // flux = weight_u . weight_v, W/m2
+    const Real* weight_u;  // [spot][count_u]
     const Real* weight_v;
-    int face, first_u, first_v, count_u, count_v;
+    const int* first;      // [spot][u, v], the first cell
+    int face, spots, count_u, count_v;
 };
 
 // Data that change from step to step; several steps may share an array.

@@ -21,12 +21,9 @@ def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
         entries[some] = heated.weights[some] * row.amounts[number]
         if table >= 0:
             entries[some] *= _densities(heated.tables[table], heated.entries, warmth[owners[some]])
-    for number, (first, along_u, along_v) in enumerate(row.spots, start=count):
+    for number, beam in enumerate(row.spots, start=count):
         some = np.flatnonzero(heated.numbers == number)
-        u, v = (heated.spots[some] - first).T
-        inside = (u >= 0) & (u < len(along_u)) & (v >= 0) & (v < len(along_v))
-        some, u, v = some[inside], u[inside], v[inside]
-        entries[some] = heated.weights[some] * (row.amounts[count] * (along_u[u] * along_v[v]))
+        entries[some] = heated.weights[some] * (row.amounts[count] * beam.fluxes(0, heated.spots[some]))
     heat = np.zeros(len(heated), dtype)
     counts = np.diff(heated.first)
     for nth in range(counts.max()):

@@ -1,7 +1,7 @@
 """Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -85,7 +85,7 @@ class StepRow:
         beams: for each face the flux of beams that its cells absorb in W/m², of the ledger's shape, or an empty array.
         factor: length of the step / that for which the tables are made; 1 except with increments.
         amounts: what sources give to single cells, shape (amounts + 1,).
-        spots: the first cell (u, v) of each beam's window, and its weights along u and v.
+        spots: the spots of each beam in this step.
     """
 
     conditions: Field
@@ -94,7 +94,7 @@ class StepRow:
     beams: Sequence[Field]
     factor: Any
     amounts: Field
-    spots: Sequence[tuple[NDArray[np.int32], Field, Field]]
+    spots: Sequence[BeamRows]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +127,13 @@ class StepRows:
         def of(part: Field) -> Field:
             return part[some] if len(part) > 1 else part
 
-        beams = []
-        for beam in self.beams:
-            u, v = map(of, beam.weights)
-            beams.append(replace(beam, first=of(beam.first), weights=(u, v)))
         return StepRows(
             count=len(range(self.count)[some]),
             conditions=of(self.conditions),
             held=of(self.held),
             heat=of(self.heat),
             factors=of(self.factors),
-            beams=beams,
+            beams=[beam[some] for beam in self.beams],
             face_shapes=self.face_shapes,
             amounts=of(self.amounts),
             part_of=(self, some),
@@ -153,20 +149,16 @@ class StepRows:
     def row(self, step: int) -> StepRow:
         """The data of one step."""
         beams = [np.zeros((0, 0), dtype=self.factors.dtype) for _ in range(6)]
-        spots = []
         for beam in self.beams:
-            u, v = (_of(weight, step) for weight in beam.weights)
-            spots.append((_of(beam.first, step), u, v))
-            if not beam.at_face:
-                continue
-            if not beams[beam.face].size:
+            if beam.at_face and not beams[beam.face].size:
                 beams[beam.face] = np.zeros(self.face_shapes[beam.face], dtype=self.factors.dtype)
-            first_u, first_v = _of(beam.first, step)
-            beams[beam.face][first_v : first_v + len(v), first_u : first_u + len(u)] += np.outer(v, u)
+            if beam.at_face:
+                beam.add_to(beams[beam.face], step)
         conditions, held, heat, amounts = (
             _of(part, step) for part in (self.conditions, self.held, self.heat, self.amounts)
         )
-        return StepRow(conditions, held, heat, beams, _of(self.factors, step), amounts, spots)
+        own = [beam[step : step + 1] for beam in self.beams]
+        return StepRow(conditions, held, heat, beams, _of(self.factors, step), amounts, own)
 
 
 def _of(rows: Field, step: int) -> Any:

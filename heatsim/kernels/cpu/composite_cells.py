@@ -57,10 +57,11 @@ PLAN = (
         "states",
         "resistances",
     ),
-    # Class StepRows. Each beam: face, −1 if no face absorbs it; places and numbers of its weights along u and v;
-    # TURNED.
+    # Class StepRows. Each beam: face, −1 if no face absorbs it; the place of its weights along u and how many each spot
+    # has, the same along v; TURNED; FIRST_SPOT. Each step: how many spots each beam has, where their weights start.
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
-    *("beams", "beam_count", "beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
+    *("beams", "beam_count", "beam_spots", "beam_spots_stride"),
+    *("beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
     # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, sums
     # of the heat of beams, the conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("open_faces", "faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
@@ -86,8 +87,8 @@ PLAN = (
     *("has_base", "base"),
 )
 FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(9))
-# The last field of a beam: whether its u and v are v and u of the ring.
-BEAM_FIELDS, TURNED = 6, 5
+# The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots.
+BEAM_FIELDS, TURNED, FIRST_SPOT = 7, 5, 6
 
 # Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
 CONDITION, HALF, PLACE = 6, 4, 3

@@ -14,6 +14,7 @@ from heatsim.kernels.cpu.composite_cells import (
     BEAM_SUMS,
     CONDUCTANCES,
     FACE_FIELDS,
+    FIRST_SPOT,
     GAINS,
     IS_OPEN,
     MAP,
@@ -184,17 +185,18 @@ def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int
     """Add the flux of beams in W/m² at a line of cells of a face; ``place``: (v, u) of the first cell in the ring."""
     flux, (v, u) = behind(T, plan.surfaces + BEAM_AT), place
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
-    starts = behind(longs_at(plan.beam_first), step * plan.beam_first_stride)
     for number in range(plan.beam_count):
-        beam, first_u, first_v = (
-            behind(longs_at(plan.beams), BEAM_FIELDS * number),
-            starts[2 * number],
-            starts[2 * number + 1],
-        )
-        if beam[0] == face and first_v <= v < first_v + beam[4]:
-            along_v, along_u = weights[beam[3] + v - first_v], beam[1] - first_u
-            for cell in range(larger(u, first_u), smaller(u + count, first_u + beam[2])):
-                flux[cell - u] += along_v * weights[along_u + cell]
+        beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
+        if beam[0] != face:
+            continue
+        first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * beam[FIRST_SPOT])
+        for spot in range(longs_at(plan.beam_spots)[step * plan.beam_spots_stride + number]):
+            first_u, first_v = first[2 * spot], first[2 * spot + 1]
+            if first_v <= v < first_v + beam[4]:
+                along_v = weights[beam[3] + spot * beam[4] + v - first_v]
+                along_u = beam[1] + spot * beam[2] - first_u
+                for cell in range(larger(u, first_u), smaller(u + count, first_u + beam[2])):
+                    flux[cell - u] += along_v * weights[along_u + cell]
 
 
 @compiled

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, TURNED, half_cell, row_number, state
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, half_cell, row_number, state
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
 from heatsim.kernels.cpu.rows import compiled, whole_vectors
@@ -159,14 +159,17 @@ def _density(plan: Any, T: Any, number: int, degrees: Any) -> Any:
 
 @compiled
 def flux_of(plan: Any, step: int, T: Any, number: int, spot: Any) -> Any:
-    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the window of the step."""
+    """The flux of a beam in W/m² at a cell (u, v) of its face; 0 beyond the windows of its spots in the step."""
     beam = behind(longs_at(plan.beams), BEAM_FIELDS * number)
-    first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * number)
+    first = behind(longs_at(plan.beam_first), step * plan.beam_first_stride + 2 * beam[FIRST_SPOT])
     weights = behind(reals_at(plan.beam_weights, T), step * plan.beam_weights_stride)
-    u, v = np.int64(spot[beam[TURNED]]) - first[0], np.int64(spot[1 - beam[TURNED]]) - first[1]
-    if 0 <= u < beam[2] and 0 <= v < beam[4]:
-        return weights[beam[1] + u] * weights[beam[3] + v]
-    return weights[0] - weights[0]
+    at_u, at_v = np.int64(spot[beam[TURNED]]), np.int64(spot[1 - beam[TURNED]])
+    flux = weights[0] - weights[0]
+    for n in range(longs_at(plan.beam_spots)[step * plan.beam_spots_stride + number]):
+        u, v = at_u - first[2 * n], at_v - first[2 * n + 1]
+        if 0 <= u < beam[2] and 0 <= v < beam[4]:
+            flux += weights[beam[1] + n * beam[2] + u] * weights[beam[3] + n * beam[4] + v]
+    return flux
 
 
 @compiled

@@ -16,6 +16,7 @@ from heatsim.kernels.cpu.composite_cells import (
     CONDUCTANCE,
     CONDUCTANCES,
     FACE_FIELDS,
+    FIRST_SPOT,
     GAINS,
     IS_OPEN,
     MAP,
@@ -235,13 +236,14 @@ def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, A
 
 def _changing(steps: StepRows, axes: RingAxes) -> dict[str, Any]:
     """What changes from step to step, with strides."""
-    beams, first, weights = _beams_of(steps, axes)
+    beams, spots, first, weights = _beams_of(steps, axes)
     changing = {
         "conditions": steps.conditions,
         "held": steps.held,
         "heat": steps.heat,
         "factors": steps.factors,
         "amounts": steps.amounts,
+        "beam_spots": spots,
         "beam_first": first,
         "beam_weights": weights,
     }
@@ -263,20 +265,28 @@ _made_beams: WeakKeyDictionary[StepRows, dict[RingAxes, tuple[NDArray[Any], ...]
 
 
 def _beams(beams: Sequence[BeamRows], dtype: np.dtype[Any], axes: RingAxes) -> tuple[NDArray[Any], ...]:
-    """Faces and places of the weights, the cells where they start, and the weights of all beams side by side."""
-    places, end = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0
-    for number, beam in enumerate(beams):
-        places[number, 0] = beam.face if beam.at_face else -1
-        for axis, weights in enumerate(beam.weights):
-            places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[1]
-            end += weights.shape[1]
+    """BEAM_FIELDS; and of the steps the numbers of spots, their first cells, and all weights side by side."""
+    places, end, slots = np.zeros((len(beams), BEAM_FIELDS), np.int64), 0, 0
     if not beams:
-        return places, np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
-    rows = max(len(beam.first) for beam in beams)
-    first = np.stack([np.broadcast_to(beam.first, (rows, 2)) for beam in beams], axis=1).astype(np.int64)
+        return places, np.zeros((1, 0), np.int64), np.zeros((1, 0, 2), np.int64), np.zeros((1, 0), dtype)
+    rows, first = max(len(beam.first) for beam in beams), []
     for number, beam in enumerate(beams):
-        if axes.turned(beam.face):
+        places[number, 0], places[number, FIRST_SPOT] = beam.face if beam.at_face else -1, slots
+        for axis, weights in enumerate(beam.weights):
+            places[number, 1 + axis * 2 : 3 + axis * 2] = end, weights.shape[2]
+            end += weights[0].size
+        turned = axes.turned(beam.face)
+        if turned:
             places[number, 1:5], places[number, TURNED] = places[number, [3, 4, 1, 2]], 1
-            first[:, number] = first[:, number, ::-1]
-    all_weights = [np.broadcast_to(part, (rows, part.shape[1])) for beam in beams for part in beam.weights]
-    return places, first, np.ascontiguousarray(np.hstack(all_weights))
+        slots += beam.first.shape[1]
+        first.append(np.broadcast_to(beam.first[..., ::-1] if turned else beam.first, (rows, *beam.first.shape[1:])))
+    spots = np.stack([np.broadcast_to(beam.spots, rows) for beam in beams], axis=1)
+    all_weights = [
+        np.broadcast_to(part.reshape(len(part), -1), (rows, part[0].size)) for beam in beams for part in beam.weights
+    ]
+    return (
+        places,
+        spots.astype(np.int64, order="C"),
+        np.concatenate(first, axis=1, dtype=np.int64),
+        np.ascontiguousarray(np.hstack(all_weights)),
+    )

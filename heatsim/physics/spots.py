@@ -65,7 +65,7 @@ class Spots(NamedTuple):
         counts: how many spots each step has, shape (n,).
         steps: the step of each spot.
         numbers: its number among those of the step.
-        starts, lengths: in s, of the time for which it stands.
+        starts: in s, of the time for which it stands.
         places: in m along the two axes of the face.
         powers: that it brings, averaged over the whole step, in W.
     """
@@ -84,7 +84,7 @@ class Track:
 
     Attributes:
         source: the source.
-        beam: its beam.
+        beam: that of the source.
     """
 
     source: Source

@@ -1,0 +1,113 @@
+"""Runs with a beam that moves far in a step: the track that it leaves, the hottest cell, the energy."""
+
+from math import erf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+import runs
+
+from heatsim.run.simulation import Simulation
+
+RADIUS, SPEED, POWER = 2e-3, 0.1, 20.0
+# A plate in void. The way goes from 4 radii before it to 4 radii behind it; it begins and ends within steps.
+PLATE = f"""
+[domain]
+size = [0.036, 0.01, 0.002]
+cells = [36, 10, 2]
+material = "void"
+
+[materials.plate]
+conductivity = 1e-4
+density = 8000.0
+specific_heat = 500.0
+
+[[regions]]
+name = "plate"
+material = "plate"
+box = {{ min = [0.008, 0.0, 0.0], max = [0.028, 0.01, 0.002] }}
+
+[initial]
+temperature = 300.0
+
+[[sources]]
+scale = 0.5
+[sources.beam]
+face = "z_max"
+power = {2.0 * POWER}
+radius = {RADIUS}
+path = [[0.0, 0.005], [0.036, 0.005]]
+speed = {SPEED}
+start = 0.013
+
+[time]
+end = 0.5
+
+[output]
+figures = false
+
+[solver]
+device = "cpu"
+"""
+
+
+def simulate(at: Path, text: str, *overrides: str) -> Simulation:
+    at.mkdir(exist_ok=True)
+    simulation = Simulation.from_scenario(runs.write(at, text), overrides, output=at / "run")
+    simulation.run()
+    return simulation
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_a_poor_conductor_keeps_an_even_track(tmp_path: Path, method: str, precision: str) -> None:
+    """E/A = P/v times a Gaussian across, in the upper cells; nearly the whole way is one step of Euler's method."""
+    overrides = f"time.method={method}", f"solver.precision={precision}"
+    # Steps as long as possible.
+    tolerance = [] if method == "euler" else ["time.tolerance=2.0"]
+    simulation = simulate(tmp_path, PLATE, *overrides, *tolerance)
+    edges = np.arange(11) * 1e-3 - 0.005
+    across = np.diff([erf(sqrt(2.0) * edge / RADIUS) / 2.0 for edge in edges]) / 1e-3
+    rise = POWER / SPEED * across / (1e-3 * 8000.0 * 500.0)
+    # Conduction to the next cells in 0.5 s: a few parts of α·t/d² = 1.3e-5; and float32. Where steps of different
+    # lengths meet, the ends of their rows of spots do not cancel: 1.2 % each.
+    accurate = 1e-4 if method == "euler" else 0.012
+    np.testing.assert_allclose(
+        simulation.temperature[1, :, 8:28] - 300.0, np.tile(rise[:, None], 20), rtol=accurate, atol=1e-4
+    )
+    row = runs.energy_rows(tmp_path / "run")[-1]
+    exact = POWER / SPEED * 0.02 * erf(sqrt(2.0) * 0.005 / RADIUS)
+    assert row["sources"] == pytest.approx(exact, rel=1e-6 if method == "euler" else 1e-3)
+    assert abs(row["residual"]) <= 1e-5 * exact
+
+
+STEEL = PLATE.replace("1e-4", "15.0").replace("[0.036, 0.005]", "[0.02, 0.005]")
+
+
+@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])
+def test_the_hottest_cell_does_not_depend_on_the_steps(tmp_path: Path, method: str) -> None:
+    """At the end of the path, against Euler's method in steps in which the spot moves R/40."""
+    overrides = "time.end=0.2", "solver.precision=float64"
+    reference = simulate(tmp_path / "fine", STEEL, "time.method=euler", "time.dt=0.0005", *overrides)
+    hottest = float(reference.temperature.max()) - 300.0
+    if method == "euler":
+        long, short = (
+            float(simulate(tmp_path / dt, STEEL, "time.method=euler", f"time.dt={dt}", *overrides).temperature.max())
+            for dt in ("0.04", "0.02")
+        )
+        # Of first order: in long steps what they bring is not yet conducted away.
+        assert 0.0 < short - 300.0 - hottest < 0.6 * (long - 300.0 - hottest)
+        return
+    found = float(simulate(tmp_path, STEEL, f"time.method={method}", *overrides).temperature.max()) - 300.0
+    # λ·dt/2 of the reference, with λ ≈ 5α/d² for a cell at the surface: 0.5 %.
+    assert found == pytest.approx(hottest, rel=0.005)
+
+
+def test_pulses_of_a_density_and_of_its_scale_at_different_times_bring_nothing(tmp_path: Path) -> None:
+    source = 'power_density = "2e5*where(t%16<8,1,0)*(1+0*x)"\nscale = "where(t%16<8,0,1)"\n'
+    beam = PLATE[PLATE.index("[[sources]]") : PLATE.index("[time]")]
+    for method in ("euler", "stabilized", "implicit"):
+        text = PLATE.replace(beam, f"[[sources]]\n{source}\n")
+        simulation = simulate(tmp_path / method, text, f"time.method={method}", "time.end=100.0")
+        assert abs(simulation.temperature - 300.0).max() <= 1e-6
+        assert abs(runs.energy_rows(tmp_path / method / "run")[-1]["sources"]) <= 1e-9

@@ -25,10 +25,14 @@ GENERAL_LEDGER = np.dtype(
     ],
     align=True,
 )
-BEAM = np.dtype(
-    [("weights", np.uint64, 2), ("first", np.uint64), ("face", np.int32), ("spots", np.int32), ("count", np.int32, 2)],
+BEAM_SPOT = np.dtype(
+    [
+        *(("weights", np.uint64, 2), ("face", np.int32), ("beam", np.int32)),
+        *(("first", np.int32, 2), ("count", np.int32, 2)),
+    ],
     align=True,
 )
+NO_SPOT = -2  # the face of the struct after the last spot of a step
 
 # struct HeatedCells.
 HEATED = np.dtype([("arrays", np.uint64, 9), ("count", np.int32), ("amounts", np.int32)], align=True)
@@ -112,7 +116,7 @@ def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = Fa
     ``rate`` adds the address of the field to add to, ``cell_heat`` that of the amounts.
     """
     base = [("base", np.uint64)] * rate + [("amounts", np.uint64)] * cell_heat
-    pointers = [(name, np.uint64) for name in ("conditions", "heat", "beams")]
+    pointers = [(name, np.uint64) for name in ("conditions", "heat", "spots")]
     return np.dtype([*pointers, ("step", np.uint32), ("factor", precision), *base], align=True)
 
 

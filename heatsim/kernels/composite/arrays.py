@@ -197,8 +197,8 @@ class CompositeArrays:
             arrays["amounts"] = self._on_device(rows.amounts)
         kept = list(arrays.values())
         if rows.beams:
-            arrays["beams"], weights = self._beams(rows.beams)
-            kept += [arrays["beams"], *weights]
+            arrays["spots"], weights = self._spots(rows.beams)
+            kept += [arrays["spots"], *weights]
         table = np.zeros(count, dtype=structs.general_sweep_dtype(self.precision, rate, heats))
         table["factor"] = rows.factors
         if base is not None:
@@ -208,20 +208,24 @@ class CompositeArrays:
             table[name] = _pointers(array, count)
         return SweepTable(self.device.xp.asarray(table.view(np.uint8)), table.itemsize, tuple(kept))
 
-    def _beams(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
-        """Struct Beam of each beam, for each step or for all, and the arrays that these point to."""
-        steps = max(len(beam.first) for beam in beams)
-        structs_of_beams, kept = np.zeros((steps, len(beams)), dtype=structs.BEAM), []
-        for number, beam in enumerate(beams):
+    def _spots(self, beams: Sequence[BeamRows]) -> tuple[Any, list[Any]]:
+        """Struct BeamSpot of the spots of each step, or of all steps, and the arrays of weights that these point to."""
+        steps, kept = max(len(beam.first) for beam in beams), list[Any]()
+        found = [np.zeros((steps, count), dtype=structs.BEAM_SPOT) for count in (*(b.first.shape[1] for b in beams), 1)]
+        found[-1]["face"] = structs.NO_SPOT
+        for number, (beam, spots) in enumerate(zip(beams, found[:-1], strict=True)):
             weights = [self._on_device(weight) for weight in beam.weights]
-            first = self.device.xp.asarray(beam.first)
-            kept += [*weights, first]
-            column = structs_of_beams[:, number]
-            column["face"] = beam.face if beam.at_face else -1
-            column["first"], column["spots"] = _pointers(first, steps), beam.spots
-            column["count"] = [weight.shape[-1] for weight in weights]
-            column["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)
-        return self.device.xp.asarray(structs_of_beams.view(np.uint8).reshape(steps, -1)), kept
+            kept += weights
+            places = np.arange(spots.shape[1], dtype=np.uint64)[:, None]
+            within = places * np.array([weight.strides[1] for weight in weights], dtype=np.uint64)
+            spots["weights"] = np.stack([_pointers(weight, steps) for weight in weights], axis=1)[:, None] + within
+            spots["beam"], spots["first"], spots["count"] = number, beam.first, [part.shape[2] for part in weights]
+            there = np.arange(spots.shape[1]) < beam.spots[:, None]
+            spots["face"] = np.where(there, beam.face if beam.at_face else -1, structs.NO_SPOT)
+        every = np.hstack(found)
+        order = np.argsort(every["face"] == structs.NO_SPOT, axis=1, kind="stable")
+        every = np.take_along_axis(every, order, axis=1)
+        return self.device.xp.asarray(every.view(np.uint8).reshape(steps, -1)), kept
 
     def _on_device(self, numbers: NDArray[np.float64]) -> Any:
         """Numbers in the precision of the field, on the device."""

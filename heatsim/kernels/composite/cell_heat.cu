@@ -38,7 +38,11 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Real weight = heated.weights[entry];
         if (beam >= 0) {
             const int* const at = heated.spots + 2 * entry;
-            heat += weight * (sweep->amounts[heated.amounts] * with_spots(sweep->beams[beam], at[0], at[1], Real(0)));
+            Real flux = Real(0);
+#pragma unroll 1
+            for (const BeamSpot* spot = sweep->spots; spot->face != NO_SPOT; ++spot)
+                if (spot->beam == beam) flux = with_spot(*spot, at[0], at[1], flux);
+            heat += weight * (sweep->amounts[heated.amounts] * flux);
             continue;
         }
         Real given = weight * sweep->amounts[number];

@@ -126,27 +126,22 @@ __device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_t
     return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
 }
 
-// flux, plus that of a beam at cell (u, v) of its face, W/m2.
-__device__ __forceinline__ Real with_spots(const Beam& beam, int u, int v, Real flux)
+// flux, plus that of a spot at cell (u, v) of its face, W/m2.
+__device__ __forceinline__ Real with_spot(const BeamSpot& spot, int u, int v, Real flux)
 {
-#pragma unroll 1
-    for (int spot = 0; spot < beam.spots; ++spot) {
-        const int i = u - beam.first[2 * spot], j = v - beam.first[2 * spot + 1];
-        if ((unsigned)i < (unsigned)beam.count_u && (unsigned)j < (unsigned)beam.count_v)
-            flux = multiply_add(beam.weight_u[spot * beam.count_u + i], beam.weight_v[spot * beam.count_v + j], flux);
-    }
-    return flux;
+    const int i = u - spot.first_u, j = v - spot.first_v;
+    const bool inside = (unsigned)i < (unsigned)spot.count_u && (unsigned)j < (unsigned)spot.count_v;
+    return inside ? multiply_add(spot.weight_u[i], spot.weight_v[j], flux) : flux;
 }
 
 // Flux of all beams into cell (u, v) of a face, W/m2.
 __device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const Sweep* sweep, int face, int u, int v)
 {
     Real flux = Real(0);
+    if (!cell_types.beams) return flux;
 #pragma unroll 1
-    for (int n = 0; n < cell_types.beams; ++n) {
-        const Beam& beam = sweep->beams[n];
-        if (beam.face == face) flux = with_spots(beam, u, v, flux);
-    }
+    for (const BeamSpot* spot = sweep->spots; spot->face != NO_SPOT; ++spot)
+        if (spot->face == face) flux = with_spot(*spot, u, v, flux);
     return flux;
 }
 

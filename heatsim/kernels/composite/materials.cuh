@@ -12,20 +12,21 @@ struct Condition {
     Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers law_rise() reads
 };
 
-// The spots of a beam on its face during a step: u and v are the face's axes in the order x, y, z. Each spot has a rectangle of
-// count_u . count_v cells, where its flux is weight_u . weight_v in W/m2.
-struct Beam {
-    const Real* weight_u;  // [spot][count_u]
+// One of the spots of all beams during a step, and the rectangle of its face that it reaches: u and v are the face's axes in the
+// order x, y, z. After the last spot of a step stands one with the face NO_SPOT.
+struct BeamSpot {
+    const Real* weight_u;  // flux = weight_u . weight_v, W/m2
     const Real* weight_v;
-    const int* first;      // [spot][u, v], the first cell
-    int face, spots, count_u, count_v;
+    int face, beam, first_u, first_v, count_u, count_v;
 };
+
+#define NO_SPOT (-2)
 
 // Data that change from step to step; several steps may share an array.
 struct Sweep {
     const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
     const Real* heat;             // heat of the sources in a cell of each type, K per step
-    const Beam* beams;
+    const BeamSpot* spots;        // null if there are no beams
     unsigned int step;
     Real factor;                  // length of the step / that for which the tables are made; used only with OWN_FACTORS
 #if RATE

@@ -27,6 +27,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import time_functions
 from heatsim.physics.passing import passing_times
 from heatsim.physics.sources import Sources
+from heatsim.physics.spots import MOST_SPOTS, PART_OF_WAY
 from heatsim.physics.tolerance import Tolerance
 from heatsim.scenario import Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.averages import mean_of_product
@@ -228,6 +229,8 @@ class Drives:
         for drive in self.drives:
             h = drive.longest(time, h, PART * tolerance.fraction if drive.relative else allowed)
         for start, stop, pace, rate in self.beams:
+            if start < time + h and time < stop:
+                h = min(h, max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace)
             if start < time + h and time < stop and _WHOLE_PULSE * rate * pace > allowed:
                 h = min(h, pace * (allowed / (_PART_OF_PULSE * rate * pace)) ** 0.25)
         return h

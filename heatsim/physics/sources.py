@@ -241,10 +241,6 @@ class Sources:
             found += np.bincount(spots.steps, np.abs(spots.powers), len(times))
         return found
 
-    def longest_step(self, time: float) -> float:
-        """The longest step in s from a time in s in which no beam has more spots than ``spots.MOST_SPOTS``."""
-        return min((track.longest_step(time) for track in self.tracks.values()), default=inf)
-
     def beam_bytes(self, itemsize: int, dt: float) -> int:
         """Bytes of the weights of a step of at most ``dt`` seconds."""
         return itemsize * sum(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.physics.error_function import error_function
-from heatsim.physics.jumps import passing_times
+from heatsim.physics.passing import passing_times
 from heatsim.scenario import Beam, Constant, Periodic, Scenario, Source, TimeFunction, face_axes
 from heatsim.scenario.averages import mean_of_product
 from heatsim.scenario.timefunction import Table
@@ -29,9 +29,9 @@ Array = NDArray[np.float64]
 REACH = 4.0
 # A spot whose radius is this many times the length of a periodic axis heats it evenly, to exp(-44) of its flux.
 _EVEN = 3.0
-# The longest part of the way that one spot stands for, in radii; and the most spots in the steps of methods that choose
-# their steps. Euler's method has as many as its steps need.
-_PART, MOST_SPOTS = 0.5, 64
+# The longest part of the way that one spot stands for, in radii; and the most spots in a step of a method with a
+# tolerance. Steps of Euler's method have as many as they need.
+PART_OF_WAY, MOST_SPOTS = 0.5, 64
 _ROUNDING = 1e-9  # of a number of parts
 # Edges of cells whose weights are found together, so that arrays stay in a cache.
 _EDGES_AT_ONCE = 2**13
@@ -118,19 +118,12 @@ class Track:
     @property
     def _rate(self) -> float:
         """Spots per second."""
-        return self.beam.speed / (_PART * self.beam.radius) if self.moves and self.beam.speed is not None else 0.0
+        return self.beam.speed / (PART_OF_WAY * self.beam.radius) if self.moves and self.beam.speed is not None else 0.0
 
     def most_spots(self, dt: float) -> int:
         """The most spots in a step of ``dt`` seconds."""
         start, stop = self.on
         return max(1, ceil(min(dt, stop - start) * self._rate))
-
-    def longest_step(self, time: float) -> float:
-        """The longest step in s from a time in s that has at most MOST_SPOTS spots."""
-        start, stop = self.on
-        length = MOST_SPOTS / self._rate if self._rate > 0.0 else inf
-        begin = max(time, start)
-        return inf if begin + length >= stop else begin + length - time
 
     def spots(self, times: Array, dt: float | Array) -> Spots:
         """The spots in steps of ``dt`` seconds, one length or one for each, from ``times``."""

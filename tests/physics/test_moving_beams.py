@@ -5,7 +5,7 @@ h²/24·φ'(x) − 7h⁴/5760·φ"'(x), at most 1.2 % of the flux on a long way;
 the bound where ends and turns add up.
 """
 
-from math import erf, exp, inf, pi, sqrt
+from math import erf, exp, pi, sqrt
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from problem_text import problem
 
 from heatsim.grid import FACES
 from heatsim.parallel.slab import slabs
+from heatsim.physics.drives import Drives
 from heatsim.physics.error_function import error_function
 from heatsim.physics.face_cells import beam_flux
 from heatsim.physics.heat_flux import heat_flux
@@ -21,6 +22,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.physics.spots import MOST_SPOTS
 from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
+from heatsim.physics.tolerance import Tolerance
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]
@@ -208,17 +210,14 @@ def test_a_step_has_as_many_spots_as_its_way_needs() -> None:
     assert not rows.weights[0][[0, 4]].any()
 
 
-def test_a_longest_step_has_at_most_the_most_spots() -> None:
-    fast = body([[0.0, 0.01], [0.04, 0.01], [0.0, 0.01], [0.04, 0.01]], beam=", start = 0.05").sources
-    longest = MOST_SPOTS * 0.5 * RADIUS / SPEED
+def test_a_step_of_a_method_with_a_tolerance_has_at_most_the_most_spots() -> None:
+    fast = body([[0.0, 0.01], [0.04, 0.01], [0.0, 0.01], [0.04, 0.01]], beam=", start = 0.05")
+    drives, tolerance = Drives.of(fast), Tolerance(1e6, 0.0, 300.0, 300.0)
     for time in (0.0, 0.05, 0.3):
-        step = fast.longest_step(time)
-        assert step == pytest.approx(longest + max(0.05 - time, 0.0), rel=1e-12)
-        for length, spots in ((step, MOST_SPOTS), (1.001 * step, MOST_SPOTS + 1)):
-            (rows,) = fast.beam_rows(np.array([time]), length)
-            assert rows.spots.tolist() == [spots]
-    assert fast.longest_step(0.62) == fast.longest_step(9.0) == inf
-    assert body([[0.01, 0.01]]).sources.longest_step(0.0) == inf
+        step = drives.longest(time, 5.0, tolerance)
+        (rows,) = fast.sources.beam_rows(np.array([time, time]), np.array([step, 1.001 * step]))
+        assert rows.spots.tolist() == [MOST_SPOTS, MOST_SPOTS + 1]
+    assert drives.longest(1.3, 5.0, tolerance) == 5.0
 
 
 def test_ranks_have_their_part_of_each_spot() -> None:

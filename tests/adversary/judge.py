@@ -1,0 +1,136 @@
+"""Run a case with heatsim, and compare every row of every cell, and the heats, with the equations of its cells."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from adversary.random_cases import Case
+from adversary.semi_discrete import Body, Solution, of_time, solve
+
+from heatsim import Simulation
+from heatsim.errors import HeatsimError
+from heatsim.observers.observer import Observer
+from heatsim.observers.state import RunState
+from heatsim.storage import folder, run_tables
+
+UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+class Fields(Observer):
+    """Keeps the temperatures of all cells at all rows."""
+
+    def __init__(self) -> None:
+        self.times, self.temperatures = list[float](), list[NDArray[np.float64]]()
+
+    def due(self, state: RunState) -> NDArray[np.int64]:
+        return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
+
+    def handle(self, state: RunState) -> None:
+        self.times.append(state.time)
+        self.temperatures.append(state.field.temperature().ravel())
+
+
+class Run(NamedTuple):
+    """What heatsim computed."""
+
+    times: NDArray[np.float64]
+    T: NDArray[np.float64]
+    energy: dict[str, NDArray[np.float64]]
+    summary: dict[str, Any]
+
+
+class Verdict(NamedTuple):
+    """How a case went.
+
+    Attributes:
+        case: the case.
+        faults: what is wrong; empty if nothing is.
+        error: the largest error of a temperature as a part of the tolerance.
+        method: the one that ran.
+    """
+
+    case: Case
+    faults: tuple[str, ...]
+    error: float = 0.0
+    method: str = ""
+
+
+def run(document: dict[str, Any]) -> Run:
+    """Do all steps of a scenario."""
+    with TemporaryDirectory() as name:
+        watcher = Fields()
+        simulation = Simulation.from_dict(document, Path(name, "run"))
+        simulation.run(watchers=[watcher])
+        summary = json.loads(Path(name, "run", folder.SUMMARY).read_text())
+        energy = run_tables.read_energy(Path(name, "run"))
+    assert energy is not None
+    return Run(np.array(watcher.times), np.array(watcher.temperatures), energy.in_unit("J"), summary)
+
+
+def judge(case: Case) -> Verdict:
+    """Run a case by a method with a tolerance; every row has to be within three tolerances, plus rounding.
+
+    Rounding: 10·u·D·√stages, D the largest deviation from the reference temperature, u = 2⁻²⁴ or 2⁻⁵³.
+    """
+    try:
+        found = run(case.document)
+    except HeatsimError as error:
+        return Verdict(case, (f"refused: {error}",), np.inf)
+    body, summary = Body(case.document), found.summary
+    exact = solve(body, found.times, case.marks)
+    range_of_T = max(float(np.ptp(exact.T)), _range_of_conditions(case.document, body))
+    default = max(1e-3, 2e-4 * range_of_T)
+    tolerance = case.document["time"].get("tolerance", summary["tolerance"] or default)
+    faults = []
+    if tolerance > 1.2 * default and "tolerance" not in case.document["time"]:
+        faults.append(f"the tolerance is {tolerance:.3g} K instead of {default:.3g} K")
+    u = UNIT_ROUNDOFF[case.document["solver"]["precision"]]
+    D = np.abs(exact.T - summary["reference_temperature"]).max()
+    rounding = 10.0 * u * max(D, 1.0) * np.sqrt(summary["stages"] or summary["steps"])
+    errors = np.abs(found.T - exact.T).max(axis=1)
+    worst = int(np.argmax(errors))
+    if not errors[worst] <= 3.0 * tolerance + rounding:
+        faults.append(
+            f"off by {errors[worst]:.4g} K at t = {found.times[worst]:.8g} s, {errors[worst] / tolerance:.3g} times the "
+            f"tolerance; {errors[-1]:.4g} K at the end"
+        )
+    faults += heat_faults(body, exact, found, 3.0 * tolerance + rounding)
+    return Verdict(case, tuple(faults), float(errors[worst] / tolerance), _method(summary))
+
+
+def heat_faults(body: Body, exact: Solution, found: Run, allowed: float) -> list[str]:
+    """Heats that are wrong: of given ones 1e-6 at the end, of others what an error of temperatures explains."""
+    faults, energy = [], found.energy
+    residual = np.abs(energy["residual"]).max()
+    if residual > found.summary["energy_bound"]:
+        faults.append(f"the residual is {residual:.3g} J, above its bound of {found.summary['energy_bound']:.3g} J")
+    for name, heat in exact.heats.items():
+        off = np.abs(energy[name] - heat)
+        G = body.conductances.get(name, np.zeros(1)).sum()
+        most = 1e-6 * exact.given + G * allowed * found.times[-1] + 1e-6 * np.abs(heat).max()
+        if off[-1] > most:
+            faults.append(f"{name}: off by {off[-1]:.4g} J of {exact.given or np.abs(heat).max():.4g} J at the end")
+        if off.max() > most + allowed * body.C.sum():
+            faults.append(f"{name}: off by {off.max():.4g} J in a row, {off.max() / body.C.sum():.3g} K in all cells")
+    return faults
+
+
+def _range_of_conditions(document: dict[str, Any], body: Body) -> float:
+    """Between which temperatures the initial field and the surroundings lie, as far as samples tell."""
+
+    t = np.linspace(0.0, body.end, 2001)
+    values = [body.T0]
+    for condition in document["boundaries"].values():
+        values += [of_time(condition[key])(t) for key in ("value", "ambient") if key in condition if _is_T(condition)]
+    return float(np.ptp(np.concatenate(values)))
+
+
+def _is_T(condition: dict[str, Any]) -> bool:
+    return condition["type"] in ("temperature", "convection", "radiation")
+
+
+def _method(summary: dict[str, Any]) -> str:
+    return f"{summary['method']}, {summary['precision']}"

@@ -1,0 +1,338 @@
+"""The cells of a scenario as ordinary differential equations, assembled and integrated without heatsim.
+
+C·dT/dt = K·T + b(t): finite volumes on a uniform grid, half cells in series with contacts and films. If K is constant,
+each eigenmode is integrated exactly with the polynomial that interpolates its drive between two edges. Edges are added
+until polynomials of degree 7 follow every drive. Bodies whose surfaces exchange heat otherwise go to Radau's method.
+"""
+
+import ast
+from collections.abc import Callable, Sequence
+from functools import cached_property, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+
+Array = NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
+STEFAN_BOLTZMANN = 5.670374419e-8
+_FUNCTIONS = {
+    **{name: getattr(np, name) for name in ("sin", "cos", "exp", "floor", "sqrt", "tanh", "sign", "where")},
+    "abs": np.abs,
+    "min": lambda *values: reduce(np.minimum, values),
+    "max": lambda *values: reduce(np.maximum, values),
+    "pi": np.pi,
+}
+_NODES, _WEIGHTS = (values / 2.0 for values in np.polynomial.legendre.leggauss(8))
+_NODES = _NODES + 0.5
+_POWERS = np.linalg.inv(np.vander(_NODES, increasing=True))  # values at nodes → coefficients of s⁰ … s⁷
+_LEGENDRE = np.linalg.inv(np.polynomial.legendre.legvander(2.0 * _NODES - 1.0, 7))
+
+
+def formula(text: str, **variables: Any) -> Any:
+    """The value of an expression."""
+    return eval(text.replace("^", "**"), {"__builtins__": {}}, {**_FUNCTIONS, **variables})
+
+
+def of_time(value: Any) -> Function:
+    """A number, an expression in t or a table as a function of times."""
+    if isinstance(value, str):
+        return lambda t: formula(value, t=t) + 0.0 * t
+    if isinstance(value, dict):
+        times, values, repeats = value["times"], value["values"], value.get("repeat", False)
+        return lambda t: np.interp(t % times[-1] if repeats else t, times, values)
+    return lambda t: value + 0.0 * t
+
+
+class Drive(NamedTuple):
+    """Heat in W: an amount in time, and how much of it each cell gets; ``owner`` is a face or "sources"."""
+
+    owner: str
+    amount: Function
+    share: Array
+
+
+class Face(NamedTuple):
+    """A face of the box: its cells, the conductance of their half cells and their area."""
+
+    condition: dict[str, Any]
+    cells: NDArray[np.int64]
+    half: Array
+    area: Array
+
+
+class Body:
+    """The cells of a scenario, numbered with x fastest."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+        domain, self.end = document["domain"], document["time"]["end"]
+        self.shape = tuple(domain["cells"][::-1])
+        self.spacing = [size / count for size, count in zip(domain["size"], domain["cells"], strict=True)]
+        places = [(np.arange(count) + 0.5) * d for count, d in zip(domain["cells"], self.spacing, strict=True)]
+        self.z, self.y, self.x = np.meshgrid(*places[::-1], indexing="ij")
+        self.volume = float(np.prod(self.spacing))
+        names = np.full(self.shape, domain["material"], dtype=object)
+        for region in document.get("regions", []):
+            names[self.inside(region["box"])] = region["material"]
+        self.names = names.ravel()
+        materials = document["materials"]
+        self.k = np.array([np.broadcast_to(materials[name]["conductivity"], 3) for name in self.names]).T
+        self.C = np.array([materials[n]["density"] * materials[n]["specific_heat"] for n in self.names]) * self.volume
+        self.count = len(self.C)
+        self.T0 = np.full(self.shape, 0.0)
+        initial = document["initial"]["temperature"]
+        self.T0[...] = formula(initial, x=self.x, y=self.y, z=self.z) if isinstance(initial, str) else initial
+        for region in document.get("regions", []):
+            if "initial_temperature" in region:
+                self.T0[self.inside(region["box"])] = region["initial_temperature"]
+        self.T0 = self.T0.ravel()
+        self.K = np.zeros((self.count, self.count))
+        self.faces: dict[str, Face] = {}
+        for axis in range(3):
+            self._connect(axis)
+        self.drives = [self._source(source) for source in document.get("sources", [])]
+        self.conductances: dict[str, Array] = {}
+        self.nonlinear: list[Face] = []
+        for name, face in self.faces.items():
+            self._add_face(name, face)
+
+    def inside(self, box: dict[str, Sequence[float]] | None) -> NDArray[np.bool_]:
+        """Which cells have their centres in a box."""
+        found = np.ones(self.shape, dtype=bool)
+        if box is not None:
+            for places, low, high in zip((self.x, self.y, self.z), box["min"], box["max"], strict=True):
+                found &= (places > low) & (places < high)
+        return found
+
+    def _connect(self, axis: int) -> None:
+        """Add the links along an axis and the faces at its ends."""
+        d, area = self.spacing[axis], self.volume / self.spacing[axis]
+        numbers = np.moveaxis(np.arange(self.count).reshape(self.shape), 2 - axis, 0)
+        pairs = [(numbers[:-1], numbers[1:])]
+        conditions = self.document["boundaries"]
+        for name, cells in ((FACES[2 * axis], numbers[0]), (FACES[2 * axis + 1], numbers[-1])):
+            condition = conditions.get(name, conditions.get("default", {"type": "insulated"}))
+            if condition["type"] == "periodic":
+                if name.endswith("max"):
+                    pairs.append((numbers[-1], numbers[0]))
+                continue
+            flat = cells.ravel()
+            self.faces[name] = Face(condition, flat, 2.0 * self.k[axis][flat] * area / d, np.full(len(flat), area))
+        resistances = {frozenset(c["between"]): c["resistance"] for c in self.document.get("contacts", [])}
+        for first, second in pairs:
+            for i, j in zip(first.ravel(), second.ravel(), strict=True):
+                R = resistances.get(frozenset((self.names[i], self.names[j])), 0.0) if i != j else 0.0
+                if self.names[i] == self.names[j]:
+                    R = 0.0
+                G = area / (d / (2.0 * self.k[axis][i]) + R + d / (2.0 * self.k[axis][j]))
+                self.K[[i, j], [j, i]] += G if i != j else 0.0
+                self.K[[i, j], [i, j]] -= G if i != j else 0.0
+
+    def _source(self, source: dict[str, Any]) -> Drive:
+        """A source as a drive; a density is a number, an expression in t, or a product of one in t and one in space."""
+        box = next((r["box"] for r in self.document.get("regions", []) if r["name"] == source.get("region")), None)
+        where = self.inside(source.get("box", box))
+        scale, start, stop = of_time(source.get("scale", 1.0)), *source.get("during", (0.0, np.inf))
+        density, density_in_time = source.get("power_density"), of_time(1.0)
+        if density is None:
+            share = where * source["power"] / where.sum()
+        elif isinstance(density, str):
+            tree = ast.parse(density.replace("^", "**"), mode="eval").body
+            assert isinstance(tree, ast.BinOp)
+            density_in_time = of_time(ast.unparse(tree.left))
+            share = where * self.volume * formula(ast.unparse(tree.right), x=self.x, y=self.y, z=self.z)
+        else:
+            share = where * self.volume * density
+        return Drive(
+            "sources",
+            lambda t: scale(t) * density_in_time(t) * ((t >= start) & (t < stop)),
+            share.ravel().astype(float),
+        )
+
+    def _add_face(self, name: str, face: Face) -> None:
+        condition, share = face.condition, np.zeros(self.count)
+        match condition["type"]:
+            case "temperature":
+                G, drive = face.half, condition["value"]
+            case "flux":
+                G, drive = 0.0 * face.half, condition.get("value", condition.get("power"))
+            case "convection" if not isinstance(condition["coefficient"], str | dict) and "emissivity" not in condition:
+                film = condition["coefficient"] * face.area
+                G, drive = film * face.half / (film + face.half), condition["ambient"]
+            case "insulated":
+                return
+            case _:
+                self.nonlinear.append(face)
+                return
+        flux = face.area / (face.area.sum() if "power" in condition else 1.0)
+        np.add.at(share, face.cells, flux if condition["type"] == "flux" else G)
+        self.K[face.cells, face.cells] -= G
+        self.conductances[name] = np.zeros(self.count)
+        self.conductances[name][face.cells] = G
+        self.drives.append(Drive(name, of_time(drive), share))
+
+    @cached_property
+    def modes(self) -> tuple[Array, Array, Array]:
+        """The rates of the eigenmodes in 1/s, and the matrices from temperatures to modes and back."""
+        root = np.sqrt(self.C)
+        rates, Q = np.linalg.eigh(self.K / np.outer(root, root))
+        return np.minimum(rates, 0.0), Q.T * root, Q / root[:, np.newaxis]
+
+    def rise(self, share: Array, duration: float) -> float:
+        """The largest change of a cell in K by a constant heat for some time."""
+        rates, into, back = self.modes
+        with np.errstate(divide="ignore", invalid="ignore"):
+            times = np.where(rates * duration > -1e-9, duration, np.expm1(rates * duration) / rates)
+        return float(np.abs(back @ (times * (into @ (share / self.C)))).max())
+
+
+class Solution(NamedTuple):
+    """What the equations give at some times.
+
+    Attributes:
+        T: temperatures in K, shape (times, cells).
+        heats: in J since t = 0 by "sources" and by the names of faces whose exchange is linear, shape (times,).
+        given: ∫|heat| in J of all sources and given fluxes until the end.
+    """
+
+    T: Array
+    heats: dict[str, Array]
+    given: float
+
+
+def solve(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: bool = False) -> Solution:
+    """The solution at ``times``; marks are times and widths of what drives may do too shortly to be found."""
+    eps = 1e-12 if fine else 1e-10
+    edges = _edges(body, times, marks, eps)
+    h, start = np.diff(edges), edges[:-1]
+    nodes = start[:, np.newaxis] + h[:, np.newaxis] * _NODES
+    values = np.array([drive.amount(nodes) for drive in body.drives]).reshape(-1, *nodes.shape)
+    steps = np.searchsorted(edges, times)
+    sums = np.pad(np.cumsum((values @ _WEIGHTS) * h, axis=1), ((0, 0), (1, 0)))
+    heats = {"sources": np.zeros(len(times))}
+    for drive, total in zip(body.drives, sums, strict=True):
+        heats[drive.owner] = heats.get(drive.owner, 0.0) + total[steps] * drive.share.sum()
+    given = sum(
+        float((np.abs(row) @ _WEIGHTS * h).sum() * np.abs(drive.share).sum())
+        for drive, row in zip(body.drives, values, strict=True)
+        if not body.conductances.get(drive.owner, np.zeros(1)).any()
+    )
+    if body.nonlinear:
+        linear = {name: heats[name] for name in heats if not body.conductances.get(name, np.zeros(1)).any()}
+        return Solution(_by_radau(body, times, marks, fine), linear, given)
+    T, of_T = _by_modes(body, h, values, steps)
+    for name, G in body.conductances.items():
+        heats[name] = heats[name] - of_T @ G
+    return Solution(T, heats, given)
+
+
+def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: float) -> Array:
+    """Times between which polynomials follow every drive."""
+    around = [a + factor * w for a, w in marks for factor in (-6, -3, -1.5, 0, 1.5, 3, 6)]
+    edges = np.concatenate((np.linspace(0.0, body.end, 65), times, [a for a in around if 0.0 < a < body.end]))
+    edges = np.unique(edges)
+    for _ in range(60):
+        h = np.diff(edges)
+        values = np.array([d.amount(edges[:-1, np.newaxis] + h[:, np.newaxis] * _NODES) for d in body.drives])
+        if not len(values):
+            return edges
+        values = values - np.median(values, axis=(1, 2), keepdims=True)
+        tail = np.abs(values @ _LEGENDRE.T)[:, :, -2:].max(axis=2)
+        size, heat = np.abs(values).max(axis=(1, 2))[:, np.newaxis], (np.abs(values) @ _WEIGHTS) @ h
+        split = ((tail > eps * size) & (tail * h > 0.01 * eps * heat[:, np.newaxis])).any(axis=0)
+        split &= h > 1e-15 * body.end
+        if not split.any():
+            break
+        edges = np.sort(np.concatenate((edges, (edges[:-1] + h / 2.0)[split])))
+    return edges
+
+
+def _by_modes(body: Body, h: Array, values: Array, steps: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Temperatures after some steps, and their integrals over time."""
+    rates, into, back = body.modes
+    shares = np.array([into @ (drive.share / body.C) for drive in body.drives]).reshape(len(body.drives), -1)
+    y, total, wanted = into @ body.T0, np.zeros(body.count), set(steps.tolist())
+    found = {0: (y, total)}
+    at_once = max(1, 200_000 // body.count)
+    for first in range(0, len(h), at_once):
+        some = h[first : first + at_once, np.newaxis]
+        z = rates * some
+        E, I0, added, added_total = _exponentials(z, values[:, first : first + at_once], shares)
+        for i in range(len(some)):
+            total = total + some[i] * (I0[i] * y + some[i] * added_total[i])
+            y = E[i] * y + some[i] * added[i]
+            if first + i + 1 in wanted:
+                found[first + i + 1] = (y, total)
+    return (
+        np.array([back @ found[step][0] for step in steps.tolist()]),
+        np.array([back @ found[step][1] for step in steps.tolist()]),
+    )
+
+
+def _exponentials(z: Array, values: Array, shares: Array) -> tuple[Array, Array, Array, Array]:
+    """exp(z), ∫exp(z·s) and ∫exp(z·(1 − s))·p(s) ds, with its integral, for p from values at nodes."""
+    p = np.einsum("dpm,dn->mpn", values, shares)
+    short = z > -2.0
+    safe = np.where(short, -2.0, z)
+    E = np.exp(z)
+    I = I0 = np.expm1(safe) / safe
+    coefficients = np.einsum("im,mpn->ipn", _POWERS, p)
+    long, long_total = np.zeros(z.shape), np.zeros(z.shape)
+    for i in range(len(_NODES)):
+        if i:
+            I = (i * I - 1.0) / safe
+        long += I * coefficients[i]
+        long_total += (I - 1.0 / (i + 1)) / safe * coefficients[i]
+    x = np.where(short, z, -1.0) * (1.0 - _NODES)[:, np.newaxis, np.newaxis]
+    ratio = np.where(np.abs(x) < 1e-12, 1.0, np.expm1(x) / np.where(x == 0.0, 1.0, x))
+    brief = np.einsum("m,mpn,mpn->pn", _WEIGHTS, np.exp(x), p)
+    brief_total = np.einsum("m,mpn,mpn->pn", _WEIGHTS * (1.0 - _NODES), ratio, p)
+    tiny = np.where(np.abs(z) < 1e-12, 1.0, np.expm1(z) / np.where(z == 0.0, 1.0, z))
+    return E, np.where(short, tiny, I0), np.where(short, brief, long), np.where(short, brief_total, long_total)
+
+
+def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: bool) -> Array:
+    """Temperatures of a body whose films change or that radiates."""
+
+    def exchange(face: Face, t: float, T: Array) -> Array:
+        condition = {key: float(of_time(v)(np.float64(t))) for key, v in face.condition.items() if key != "type"}
+        film = condition.get("coefficient", 0.0)
+        emitted, ambient = condition.get("emissivity", 0.0) * STEFAN_BOLTZMANN, condition["ambient"]
+        surroundings, K = condition.get("surroundings", ambient), face.half / face.area
+        surface = (K * T + film * ambient) / (K + film) if film or not emitted else T.copy()
+        for _ in range(30 if emitted else 0):
+            left = film * (ambient - surface) + emitted * (surroundings**4 - surface**4) - K * (surface - T)
+            change = left / (film + 4.0 * emitted * np.maximum(surface, 1.0) ** 3 + K)
+            surface = surface + change
+            if np.abs(change).max() < 1e-11 * surface.max():
+                break
+        return K * (surface - T) * face.area
+
+    def rate(t: float, T: Array) -> Array:
+        heat = body.K @ T
+        for drive in body.drives:
+            heat += drive.amount(np.float64(t)) * drive.share
+        for face in body.nonlinear:
+            np.add.at(heat, face.cells, exchange(face, t, T[face.cells]))
+        return heat / body.C
+
+    def jacobian(t: float, T: Array) -> Array:
+        J = body.K.copy()
+        for face in body.nonlinear:
+            here = T[face.cells]
+            J[face.cells, face.cells] += (exchange(face, t, here + 0.01) - exchange(face, t, here - 0.01)) / 0.02
+        return J / body.C[:, np.newaxis]
+
+    around = [a + factor * w for a, w in marks for factor in (-6, -2, 0, 2, 6)]
+    edges = np.unique(np.concatenate(([0.0], times, [a for a in around if 0.0 < a < body.end])))
+    T, found, tolerance = body.T0, {0.0: body.T0}, 1e-9 if fine else 1e-8
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        inside = (start + 1e-12 * (end - start), end - 1e-12 * (end - start))
+        solved = solve_ivp(rate, inside, T, "Radau", jac=jacobian, rtol=tolerance, atol=100.0 * tolerance)
+        assert solved.success, solved.message
+        T = found[float(end)] = solved.y[:, -1]
+    return np.array([found[float(time)] for time in times])

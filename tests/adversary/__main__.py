@@ -1,4 +1,4 @@
-"""python tests/adversary [--cases N] [--first SEED] [--show N] [--only TEXT]: try random cases and print the worst ones."""
+"""python tests/adversary [--cases N] [--first SEED] [--show N] [--only TEXT]: try random cases, print the worst ones."""
 
 import argparse
 import sys
@@ -10,8 +10,8 @@ import numba
 import tomli_w
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from adversary.judge import judge  # noqa: E402
-from adversary.random_cases import random_case  # noqa: E402
+from adversary.judge import judge
+from adversary.random_cases import random_case
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--cases", type=int, default=100)

@@ -8,6 +8,7 @@ import numpy as np
 from adversary.semi_discrete import FACES, Body
 
 Marks = list[tuple[float, float]]
+MOST_EULER_STEPS = 3000
 
 
 class Shape(NamedTuple):
@@ -24,6 +25,11 @@ class Shape(NamedTuple):
     value: str | dict[str, Any]
     marks: Marks
     duration: float
+
+    @property
+    def positive(self) -> bool:
+        """Whether it has no negative values."""
+        return self.kind in ("gaussian", "triangle", "table block", "window", "step", "abs", "sawtooth")
 
     def between(self, low: float, high: float) -> str | dict[str, Any]:
         """The same with ``low`` for 0 and ``high`` for 1."""
@@ -105,7 +111,7 @@ def random_case(seed: int) -> Case:
     rng = Random(seed)
     document = _body(rng)
     _conditions(rng, document)
-    end = _end(rng, document)
+    end = log_uniform(rng, 3.0, 1e5) / _fastest_rate(document)
     document["time"] = {"end": end}
     kinds, marks = list[str](), Marks()
     document["sources"] = []
@@ -121,6 +127,8 @@ def random_case(seed: int) -> Case:
     if rng.random() < 0.3:
         del document["time"]["tolerance"]
     document["time"]["method"] = rng.choice(("auto", "stabilized", "stabilized", "implicit", "implicit"))
+    if rng.random() < 0.2 and end * _fastest_rate(document) < MOST_EULER_STEPS:
+        document["time"] = {"end": end, "method": "euler"}
     document["solver"] = {"device": "cpu", "precision": rng.choice(("float32", "float64"))}
     rows = short(end / rng.uniform(2.5, 50.0), 4)
     document["output"] = {"figures": False, "fields": False, "probe_every": rows}
@@ -229,11 +237,10 @@ def _conditions(rng: Random, document: dict[str, Any]) -> None:
             document["boundaries"][name] = condition
 
 
-def _end(rng: Random, document: dict[str, Any]) -> float:
-    """The end of the run: 3 to 100,000 times the time constant of the fastest mode."""
+def _fastest_rate(document: dict[str, Any]) -> float:
+    """The rate in 1/s at which the fastest cell follows its neighbours."""
     body = Body({**document, "time": {"end": 1.0}})
-    fastest = float((-np.diag(body.K) / body.C).max()) or 1e-3
-    return log_uniform(rng, 3.0, 1e5) / fastest
+    return float((-np.diag(body.K) / body.C).max()) or 1e-3
 
 
 def _shape(rng: Random, end: float, marks: Marks, kinds: list[str], what: str) -> Shape:
@@ -241,6 +248,11 @@ def _shape(rng: Random, end: float, marks: Marks, kinds: list[str], what: str) -
     marks.extend(shape.marks)
     kinds.append(f"{what}: {shape.kind}")
     return shape
+
+
+def _rise(rng: Random) -> float:
+    """By how many kelvins something heats a cell."""
+    return rng.choice((1.0, 10.0, 100.0)) * rng.uniform(0.1, 1.0)
 
 
 def _opposite_sources(rng: Random, document: dict[str, Any], body: Body, kinds: list[str], marks: Marks) -> None:
@@ -253,18 +265,14 @@ def _opposite_sources(rng: Random, document: dict[str, Any], body: Body, kinds: 
             if n > 1 and rng.random() < 0.7
         )
         source = {"power_density": f"1.0*({signs or '1.0'} + 0*x)"}
-        power = short(
-            rng.choice((1, 10, 100)) * rng.uniform(0.1, 1.0) / body.rise(_share(document, source), shape.duration)
-        )
+        power = short(_rise(rng) / body.rise(body.source(source).share, shape.duration))
         document["sources"].append({**source, "scale": shape.between(0.0, power)})
         return
     boxes = _parts(rng, document)[: rng.choice((2, 2, 4, 10))]
     if len(boxes) % 2:
         boxes = boxes[:-1]
-    total = sum(
-        (_share(document, {"power": (-1.0) ** i, "box": box}) for i, box in enumerate(boxes)), np.zeros(body.count)
-    )
-    power = rng.choice((1.0, 10.0, 100.0)) * rng.uniform(0.1, 1.0) / body.rise(total, shape.duration)
+    total = np.sum([body.source({"power": (-1.0) ** i, "box": box}).share for i, box in enumerate(boxes)], axis=0)
+    power = _rise(rng) / body.rise(total, shape.duration)
     unlike = rng.choice((0.0, 0.0, log_uniform(rng, 1e-8, 1e-1)))
     for i, box in enumerate(boxes):
         source = {"power": short((-1.0) ** i * power * (1.0 + unlike * (i == 0)), 9), "box": box}
@@ -275,24 +283,20 @@ def _opposite_sources(rng: Random, document: dict[str, Any], body: Body, kinds: 
         document["sources"].append(source)
 
 
-def _share(document: dict[str, Any], source: dict[str, Any]) -> Any:
-    return Body({**document, "sources": [source]}).drives[0].share
-
-
 def _single_source(rng: Random, document: dict[str, Any], body: Body, kinds: list[str], marks: Marks) -> None:
     """One source in a part or in all cells, with one or two factors that change."""
     shape = _shape(rng, body.end, marks, kinds, "source")
     box = rng.choice(_parts(rng, document))
-    rise = rng.choice((1.0, 10.0, 100.0)) * rng.uniform(0.1, 1.0)
+    rise = _rise(rng)
     if isinstance(shape.value, str) and rng.random() < 0.4:
         other = _shape(rng, body.end, marks, kinds, "second factor")
         source = {"box": box, "power_density": "1.0*(1.0 + 0*x)"}
-        power = short(rise / body.rise(_share(document, source), shape.duration))
+        power = short(rise / body.rise(body.source(source).share, shape.duration))
         source["power_density"] = f"({shape.between(0.0, power)})*(1.0 + 0*x)"
         source["scale"] = other.between(0.0, 1.0)
     else:
         source = {"box": box, "power": 1.0}
-        source["power"] = short(rise / body.rise(_share(document, source), shape.duration))
+        source["power"] = short(rise / body.rise(body.source(source).share, shape.duration))
         source["scale"] = shape.between(0.0, 1.0)
     document["sources"].append(source)
 
@@ -302,24 +306,45 @@ def _driven_faces(rng: Random, document: dict[str, Any], body: Body, kinds: list
     free = [name for name in FACES if name in body.faces]
     if not free:
         return
-    k = np.mean(body.k)
-    twins = rng.random() < 0.4
     first = _shape(rng, body.end, marks, kinds, "face")
-    kind = rng.choice(("temperature", "temperature", "convection", "flux"))
-    T, amplitude = short(rng.uniform(300.0, 500.0)), short(rng.uniform(1.0, 100.0), 3)
+    kind = rng.choice(("temperature", "temperature", "convection", "flux", "film", "emissivity", "radiation"))
+    if kind in ("film", "emissivity", "radiation") and (body.count > 40 or len(marks) > 12):
+        kind = "temperature"
     axis = rng.randrange(3)
     pair = [name for name in FACES[2 * axis : 2 * axis + 2] if name in free] or free
-    for i, name in enumerate((pair if twins else rng.sample(free, 1))[:2]):
-        sign = -1.0 if i else 1.0
+    for i, name in enumerate(pair[:2] if rng.random() < 0.4 else rng.sample(free, 1)):
         kinds.append(kind)
-        if kind == "flux":
-            share = np.zeros(body.count)
-            np.add.at(share, body.faces[name].cells, body.faces[name].area)
-            q = short(amplitude / body.rise(share, first.duration))
-            condition = {"type": "flux", "value": first.between(0.0, sign * q)}
-        elif kind == "temperature":
-            condition = {"type": "temperature", "value": first.between(T, T + sign * amplitude)}
-        else:
-            h = short(k / max(document["domain"]["size"]) * log_uniform(rng, 1e-2, 100.0))
-            condition = {"type": "convection", "coefficient": h, "ambient": first.between(T, T + sign * amplitude)}
-        document["boundaries"][name] = condition
+        document["boundaries"][name] = _driven(rng, kind, first, body, name, -1.0 if i else 1.0)
+
+
+def _driven(rng: Random, kind: str, shape: Shape, body: Body, name: str, sign: float) -> dict[str, Any]:
+    """A condition of which one value changes."""
+    T, amplitude = short(rng.uniform(300.0, 500.0)), sign * short(rng.uniform(1.0, 100.0), 3)
+    h = short(np.mean(body.k) / max(body.document["domain"]["size"]) * log_uniform(rng, 1e-2, 100.0))
+    match kind:
+        case "temperature":
+            return {"type": "temperature", "value": shape.between(T, T + amplitude)}
+        case "convection":
+            return {"type": "convection", "coefficient": h, "ambient": shape.between(T, T + amplitude)}
+        case "radiation":
+            return {
+                "type": "radiation",
+                "emissivity": 0.8,
+                "ambient": shape.between(2.0 * T, 2.0 * T + 5.0 * amplitude),
+            }
+        case "film":
+            highest = h * (rng.choice((10.0, 1000.0)) if shape.positive else rng.uniform(1.1, 2.0))
+            return {"type": "convection", "coefficient": shape.between(h, highest), "ambient": T + amplitude}
+        case "emissivity":
+            ambient = short(T * rng.uniform(0.5, 3.0))
+            return {"type": "radiation", "emissivity": shape.between(0.4, 0.7), "ambient": ambient}
+    share = np.zeros(body.count)
+    share[body.faces[name].cells] = body.faces[name].area
+    q = short(sign * _rise(rng) / body.rise(share, shape.duration))
+    along = "yzx"[FACES.index(name) // 2]
+    if isinstance(shape.value, str) and rng.random() < 0.3:
+        return {
+            "type": "flux",
+            "value": f"({shape.between(0.0, q)})*(1.0 + {short(1.0 / max(body.spacing))!r}*{along})",
+        }
+    return {"type": "flux", "value": shape.between(0.0, q)}

@@ -8,6 +8,7 @@ until polynomials of degree 7 follow every drive. Bodies whose surfaces exchange
 import ast
 from collections.abc import Callable, Sequence
 from functools import cached_property, reduce
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +48,14 @@ def of_time(value: Any) -> Function:
     return lambda t: value + 0.0 * t
 
 
+def factors(product: str) -> tuple[Function, str]:
+    """The first factor of a product, as a function of times, and the second one, which is an expression in space."""
+    tree = ast.parse(product.replace("^", "**"), mode="eval").body
+    assert isinstance(tree, ast.BinOp)
+    assert isinstance(tree.op, ast.Mult)
+    return of_time(ast.unparse(tree.left)), ast.unparse(tree.right)
+
+
 class Drive(NamedTuple):
     """Heat in W: an amount in time, and how much of it each cell gets; ``owner`` is a face or "sources"."""
 
@@ -78,11 +87,16 @@ class Body:
         names = np.full(self.shape, domain["material"], dtype=object)
         for region in document.get("regions", []):
             names[self.inside(region["box"])] = region["material"]
-        self.names = names.ravel()
-        materials = document["materials"]
-        self.k = np.array([np.broadcast_to(materials[name]["conductivity"], 3) for name in self.names]).T
-        self.C = np.array([materials[n]["density"] * materials[n]["specific_heat"] for n in self.names]) * self.volume
+        known, self.kinds = np.unique(names.ravel().astype(str), return_inverse=True)
+        of_kinds = [document["materials"][name] for name in known]
+        self.k = np.array([np.broadcast_to(kind["conductivity"], 3) for kind in of_kinds])[self.kinds].T
+        heat = np.array([kind["density"] * kind["specific_heat"] for kind in of_kinds])
+        self.C = heat[self.kinds] * self.volume
         self.count = len(self.C)
+        self.resistances = np.zeros((len(known), len(known)))
+        for contact in document.get("contacts", []):
+            i, j = np.searchsorted(known, contact["between"])
+            self.resistances[i, j] = self.resistances[j, i] = contact["resistance"]
         self.T0 = np.full(self.shape, 0.0)
         initial = document["initial"]["temperature"]
         self.T0[...] = formula(initial, x=self.x, y=self.y, z=self.z) if isinstance(initial, str) else initial
@@ -94,7 +108,7 @@ class Body:
         self.faces: dict[str, Face] = {}
         for axis in range(3):
             self._connect(axis)
-        self.drives = [self._source(source) for source in document.get("sources", [])]
+        self.drives = [self.source(source) for source in document.get("sources", [])]
         self.conductances: dict[str, Array] = {}
         self.nonlinear: list[Face] = []
         for name, face in self.faces.items():
@@ -122,34 +136,28 @@ class Body:
                 continue
             flat = cells.ravel()
             self.faces[name] = Face(condition, flat, 2.0 * self.k[axis][flat] * area / d, np.full(len(flat), area))
-        resistances = {frozenset(c["between"]): c["resistance"] for c in self.document.get("contacts", [])}
-        for first, second in pairs:
-            for i, j in zip(first.ravel(), second.ravel(), strict=True):
-                R = resistances.get(frozenset((self.names[i], self.names[j])), 0.0) if i != j else 0.0
-                if self.names[i] == self.names[j]:
-                    R = 0.0
-                G = area / (d / (2.0 * self.k[axis][i]) + R + d / (2.0 * self.k[axis][j]))
-                self.K[[i, j], [j, i]] += G if i != j else 0.0
-                self.K[[i, j], [i, j]] -= G if i != j else 0.0
+        for i, j in ((first.ravel(), second.ravel()) for first, second in pairs):
+            half_cells = d / (2.0 * self.k[axis][i]) + d / (2.0 * self.k[axis][j])
+            G = np.where(i == j, 0.0, area / (half_cells + self.resistances[self.kinds[i], self.kinds[j]]))
+            np.add.at(self.K, (i, j), G)
+            np.add.at(self.K, (j, i), G)
+            np.add.at(self.K, (i, i), -G)
+            np.add.at(self.K, (j, j), -G)
 
-    def _source(self, source: dict[str, Any]) -> Drive:
+    def source(self, source: dict[str, Any]) -> Drive:
         """A source as a drive; a density is a number, an expression in t, or a product of one in t and one in space."""
         box = next((r["box"] for r in self.document.get("regions", []) if r["name"] == source.get("region")), None)
         where = self.inside(source.get("box", box))
-        scale, start, stop = of_time(source.get("scale", 1.0)), *source.get("during", (0.0, np.inf))
-        density, density_in_time = source.get("power_density"), of_time(1.0)
-        if density is None:
+        scale, (start, stop) = of_time(source.get("scale", 1.0)), source.get("during", (0.0, np.inf))
+        in_time = of_time(1.0)
+        if "power" in source:
             share = where * source["power"] / where.sum()
-        elif isinstance(density, str):
-            tree = ast.parse(density.replace("^", "**"), mode="eval").body
-            assert isinstance(tree, ast.BinOp)
-            density_in_time = of_time(ast.unparse(tree.left))
-            share = where * self.volume * formula(ast.unparse(tree.right), x=self.x, y=self.y, z=self.z)
         else:
-            share = where * self.volume * density
+            in_time, in_space = factors(source["power_density"])
+            share = where * self.volume * formula(in_space, x=self.x, y=self.y, z=self.z)
         return Drive(
             "sources",
-            lambda t: scale(t) * density_in_time(t) * ((t >= start) & (t < stop)),
+            lambda t: scale(t) * in_time(t) * ((t >= start) & (t < stop)),
             share.ravel().astype(float),
         )
 
@@ -168,12 +176,16 @@ class Body:
             case _:
                 self.nonlinear.append(face)
                 return
+        amount = of_time(drive)
         flux = face.area / (face.area.sum() if "power" in condition else 1.0)
-        np.add.at(share, face.cells, flux if condition["type"] == "flux" else G)
+        if isinstance(drive, str) and any(f"*{axis}" in drive for axis in "xyz"):
+            amount, in_space = factors(drive)
+            flux = flux * formula(in_space, **{v: getattr(self, v).ravel()[face.cells] for v in "xyz"})
+        share[face.cells] = flux if condition["type"] == "flux" else G
         self.K[face.cells, face.cells] -= G
         self.conductances[name] = np.zeros(self.count)
         self.conductances[name][face.cells] = G
-        self.drives.append(Drive(name, of_time(drive), share))
+        self.drives.append(Drive(name, amount, share))
 
     @cached_property
     def modes(self) -> tuple[Array, Array, Array]:
@@ -254,7 +266,7 @@ def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: 
 def _by_modes(body: Body, h: Array, values: Array, steps: NDArray[np.int64]) -> tuple[Array, Array]:
     """Temperatures after some steps, and their integrals over time."""
     rates, into, back = body.modes
-    shares = np.array([into @ (drive.share / body.C) for drive in body.drives]).reshape(len(body.drives), -1)
+    shares = np.array([into @ (drive.share / body.C) for drive in body.drives]).reshape(-1, body.count)
     y, total, wanted = into @ body.T0, np.zeros(body.count), set(steps.tolist())
     found = {0: (y, total)}
     at_once = max(1, 200_000 // body.count)
@@ -279,14 +291,14 @@ def _exponentials(z: Array, values: Array, shares: Array) -> tuple[Array, Array,
     short = z > -2.0
     safe = np.where(short, -2.0, z)
     E = np.exp(z)
-    I = I0 = np.expm1(safe) / safe
+    moment = I0 = np.expm1(safe) / safe
     coefficients = np.einsum("im,mpn->ipn", _POWERS, p)
     long, long_total = np.zeros(z.shape), np.zeros(z.shape)
     for i in range(len(_NODES)):
         if i:
-            I = (i * I - 1.0) / safe
-        long += I * coefficients[i]
-        long_total += (I - 1.0 / (i + 1)) / safe * coefficients[i]
+            moment = (i * moment - 1.0) / safe
+        long += moment * coefficients[i]
+        long_total += (moment - 1.0 / (i + 1)) / safe * coefficients[i]
     x = np.where(short, z, -1.0) * (1.0 - _NODES)[:, np.newaxis, np.newaxis]
     ratio = np.where(np.abs(x) < 1e-12, 1.0, np.expm1(x) / np.where(x == 0.0, 1.0, x))
     brief = np.einsum("m,mpn,mpn->pn", _WEIGHTS, np.exp(x), p)
@@ -330,9 +342,9 @@ def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fi
     around = [a + factor * w for a, w in marks for factor in (-6, -2, 0, 2, 6)]
     edges = np.unique(np.concatenate(([0.0], times, [a for a in around if 0.0 < a < body.end])))
     T, found, tolerance = body.T0, {0.0: body.T0}, 1e-9 if fine else 1e-8
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
+    for start, end in pairwise(edges.tolist()):
         inside = (start + 1e-12 * (end - start), end - 1e-12 * (end - start))
         solved = solve_ivp(rate, inside, T, "Radau", jac=jacobian, rtol=tolerance, atol=100.0 * tolerance)
         assert solved.success, solved.message
-        T = found[float(end)] = solved.y[:, -1]
+        T = found[end] = solved.y[:, -1]
     return np.array([found[float(time)] for time in times])

@@ -1,4 +1,4 @@
-"""Random scenarios that try to deceive the methods in time, against the exact solution of the equations of their cells."""
+"""Random scenarios that try to deceive the methods in time, against the exact solution of their cells."""
 
 import pytest
 from adversary.judge import judge

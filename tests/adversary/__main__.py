@@ -1,4 +1,4 @@
-"""python tests/adversary [--cases N] [--first SEED] [--show N] [--only TEXT]: try random cases, print the worst ones."""
+"""python tests/adversary [--cases N] [--first SEED] [--show N] [--only TEXT]: try random cases, print the worst."""
 
 import argparse
 import sys

@@ -75,7 +75,7 @@ def pulse(rng: Random, end: float) -> Shape:
 
 def wave(rng: Random, end: float) -> Shape:
     """Anything else that changes in time."""
-    P, Q = (log_uniform(rng, end / 200.0, 5.0 * end) for _ in range(2))
+    P, Q = (log_uniform(rng, end / 30.0, 5.0 * end) for _ in range(2))
     a, b = sorted(short(rng.uniform(0.0, 1.0) * end, 7) for _ in range(2))
     phase = short(rng.uniform(0.0, 6.28), 3)
     w = log_uniform(rng, 1e-4 * end, 0.1 * end)
@@ -93,10 +93,10 @@ def wave(rng: Random, end: float) -> Shape:
         Shape("step", f"where(t < {a!r}, 0, 1)", [(a, w)], end - a),
         Shape("sine", sine, [], min(P, end)),
         Shape("two sines", f"({sine} + 0.5*cos({short(6.2832 / Q)!r}*t))/1.5", [], min(P, Q, end)),
-        Shape("abs", f"abs({sine})", [], min(P, end)),
+        Shape("abs", f"abs({sine})", [], end),
         Shape("clipped", f"min(1, max(-1, 2*{sine}))", [], min(P, end)),
         Shape("square", f"where(t % {P!r} < {short(P / 3.0)!r}, 1, -0.5)", on, min(P, end)),
-        Shape("sawtooth", f"t % {P!r} / {P!r}", on, min(P, end)),
+        Shape("sawtooth", f"t % {P!r} / {P!r}", on, end),
         Shape("switch", f"tanh((t - {a!r})/{w!r})", [(a, w)], end),
         Shape("table", {"times": times, "values": values}, [(time, w) for time in times], end / len(times)),
         Shape("periodic table", {"times": period, "values": [0, 1, -1, 0.5, 0], "repeat": True}, jumps, min(P, end)),
@@ -130,7 +130,7 @@ def random_case(seed: int) -> Case:
     if rng.random() < 0.2 and end * _fastest_rate(document) < MOST_EULER_STEPS:
         document["time"] = {"end": end, "method": "euler"}
     document["solver"] = {"device": "cpu", "precision": rng.choice(("float32", "float64"))}
-    rows = short(end / rng.uniform(2.5, 50.0), 4)
+    rows = short(end / rng.uniform(2.5, 25.0), 4)
     document["output"] = {"figures": False, "fields": False, "probe_every": rows}
     document["probes"] = [{"name": "hottest", "statistic": "max"}]
     return Case(seed, tuple(kinds), document, marks)

@@ -82,7 +82,7 @@ def _judge_adaptive(case: Case) -> Verdict:
     """A method with a tolerance: every row has to be within three tolerances, plus rounding."""
     found, body = run(case.document), Body(case.document)
     exact, summary = solve(body, found.times, case.marks), found.summary
-    default = max(1e-3, 2e-4 * max(float(np.ptp(exact.T)), _range_of_conditions(case.document, body)))
+    default = max(1e-3, 2e-4 * max(_range_with_peaks(case, body, exact), _range_of_conditions(case, body)))
     tolerance = case.document["time"].get("tolerance", summary["tolerance"] or default)
     faults = []
     if tolerance > 1.2 * default and "tolerance" not in case.document["time"]:
@@ -141,18 +141,20 @@ def heat_faults(body: Body, exact: Solution, found: Run, allowed: float) -> list
     return faults
 
 
-def _range_of_conditions(document: dict[str, Any], body: Body) -> float:
+def _range_with_peaks(case: Case, body: Body, exact: Solution) -> float:
+    """Between which temperatures the cells lie at rows and where drives do something shortly."""
+    peaks = [time for a, w in case.marks[:30] for time in (a, a + w) if time < body.end]
+    beside = solve(body, np.unique([0.0, *peaks]), case.marks).T if peaks else exact.T
+    return float(max(exact.T.max(), beside.max()) - min(exact.T.min(), beside.min()))
+
+
+def _range_of_conditions(case: Case, body: Body) -> float:
     """Between which temperatures the initial field and the surroundings lie, as far as samples tell."""
-
-    t = np.linspace(0.0, body.end, 2001)
-    values = [body.T0]
-    for condition in document["boundaries"].values():
-        values += [of_time(condition[key])(t) for key in ("value", "ambient") if key in condition if _is_T(condition)]
-    return float(np.ptp(np.concatenate(values)))
-
-
-def _is_T(condition: dict[str, Any]) -> bool:
-    return condition["type"] in ("temperature", "convection", "radiation")
+    peaks = [a + part * w for a, w in case.marks for part in (-0.5, 0.0, 0.5)]
+    t = np.clip([*np.linspace(0.0, body.end, 2001), *peaks], 0.0, body.end)
+    given = [condition for condition in case.document["boundaries"].values() if condition["type"] != "flux"]
+    of_faces = [of_time(each[key])(t) for each in given for key in ("value", "ambient") if key in each]
+    return float(np.ptp(np.concatenate([body.T0, *of_faces])))
 
 
 def _method(case: Case, summary: dict[str, Any]) -> str:

@@ -21,6 +21,7 @@ Eisenstat & Steihaug, *SIAM J. Numer. Anal.* 19 (1982) 400 (inexact Newton).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,10 @@ STABLE_STEPS, STABLE = 100, 1e-5
 # Lower bound of the estimated share θ.
 SMALLEST_SHARE = 0.005
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
+# Steps in time: the most of them, the change in K that the first one aims at, the largest part of the imbalance that a
+# step may miss, factors of the pace after one that misses more and at most after one that does not, and the part of the
+# imbalance below which a step is long enough to leave time out.
+MOST_TIME_STEPS, FIRST_CHANGE, MISSED, SLOWER, FASTER, LONG = 400, 1.0, 0.5, 4.0, 0.1, 0.1
 _RUNAWAY = (
     "Sources whose heat grows with the temperature heat the body faster than it can lose the heat (thermal runaway). "
     "Look for a colder state that is stable: begin below it with initial.temperature. If there is none, cool the body "
@@ -93,8 +98,17 @@ def solve(
         Interrupted: ``stopped`` returned true.
     """
     solver = NewtonSolver(equations, sweeps, stopped)
+    start = None if equations.linear else equations.temperature.copy()
     try:
-        found = solver.solve(tolerance)
+        try:
+            found = solver.solve(tolerance, equations.patience)
+        except (NotConvergedError, NotFiniteError):
+            if start is None:
+                raise
+            equations.temperature[...] = start
+            if (in_time := solver.follow(start)) is None:
+                raise
+            found = in_time
     except (NotConvergedError, NotFiniteError) as error:
         if solver.met_unstable:
             raise NotConvergedError(f"no {equations.sought} was found. {_RUNAWAY}") from error
@@ -138,16 +152,23 @@ class NewtonSolver:
         self._first = np.inf
         # α and β of the steps since the last residual in float64.
         self._steps: list[tuple[float, float]] = []
-        self._may_be_indefinite = self._indefinite = False
+        self._may_be_indefinite = self._indefinite = self._in_time = False
 
-    def solve(self, tolerance: float | None = None) -> Convergence:
-        """Find the solution; arguments and errors are those of :func:`solve`."""
+    def solve(self, tolerance: float | None = None, patience: int = MOST_NEWTON_STEPS) -> Convergence:
+        """Find the solution; arguments and errors are those of :func:`solve`.
+
+        Args:
+            tolerance: as for :func:`solve`.
+            patience: the most steps in succession that do not halve the smallest of their corrections.
+        """
         progress = self._progress = Convergence(tolerance=SMALLEST if tolerance is None else tolerance)
         self._given, self._looked_at, self._share = tolerance, np.inf, 1.0
-        while progress.newton_steps < MOST_NEWTON_STEPS:
+        smallest, since = np.inf, 0
+        while progress.newton_steps < MOST_NEWTON_STEPS and since < patience:
             progress.newton_steps += 1
             if self.newton_step():
                 return progress
+            smallest, since = (self._first, 0) if self._first < 0.5 * smallest else (smallest, since + 1)
         raise NotConvergedError(
             f"no {self._equations.sought} was found in {progress.newton_steps} Newton steps; the last one began with "
             f"corrections of {self._first:.3g} K. There is none if sources take out more heat than surfaces "
@@ -155,6 +176,62 @@ class NewtonSolver:
             "make the jump smoother. Otherwise begin closer to it with initial.temperature, or allow a larger "
             "time.tolerance"
         )
+
+    def follow(self, before: Any) -> Convergence | None:
+        """Find the solution by steps in time that become ever longer; None if they do not lead there.
+
+        A step solves its own equations, but in one Newton step. What it misses of them says whether the next one may be
+        longer (Kelley & Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508).
+
+        Args:
+            before: room for the temperatures before a step.
+        """
+        equations, progress = self._equations, self._progress
+        self._most, self._in_time = progress.cycles + MOST_CYCLES, True
+        equations.begin_in_time()
+        try:
+            system = equations.linearise()
+            size = equations.imbalance(system)
+            equations.pace = pace = equations.fastest(system) / FIRST_CHANGE
+            for _ in range(MOST_TIME_STEPS):
+                progress.newton_steps += 1
+                before[...] = equations.temperature
+                missed, left, found = self._time_step(before)
+                if found and equations.pace == 0.0:
+                    self.met_unstable = False
+                    return progress
+                if found:
+                    equations.pace = 0.0  # what is left is small, unless the step was too short to show it
+                elif missed <= MISSED * size:
+                    if equations.pace > 0.0:
+                        pace *= max(FASTER, missed / (MISSED * size))
+                        equations.pace = pace if left > LONG * size else 0.0
+                    size = left
+                else:
+                    equations.temperature[...] = before
+                    pace *= SLOWER if equations.pace > 0.0 else 1.0
+                    equations.pace = pace
+                if equations.hotter_than_sources():
+                    break
+        except (NotConvergedError, NotFiniteError):
+            pass
+        finally:
+            equations.pace, self._in_time = 0.0, False
+        return None
+
+    def _time_step(self, before: Any) -> tuple[float, float, bool]:
+        """Do a step in time; what it misses of its equations, the imbalance after it, and whether that is the solution."""
+        equations = self._equations
+        try:
+            found = self.newton_step()
+        except NotConvergedError:
+            if equations.pace > 0.0:
+                raise
+            return np.inf, np.inf, False
+        if self._indefinite:
+            return np.inf, np.inf, False
+        system = equations.linearise()
+        return equations.imbalance(system, before), equations.imbalance(system), found
 
     def is_stable(self) -> bool:
         """Whether small changes of the solution decay, that is whether A is positive there; after :meth:`solve`.
@@ -207,6 +284,8 @@ class NewtonSolver:
                 "balance with initial.temperature"
             ) from None
         found = self._solve(system, self._gradients)
+        if self._indefinite and self._in_time:
+            return False
         if self._indefinite:
             self.met_unstable = True
             self._equations.turn_rises()

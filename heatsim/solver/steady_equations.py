@@ -56,15 +56,22 @@ class Equations:
     Sources whose heat grows with the temperature have negative slopes. Where A + slopes is then not positive, the body
     heats up faster than it loses heat: a state there is unstable. :meth:`turn_rises` makes the operator positive.
 
+    With ``pace`` above 0 a change is an implicit step of the length 1/pace in time: pace·C stands on the diagonal.
+
     Attributes:
         xp: NumPy, or CuPy.
         temperature: deviations in K of the cells, float64, a device array; void keeps its first guess.
         sought: the name of the solution, for messages.
         rises: whether any heat grows with the temperature, at the temperatures of the last system.
+        pace: in 1/s; 0 for the steady state itself.
+        patience: Newton's method has failed if so many steps in succession have not halved the smallest correction.
     """
 
     sought = "steady state"
+    patience = 20
     rises = False
+    pace = 0.0
+    _at_rest: Any = None  # ground without pace·C; cells with bent surfaces get theirs in each step
     _farthest = LEAST, MOST
 
     def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
@@ -115,6 +122,8 @@ class Equations:
         operator, b, scale, T = self._operator, self._b, self._scale, self.temperature
         if self.linear:
             return LinearSystem(operator, b, T, T, exact=True)
+        if self._at_rest is not None:
+            operator.ground[...] = self._at_rest
         # A cell at an edge of the body has several surfaces.
         for surface, base in zip(self._bent, self._base, strict=True):
             surface.put(base[0], b)
@@ -134,6 +143,7 @@ class Equations:
             surface.add(slope, operator.ground)
             if self._safe is not None:
                 surface.add(abs(slope), self._safe.ground)
+        self._hold(1.0)
         if self._safe is not None:
             self.rises = self._on_any_rank(any(float(self.xp.min(slope)) < 0.0 for slope in slopes))
         self._change[...] = 0.0
@@ -149,6 +159,36 @@ class Equations:
             self._operator.ground[...] = self._safe.ground
         self._farthest = CAREFUL_LEAST, CAREFUL_MOST
         self._change[...] = 0.0
+
+    def begin_in_time(self) -> None:
+        """Keep what changes with ``pace``."""
+        self._at_rest = self._operator.ground.copy()
+
+    def _hold(self, weights: Any) -> None:
+        """Add pace·C to the operator; ``weights``: kelvins for each unit of the unknown."""
+        if self.pace > 0.0:
+            held = (self.pace / self._scale) * self.capacity * weights
+            for operator in (self._operator, self._safe):
+                if operator is not None:
+                    operator.ground[...] += held
+
+    @cached_property
+    def capacity(self) -> Any:
+        """The heat capacity of each cell in J/K."""
+        return self._balance.per_cell(self._balance.materials.cell_heat_capacity)
+
+    def fastest(self, system: LinearSystem) -> float:
+        """The largest |dT/dt| in K/s at the temperatures of the last system. Collective."""
+        xp = self.xp
+        rate = system.b * (self._scale / xp.where(self.capacity > 0.0, self.capacity, xp.inf))
+        return self._balance.sums.largest_of_array(rate)
+
+    def imbalance(self, system: LinearSystem, since: Any = None) -> float:
+        """√Σ gain² of all cells; with ``since`` of gain − pace·C·(T − since). Collective."""
+        gain = system.b.astype("float64")
+        if since is not None:
+            gain -= (self.pace / self._scale) * self.capacity * (self.temperature - since)
+        return float(self._balance.sums.of_arrays([gain * gain])[0]) ** 0.5
 
     def take_rises_in(self) -> None:
         """Make the operator of the last system the derivative of the balance, with all slopes."""
@@ -222,8 +262,11 @@ class VaryingEquations(Equations):
     """Where conductivities depend on temperature: each system is for a change of potentials, from 0 on.
 
     Its matrix is symmetric and leaves a part of Newton's matrix out (heatsim/physics/steady_varying.py). Where
-    conductivities jump, that part may be larger than what is left, so Anderson's acceleration makes up for it.
+    conductivities jump, that part may be larger than what is left, so Anderson's acceleration makes up for it. It may
+    hardly seem to approach the solution before it finds it.
     """
+
+    patience = 200
 
     def __init__(self, balance: SteadyBalance, precision: str, temperature: Any, sweeps: LevelSweeps) -> None:
         """Make conductances and sources; the arguments are those of :class:`Equations`."""
@@ -257,6 +300,8 @@ class VaryingEquations(Equations):
         self._change[...] = 0.0
         if self._safe is not None:
             self._safe.ground[...] = ground
+        self._hold(weights)
+        if self._safe is not None:
             self.rises = self._on_any_rank(bool(self._rising))
         return LinearSystem(
             self._operator, self._b, self._change, self.temperature, exact=False, preconditioner=self._safe
@@ -273,5 +318,7 @@ class VaryingEquations(Equations):
         found = self._linearised
         # The square of a change of potential over this weight is one of temperature times one of v.
         weight = 1.0 / (found.weight * found.conducting)
-        change = self._acceleration.change(found.potential, found.weight * system.x, weight)
+        change = found.weight * system.x
+        if self.pace == 0.0:
+            change = self._acceleration.change(found.potential, change, weight)
         self._move_to(self._balance.moved(found, change / found.weight))

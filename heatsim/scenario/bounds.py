@@ -39,6 +39,7 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
     """
     names = [name for name in expression.names if name in expression.used] or list(expression.names[:1])
     low, high = (np.array([[float(box[name][end])] for name in names]) for end in (0, 1))
+    whole = np.maximum(high - low, 1e-300)
     found_low, found_high, defined = inf, -inf, True
     least, most = inf, -inf
     with np.errstate(all="ignore"):
@@ -57,33 +58,30 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
             lows, highs = np.where(np.isnan(lows), -inf, lows), np.where(np.isnan(highs), inf, highs)
             allowed = _SHARP * max(most - least, 0.0)
             live = (lows < least - allowed) | (highs > most + allowed) | broken
-            order = np.argsort(np.where(broken, inf, np.maximum(least - lows, highs - most)), kind="stable")
+            excess = np.maximum(least - lows, highs - most)
+            order = np.argsort(np.where(excess > allowed, excess, -inf), kind="stable")
             live = live[order] & (np.arange(count) >= count - _LIVE // 2)
-            if level == _LEVELS - 1:
+            if level == _LEVELS - 1 or (not defined and found_high - found_low == inf):
                 live[:] = False
             done = order[~live]
             if len(done):
                 found_low, found_high = min(found_low, lows[done].min()), max(found_high, highs[done].max())
                 defined &= not broken[done].any()
             rest = order[live]
-            if not len(rest) or (found_high - found_low == inf and not defined):
+            if not len(rest):
                 break
-            low, high = _halved(
-                low[:, rest], high[:, rest], np.broadcast_to(found.rows, (len(found.rows), count))[:, rest]
-            )
+            rows = np.zeros((len(names), count))
+            rows[: len(found.rows)] = found.rows
+            low, high = _halved(low[:, rest], high[:, rest], rows[:, rest], whole)
     return Bounds(found_low, found_high, defined and np.isfinite(found_low) and np.isfinite(found_high))
 
 
-def _halved(low: Array, high: Array, rows: Array) -> tuple[Array, Array]:
-    """Both halves of boxes, cut along the variable that changes the values most."""
-    widths = high - low
-    whole = np.maximum(widths.max(axis=1, keepdims=True), 1e-300)
-    weights = (
-        np.where(np.isfinite(rows) & np.isfinite(rows).all(axis=0), rows, 0.0) if len(rows) else np.zeros(low.shape)
-    )
-    none = weights.max(axis=0) == 0.0
-    along = np.where(none, np.argmax(widths / whole, axis=0), np.argmax(weights, axis=0))
-    cut = np.arange(len(low))[:, None] == along
+def _halved(low: Array, high: Array, rows: Array, whole: Array) -> tuple[Array, Array]:
+    """Both halves of boxes, cut along the variable that changes the values most, or a wide one that may jump."""
+    parts = (high - low) / whole
+    finite = np.isfinite(rows)
+    weights = np.where(finite.all(axis=0), rows, np.where(finite, 0.1 * parts * (rows > 0.0), parts))
+    cut = np.arange(len(low))[:, None] == np.argmax(np.where(weights.max(axis=0) > 0.0, weights, parts), axis=0)
     middle = 0.5 * low + 0.5 * high
     return (
         np.concatenate((low, np.where(cut, middle, low)), axis=1),

@@ -132,13 +132,23 @@ class _Finder:
         for at in (np.maximum(place - 1, 0), np.minimum(place, len(jumps) - 1)) if len(jumps) else ():
             nodes = np.where(np.abs(nodes - jumps[at]) < 0.5 * self._beside[at], self._low, nodes)
         nodes = np.unique(np.clip(nodes, self._low, self._high))
-        values = Points({self._name: nodes[None]}, chosen=False).of(self._tree)
+        nodes = np.union1d(nodes, self._alone(_VALUES * max(high - low, 0.0)))
+        values = self._at(nodes)
         finite = np.isfinite(values)
-        low, high = (
-            min(low, np.min(values, where=finite, initial=inf)),
-            max(high, np.max(values, where=finite, initial=-inf)),
-        )
+        low = min(low, np.min(values, where=finite, initial=inf))
+        high = max(high, np.max(values, where=finite, initial=-inf))
         return Course(edges, jumps, nodes, singular, float(low), float(high), complete)
+
+    def _at(self, places: Array) -> Array:
+        return np.broadcast_to(Points({self._name: places[None]}, chosen=False).of(self._tree)[0], places.shape)
+
+    def _alone(self, allowed: float) -> Array:
+        """Jumps at which the value is beyond those on both sides, and places beside ends with a value of their own."""
+        before, at, after = map(self._at, (self._inner - self._beside, self._inner, self._inner + self._beside))
+        alone = (at > np.fmax(before, after) + allowed) | (at < np.fmin(before, after) - allowed)
+        ends = np.array([self._low, self._high])
+        beside = ends + 4.0 * self._smallest(ends, ends) * [1.0, -1.0]
+        return np.concatenate((self._inner[alone], beside[np.abs(self._at(ends) - self._at(beside)) > allowed]))
 
     def _unresolved(self) -> Course:
         """Of an expression with too many jumps."""
@@ -182,6 +192,8 @@ class _Finder:
         match node:
             case ast.Call(func=ast.Name(id="where"), args=[condition, yes, no]):
                 yield from self._crossings(condition, guards)
+                if not isinstance(condition, ast.Compare | ast.BoolOp) and id(condition) in self._varying:
+                    yield condition, False, guards
                 yield from self._crossings(yes, (*guards, (condition, True)))
                 yield from self._crossings(no, (*guards, (condition, False)))
                 return

@@ -102,7 +102,7 @@ class Boxes:
         """Bounds by the mean value theorem too."""
         reach = found.noise + ULP * np.abs(middle)
         if len(found.rows):
-            reach = reach + (found.rows[0] if self._chosen else found.rows.sum(axis=0))
+            reach = reach + (1.0 + 8.0 * ULP) * (found.rows[0] if self._chosen else found.rows.sum(axis=0))
         low = np.fmin(np.fmax(found.low, middle - reach), found.high)
         return Enclosure(low, np.fmax(np.fmin(found.high, middle + reach), low), found.rows, found.noise, found.broken)
 
@@ -111,7 +111,9 @@ class Boxes:
             case ast.Name(id=name):
                 low, high = self._low[name], self._high[name]
                 rows = np.zeros((1 if self._chosen else len(self._names), len(low)))
-                rows[0 if self._chosen else self._names.index(name)] = 0.5 * (high - low)
+                rows[0 if self._chosen else self._names.index(name)] = np.maximum(
+                    high - (0.5 * low + 0.5 * high), (0.5 * low + 0.5 * high) - low
+                )
                 return Enclosure(low, high, rows, np.zeros(len(low)), np.zeros(len(low), dtype=bool))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 a = self.of(operand)
@@ -153,8 +155,13 @@ class Boxes:
         if self._chosen:
             value = self._points.of(node)[0]
             return Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), broken)
-        rows = np.where(low == high, 0.0, inf)
-        return Enclosure(low, high, np.tile(rows, (len(self._names), 1)), np.zeros(1), broken)
+        rows = self._jumping([self.of(part) for part in parts])
+        return Enclosure(low, high, np.where(low == high, 0.0, rows), np.zeros(1), broken)
+
+    def _jumping(self, parts: Sequence[Enclosure]) -> Array:
+        """Infinite rows for the variables of some parts, 0 for the others."""
+        none = np.zeros((len(self._names), 1))
+        return np.where(reduce(np.maximum, [_padded(part.rows, none)[0] for part in parts]) > 0.0, inf, 0.0)
 
     def _sum(self, a: Enclosure, b: Enclosure) -> Enclosure:
         low, high = a.low + b.low, a.high + b.high
@@ -180,12 +187,9 @@ class Boxes:
         ends = [one / other for one in (a.low, a.high) for other in (b.low, b.high)]
         zero = (b.low <= 0.0) & (b.high >= 0.0)
         low, high = np.where(zero, -inf, reduce(np.fmin, ends)), np.where(zero, inf, reduce(np.fmax, ends))
-        # One side of 0.
-        for sign, side in ((1.0, b.low >= 0.0), (-1.0, b.high <= 0.0)):
-            far = np.where(side & zero, b.high if sign > 0.0 else b.low, 1.0) * sign
-            least, most = sign * (a.low if sign > 0.0 else a.high), sign * (a.high if sign > 0.0 else a.low)
-            low = np.where(side & zero & (least >= 0.0), least / far, low)
-            high = np.where(side & zero & (most <= 0.0), most / far, high)
+        above = zero & (b.low >= 0.0)
+        low = np.where(above & (a.low >= 0.0), a.low / b.high, low)
+        high = np.where(above & (a.high <= 0.0), a.high / b.high, high)
         if b.fixed:
             rows = a.rows / np.abs(b.low)
             noise = a.noise / np.abs(b.low) + ULP * np.maximum(np.abs(low), np.abs(high))
@@ -215,7 +219,7 @@ class Boxes:
         high = np.where(same, np.minimum(high, np.maximum(b.high, 0.0)), np.maximum(b.high, 0.0))
         zero = (b.low <= 0.0) & (b.high >= 0.0)
         if not self._chosen:
-            rows = np.where(same & ~zero, rows, inf)
+            rows = np.where(same & ~zero, rows, self._jumping([a, b]))
         return Enclosure(low, np.maximum(high, low), rows, noise, a.broken | b.broken | zero)
 
     def _power(self, node: ast.expr, a: Enclosure, b: Enclosure) -> Enclosure:
@@ -288,10 +292,12 @@ class Boxes:
         def smaller(a: Enclosure, b: Enclosure) -> Enclosure:
             least = np.minimum if sign > 0.0 else np.maximum
             rows = _padded(a.rows, b.rows)
+            # Where one is certainly the smaller one, only that one counts.
+            first, second = (a.high < b.low, b.high < a.low) if sign > 0.0 else (a.low > b.high, b.low > a.high)
             return Enclosure(
                 least(a.low, b.low),
                 least(a.high, b.high),
-                np.maximum(*rows),
+                np.where(first, rows[0], np.where(second, rows[1], np.maximum(*rows))),
                 np.maximum(a.noise, b.noise),
                 a.broken | b.broken,
             )
@@ -311,17 +317,18 @@ class Boxes:
         low, high = _truth(truth)
         known, found = low == high, _selected(high > 0.0, yes, no)
         rows, _ = _padded(found.rows, np.zeros((len(self._names), len(known))))
+        both = np.maximum(*_padded(yes.rows, no.rows)) if len(yes.rows) + len(no.rows) else np.zeros((1, 1))
         return Enclosure(
             np.where(known, found.low, np.minimum(yes.low, no.low)),
             np.where(known, found.high, np.maximum(yes.high, no.high)),
-            np.where(known, rows, inf),
+            np.where(known, rows, _added(both, truth.rows)),
             np.where(known, found.noise, np.maximum(yes.noise, no.noise)),
             np.where(known, found.broken, yes.broken | no.broken) | truth.broken,
         )
 
     def _angle(self, y: Enclosure, x: Enclosure, middle: Array) -> Enclosure:
         """atan2(y, x)."""
-        cut = (x.low < 0.0) & (y.low <= 0.0) & (y.high >= 0.0)
+        cut = (x.low < 0.0) & ((y.low < 0.0) | np.signbit(y.low)) & (y.high >= 0.0)
         ends = [np.arctan2(one, other) for one in (y.low, y.high) for other in (x.low, x.high)]
         if self._chosen:  # y has one sign
             side = np.where(middle < 0.0, -pi, pi)
@@ -434,5 +441,8 @@ def _compared(op: ast.cmpop, a: Enclosure, b: Enclosure) -> tuple[Array, Array]:
             possible = ~((a.low == a.high) & (b.low == b.high) & (a.low == b.low))
             certain = (a.low > b.high) | (b.low > a.high)
     # A value that is undefined compares as false, except with !=.
-    certain = certain & ~(a.broken | b.broken)
-    return certain.astype(np.float64), (possible | (a.broken | b.broken)).astype(np.float64)
+    if isinstance(op, ast.NotEq):
+        possible = possible | a.broken | b.broken
+    else:
+        certain = certain & ~(a.broken | b.broken)
+    return certain.astype(np.float64), possible.astype(np.float64)

@@ -9,7 +9,6 @@ the whole range, or the user sets a temperature_range.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf, pi
 
 import numpy as np
@@ -33,7 +32,7 @@ Array = NDArray[np.float64]
 
 # K. Beyond this, expressions need a temperature_range: tables would become coarse.
 HOTTEST = 10_000.0
-_PARTS = 64  # parts of the time between two switching times; sources are averaged over each
+_PARTS, _MOST_PARTS = 64, 4096  # parts of the run, over each of which sources are averaged
 _LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
 
 
@@ -235,16 +234,15 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
     end, sources = scenario.time.end, Sources(scenario, materials)
     gained = lost = 0.0
     if sources.even or materials.heated.amounts:
-        for start, stop in pairwise((0.0, *scenario.switching_times, end)):
-            dt = (stop - start) / _PARTS
-            times = start + dt * np.arange(_PARTS, dtype=np.float64)
-            heat = np.broadcast_to(sources.heat(times, dt), (_PARTS, len(materials.types))) * materials.heat_capacity
-            gained += float(np.maximum(heat.max(axis=1), 0.0).sum())
-            lost -= float(np.minimum(heat.min(axis=1), 0.0).sum())
-            if materials.heated.amounts:
-                extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, dt)]
-                lost -= sum(low for low, _ in extremes)
-                gained += sum(high for _, high in extremes)
+        times = _moments(scenario, [amount.function for amount in materials.heated.amounts])
+        times, lengths = times[:-1], np.diff(times)
+        heat = sources.heat(times, 1.0, lengths) * materials.heat_capacity
+        most, least = (lengths * each for each in (heat.max(axis=1), heat.min(axis=1)))
+        if materials.heated.amounts:
+            extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, 1.0, lengths)]
+            low, high = np.array(extremes).T * lengths
+            most, least = np.maximum(most, 0.0) + high, np.minimum(least, 0.0) + low
+        gained, lost = _largest_rise(most), _largest_rise(-least)
     inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
     for number, condition in enumerate(conditions.conditions):
         flux = time_functions(condition).flux
@@ -267,6 +265,21 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * source.scale.extremes(end)[1]
         gained += max(peak, 0.0) / float(spacing[FACES.index(beam.face) // 2]) * end
     return gained, lost
+
+
+def _moments(scenario: Scenario, densities: list[TimeFunction]) -> Array:
+    """Times in s between which the heat of all sources rises or falls; at least 64 intervals, at most 4,096."""
+    end = scenario.time.end
+    functions = [*densities, *(source.scale for source in scenario.sources)]
+    nodes = [function.nodes(end) for function in functions if not function.constant]
+    times = np.unique(np.concatenate((np.linspace(0.0, end, _PARTS + 1), scenario.switching_times, *nodes)))
+    return times[np.unique(np.linspace(0, len(times) - 1, _MOST_PARTS + 1).astype(np.intp))]
+
+
+def _largest_rise(changes: Array) -> float:
+    """The largest sum of successive changes, at least 0."""
+    sums = np.concatenate(([0.0], np.cumsum(changes)))
+    return float((sums - np.minimum.accumulate(sums)).max())
 
 
 def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:

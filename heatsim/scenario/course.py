@@ -115,7 +115,6 @@ class _Finder:
         # Inner edges, and half the width of what may lie on either side of them.
         self._inner, self._beside = np.zeros(0), np.zeros(0)
         self._singular: list[Array] = []
-        self._budget = MOST_PANELS
 
     def found(self) -> Course:
         """The course."""
@@ -244,7 +243,7 @@ class _Finder:
             open_ = found.varies & ~(first > last) & ~((low > last) | (high < first))
             passes = open_ & found.monotonic
             pieces, levels = _levels(found, passes, whole)
-            if pieces is None or total > MOST_PANELS:
+            if pieces is None or total > MOST_PANELS // 2:
                 return False
             at, unsure = self._passed(argument, found, pieces, levels)
             places.append(at)

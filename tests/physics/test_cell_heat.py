@@ -131,6 +131,25 @@ def test_heat_of_one_cell_or_of_a_short_time_is_not_lost(density: str, at_3_s: f
     assert heat.sum() == pytest.approx(at_3_s, rel=1e-9)
 
 
+@pytest.mark.parametrize("width", [1.0, 1e-3])
+@pytest.mark.parametrize(
+    "density",
+    [
+        "1e5*exp(-((t - 5.137)/{width})^2)*(1 + x)",
+        "1e5*exp(-((t - 5.137)/{width})^2 + log(1 + x))",
+        "sqrt(1e10*exp(-2*((t - 5.137)/{width})^2)*(1 + x)^2)",  # no product to be seen in it
+    ],
+)
+def test_a_pulse_in_all_cells_is_not_lost(density: str, width: float) -> None:
+    """A product a(t)·b(x) whose a is 0 nearly all the time."""
+    source = f'[[sources]]\npower_density = "{density.format(width=width)}"\n[time]\nend = 10.0\n'
+    derived = problem(f"{BLOCK}{source}")
+    heated, (start, end) = derived.materials.heated, (np.zeros(1), 10.0)
+    amounts = np.array([float(amount.function.mean(start, end)[0]) for amount in heated.amounts])
+    heat, _ = heated.densities(amounts, [], None)
+    assert heat.mean() == pytest.approx(1e5 * 1.05 * width * pi**0.5 / end, rel=1e-6)
+
+
 @pytest.mark.parametrize("face", ["z_max", "z_min", "x_max", "y_min"])
 @pytest.mark.parametrize("method", ["euler", "steady"])
 def test_a_body_takes_what_does_not_pass_it(face: str, method: str, tmp_path: Path) -> None:

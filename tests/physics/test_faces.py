@@ -5,7 +5,6 @@ import pytest
 from exact import INSULATED, PERIODIC, convection, flux, held, scenario
 from problem_text import problem
 
-from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.surface_balance import AMBIENT as AMBIENT_NUMBER
@@ -145,13 +144,24 @@ def test_the_surface_lies_half_a_cell_away(condition: str, surface: float) -> No
     assert found == pytest.approx(surface, rel=1e-14)
 
 
-def test_a_convection_peak_too_narrow_to_foresee_is_refused_when_met() -> None:
-    """Between two samples of the coefficient, at the very step that meets it."""
-    spike = "1 + 1e9*exp(-((t - 3.3333)/1e-5)^2)"
-    derived = bar(convection(spike, 300.0), dt="auto", end=11.0)
-    (dt,) = derived.coefficients
-    with pytest.raises(ScenarioError, match=r"beyond the stability limit .* too narrow to be foreseen"):
-        derived.linear_terms(np.array([3.3333]), dt, 300.0)
+def test_a_narrow_peak_of_convection_bounds_the_time_step() -> None:
+    """A peak of 20 µs in 11 s: the limit is that of its height, as if it lasted."""
+    peak, lasting = (
+        bar(convection(film, 300.0), dt="auto", end=11.0).limit.dt
+        for film in ("1 + 1e4*exp(-((t - 3.3333)/1e-5)^2)", 1.0 + 1e4)
+    )
+    assert peak == pytest.approx(lasting, rel=1e-6)
+    assert peak < 0.9 * bar(convection(1.0, 300.0), dt="auto", end=11.0).limit.dt
+
+
+@pytest.mark.parametrize("end", [1e2, 1e3, 2e4, 1e6])
+def test_the_largest_film_of_an_ordinary_sine_is_never_exceeded(end: float) -> None:
+    """So that no stage meets a larger one than the method counts on."""
+    derived = bar(convection("40 + 25*sin(t/777)", 300.0), dt="auto", end=end)
+    largest = derived.boundary.largest_films(end)[0]
+    times = np.linspace(0.0, end, 300_001)
+    assert largest >= (40.0 + 25.0 * np.sin(times / 777.0)).max() * (1.0 - 1e-12)
+    assert largest <= 65.0
 
 
 def test_conditions_lie_on_their_own_axis() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heatsim.scenario import Constant, Table
+from heatsim.scenario import Constant, Table, TimeFunction
+from heatsim.scenario.averages import mean_of_product
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.timefunction import Formula
 
@@ -87,6 +88,29 @@ def test_an_expression_without_a_known_end_is_sampled() -> None:
     assert formula("where(t % 1 < 0.25, 1, 0)", None).mean(np.zeros(1), 5.0) == pytest.approx([0.25], abs=0.1)
     assert formula("7", None).mean(np.zeros(2), 5.0).tolist() == [7.0, 7.0]
     assert Constant(0.7).mean(np.zeros(2), 0.1).tolist() == [0.7, 0.7]
+
+
+@pytest.mark.parametrize("steps", [1, 7, 400])
+@pytest.mark.parametrize(
+    ("factors", "end", "exact"),
+    [
+        # In the first and in the last half of each period: 0 at all times.
+        ((formula("where(t % 16 < 8, 2e5, 0)", 4e3), formula("where(t % 16 < 8, 0, 1)", 4e3)), 4e3, 0.0),
+        ((formula("sin(t)", 10 * pi), formula("sin(t)", 10 * pi)), 10 * pi, 5 * pi),
+        ((formula("exp(-((t - 2137)/1e-3)^2)", 4e3), formula("t/2137", 4e3), Constant(2.0)), 4e3, 2e-3 * pi**0.5),
+        ((Table((0.0, 1.0), (0.0, 1.0)), Table((0.0, 1.0), (0.0, 1.0)), Table((0.0, 1.0), (0.0, 1.0))), 1.0, 0.25),
+        ((Table((0.0, 1.0), (0.0, 2.0), repeat=True), Table((0.0, 2.0, 2.0, 3.0), (1.0, 1.0, 4.0, 4.0))), 3.0, 6.0),
+        ((Table((0.0, 4.0), (0.0, 4.0)), formula("where(t < 1.5, 1, 0)", 4.0)), 4.0, 1.125),
+        ((Constant(3.0), Constant(0.5)), 2.0, 3.0),
+    ],
+)
+def test_the_mean_of_a_product_is_that_of_its_values(
+    factors: tuple[TimeFunction, ...], end: float, exact: float, steps: int
+) -> None:
+    """Not the product of the means."""
+    dt = end / steps
+    found = mean_of_product(factors, np.arange(steps) * dt, dt).sum() * dt
+    assert found == pytest.approx(exact, rel=1e-9, abs=1e-6)
 
 
 TABLES = {

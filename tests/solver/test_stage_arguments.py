@@ -11,7 +11,6 @@ from exact import INSULATED, convection, flux, scenario
 from numpy.typing import NDArray
 
 from heatsim import device
-from heatsim.errors import ScenarioError
 from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
@@ -177,17 +176,6 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
     assert added.tobytes() == stepped.tobytes()
     np.testing.assert_array_equal(T + alone, stepped)
     assert sum(float(np.abs(sums).sum()) for sums in expected) > 0.0
-
-
-def test_a_film_beyond_what_the_limit_allows_for_is_refused() -> None:
-    """A stage may be longer than the limit, but the method counts on the largest film coefficients."""
-    peak = 'x_min = { type = "convection", coefficient = "100 + 1e6*exp(-((t - 5)/1e-5)^2)", ambient = 300.0 }'
-    derived = box(faces=FACES.replace(f"x_min = {convection(800.0, 300.0)}", peak))
-    arguments = LinearArguments(derived, field_of(derived), Ledger(CPU, derived, False))
-    long = np.full(1, 30.0 * derived.limit.dt)
-    arguments.host_stage_sweeps(StageTimes(np.array([1.0]), np.array([1.0]), long, long), "seven_term")
-    with pytest.raises(ScenarioError, match=r"boundaries.x_min.*too narrow to be foreseen"):
-        arguments.host_stage_sweeps(StageTimes(np.array([5.0]), np.array([5.0]), long, long), "seven_term")
 
 
 DELTAS = np.array([0.35, 0.08, 0.2, 0.12])

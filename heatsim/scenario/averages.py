@@ -124,7 +124,7 @@ def _product(functions: tuple["TimeFunction", ...], end: float) -> Integral:
 
     # Between its nodes each function is a polynomial of degree 5 to the precision of its own mean.
     points = 3 * len(functions)
-    if any(function.jumps(end) is None for function in functions):
+    if not all(function.resolved(end) for function in functions):
         return Integral(at, np.zeros(0), points)
     return Integral(at, reduce(np.union1d, (function.nodes(end) for function in functions)), points)
 

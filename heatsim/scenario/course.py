@@ -42,6 +42,7 @@ _INTEGRAL, _VALUES = 1e-7, 1e-6
 _OUTER, _WEIGHTS, _ERROR = 0.6**0.5, (4.0 / 9.0, 5.0 / 18.0, 5.0 / 18.0), 64.0 / 2800.0
 _FEW, _PARTS = 64, 4  # fewer panels are cut into more parts: calls take longer than numbers
 _TOUCHES = 1e-7  # part of the range within which rounding may decide on which side of a level an argument is
+_NOTHING = 1e-12  # part of the values: smaller changes do not count
 _LARGEST = 1e300
 # Where too much happens: multiples of the golden ratio, modulo 1, resonate with no periodic function.
 _SAMPLES, _GOLDEN = 4096, 0.6180339887498949
@@ -54,15 +55,15 @@ class Course:
 
     Attributes:
         edges: of panels in which it is smooth, ascending from one end to the other.
-        jumps: inner edges at which an operation of the expression jumps or has a kink.
+        jumps: inner edges at which an operation of the expression jumps or has a kink; None if there are too many.
         nodes: places between which it rises or falls, with both sides of each jump: the ends among them.
         singular: places at which it may be unbounded or undefined.
         low, high: bounds of its values, where they are finite.
-        resolved: whether the panels are fine enough everywhere; ``jumps`` may miss some where they are not.
+        resolved: whether the panels are fine enough everywhere.
     """
 
     edges: Array
-    jumps: Array
+    jumps: Array | None
     nodes: Array
     singular: Array
     low: float
@@ -103,7 +104,7 @@ class _Panels:
     @property
     def monotonic(self) -> Flags:
         """Whether it certainly rises or falls in a whole panel: its slope differs from the secant by less than half."""
-        return np.asarray(np.abs(self.values[2] - self.values[1]) > 16.0 * self.second + self.noise)
+        return np.asarray(np.abs(self.values[2] - self.values[1]) > 8.0 * self.second + self.noise)
 
 
 class _Finder:
@@ -154,7 +155,7 @@ class _Finder:
         found = bounds(Expression.of_tree(self._tree, (self._name,)), **{self._name: (self._low, self._high)})
         nodes = self._low + (self._high - self._low) * np.sort(np.mod(np.arange(_SAMPLES) * _GOLDEN, 1.0))
         nodes = np.append(nodes, self._high)
-        return Course(nodes, np.zeros(0), nodes, np.zeros(0), found.low, found.high, False)
+        return Course(nodes, None, nodes, np.zeros(0), found.low, found.high, False)
 
     def _evaluated(self, tree: ast.expr, start: Array, stop: Array) -> _Panels:
         middle, half = 0.5 * start + 0.5 * stop, 0.5 * (stop - start)
@@ -243,7 +244,7 @@ class _Finder:
             open_ = found.varies & ~(first > last) & ~((low > last) | (high < first))
             passes = open_ & found.monotonic
             pieces, levels = _levels(found, passes, whole)
-            if pieces is None or total > MOST_PANELS // 2:
+            if pieces is None or total > MOST_PANELS:
                 return False
             at, unsure = self._passed(argument, found, pieces, levels)
             places.append(at)
@@ -256,7 +257,7 @@ class _Finder:
             places.append((0.5 * start + 0.5 * stop)[touched])
             beside.append(0.5 * found.width[touched])
             open_ &= ~rounded & ~undefined
-            if _hopeless(np.sqrt(16.0 * found.second / (found.high - found.low)), open_):
+            if _hopeless(np.sqrt(8.0 * found.second / (found.high - found.low)), open_):
                 return False
             start, stop = _bisected(start, stop, open_)
         inner, half = np.concatenate((self._inner, *places)), np.concatenate((self._beside, *beside))
@@ -332,7 +333,7 @@ class _Finder:
             rounded = spread <= 8.0 * found.noise
             sixth = np.where(found.sixth <= 8.0 * found.noise, 0.0, found.sixth)
             errors = np.where(rounded, 0.0, found.width * np.fmin(_ERROR * sixth, spread))
-            allowed = _VALUES * max(most - least, 0.0)
+            allowed = max(_VALUES * (most - least), _NOTHING * max(abs(most), abs(least))) if least <= most else 0.0
             seen = rounded | (sixth <= allowed) | (spread <= allowed)
             tiny = found.width <= self._smallest(start, stop)
             undefined = ~finite.any(axis=0)
@@ -383,7 +384,9 @@ class _Finder:
 def _hopeless(parts: Array, rest: Flags) -> bool:
     """Whether far more panels are needed than are allowed: nearly all of many have to be cut into many parts."""
     count = int(rest.sum())
-    return count >= 2**12 and count > 0.9 * len(rest) and bool(float(np.sum(parts[rest])) > 4.0 * MOST_PANELS)
+    if count < 2**12 or count < 0.9 * len(rest):
+        return False
+    return float(np.sum(parts, where=rest & np.isfinite(parts))) > 4.0 * MOST_PANELS
 
 
 def _levels(found: _Panels, some: Flags, whole: bool) -> tuple[NDArray[np.intp] | None, Array]:

@@ -45,6 +45,10 @@ class TimeFunction:
         """
         raise NotImplementedError
 
+    def resolved(self, end: float) -> bool:
+        """Whether the nodes up to ``end`` (s) show all that it does; False if it changes too often."""
+        return self.jumps(end) is not None
+
     def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
         """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
         raise NotImplementedError

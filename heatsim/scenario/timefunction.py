@@ -48,11 +48,12 @@ class Formula(TimeFunction):
         return self.expression.evaluate(t=times)
 
     def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
-        """Where an operation of the expression jumps or has a kink; None if it changes too often to be resolved."""
-        if self.constant:
-            return np.zeros(0)
-        course = course_of(self.expression, 0.0, end)
-        return course.jumps if course.resolved else None
+        """Where an operation of the expression jumps or has a kink."""
+        return np.zeros(0) if self.constant else course_of(self.expression, 0.0, end).jumps
+
+    def resolved(self, end: float) -> bool:
+        """Whether its course is resolved."""
+        return self.constant or course_of(self.expression, 0.0, end).resolved
 
     def nodes(self, end: float) -> NDArray[np.float64]:
         """The nodes of its course."""

@@ -14,9 +14,15 @@ Heat that grows with the temperature may make A indefinite. Conjugate gradients 
 and the Newton step turns the sign of these slopes: it moves away from a state that is unstable, as time does. At the
 end :meth:`NewtonSolver.is_stable` looks for such a direction.
 
+Where heat falls steeply with the temperature, as that of a thermostat, Newton steps may go to and fro for ever. Then
+pseudo-transient continuation follows the body in time, by implicit steps that become ever longer:
+
+    step           (pace·C + A + slopes)·δ = gain(T)          T + δ counts if |gain(T + δ) − pace·C·δ| < |gain(T)|/2
+
 Sources: Saad, *Iterative Methods for Sparse Linear Systems* (2003), §6.7.3 (eigenvalues), §9.2 (preconditioned
 conjugate gradients); van der Vorst & Ye, *SIAM J. Sci. Comput.* 22 (2000) 835 (replacing the residual); Dembo,
-Eisenstat & Steihaug, *SIAM J. Numer. Anal.* 19 (1982) 400 (inexact Newton).
+Eisenstat & Steihaug, *SIAM J. Numer. Anal.* 19 (1982) 400 (inexact Newton); Kelley & Keyes, *SIAM J. Numer. Anal.* 35
+(1998) 508 (pseudo-transient continuation).
 """
 
 from collections.abc import Callable, Sequence
@@ -103,10 +109,9 @@ def solve(
         try:
             found = solver.solve(tolerance, equations.patience)
         except (NotConvergedError, NotFiniteError):
-            if start is None:
-                raise
-            equations.temperature[...] = start
-            if (in_time := solver.follow(start)) is None:
+            unstable, in_time = solver.met_unstable, None if start is None else solver.follow(start)
+            if in_time is None:
+                solver.met_unstable = unstable
                 raise
             found = in_time
     except (NotConvergedError, NotFiniteError) as error:
@@ -177,17 +182,18 @@ class NewtonSolver:
             "time.tolerance"
         )
 
-    def follow(self, before: Any) -> Convergence | None:
+    def follow(self, start: Any) -> Convergence | None:
         """Find the solution by steps in time that become ever longer; None if they do not lead there.
 
-        A step solves its own equations, but in one Newton step. What it misses of them says whether the next one may be
-        longer (Kelley & Keyes, *SIAM J. Numer. Anal.* 35 (1998) 508).
+        An implicit step of the length 1/pace is solved in one Newton step. What this misses of the equations of the
+        step decides whether it counts, and how much longer the next one is.
 
         Args:
-            before: room for the temperatures before a step.
+            start: the temperatures to begin with; the array is overwritten.
         """
-        equations, progress = self._equations, self._progress
-        self._most, self._in_time = progress.cycles + MOST_CYCLES, True
+        equations, progress, before = self._equations, self._progress, start
+        equations.temperature[...] = start
+        self._most, self._in_time, self.met_unstable = progress.cycles + MOST_CYCLES, True, False
         equations.begin_in_time()
         try:
             system = equations.linearise()
@@ -198,7 +204,6 @@ class NewtonSolver:
                 before[...] = equations.temperature
                 missed, left, found = self._time_step(before)
                 if found and equations.pace == 0.0:
-                    self.met_unstable = False
                     return progress
                 if found:
                     equations.pace = 0.0  # what is left is small, unless the step was too short to show it
@@ -220,7 +225,7 @@ class NewtonSolver:
         return None
 
     def _time_step(self, before: Any) -> tuple[float, float, bool]:
-        """Do a step in time; what it misses of its equations, the imbalance after it, and whether that is the solution."""
+        """Do a step in time; what it misses of its equations, the imbalance after it, and whether nothing was left."""
         equations = self._equations
         try:
             found = self.newton_step()

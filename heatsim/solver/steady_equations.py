@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import sqrt
 from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
@@ -167,28 +168,28 @@ class Equations:
     def _hold(self, weights: Any) -> None:
         """Add pace·C to the operator; ``weights``: kelvins for each unit of the unknown."""
         if self.pace > 0.0:
-            held = (self.pace / self._scale) * self.capacity * weights
+            held = (self.pace / self._scale) * self._heat_capacity * weights
             for operator in (self._operator, self._safe):
                 if operator is not None:
                     operator.ground[...] += held
 
     @cached_property
-    def capacity(self) -> Any:
+    def _heat_capacity(self) -> Any:
         """The heat capacity of each cell in J/K."""
         return self._balance.per_cell(self._balance.materials.cell_heat_capacity)
 
     def fastest(self, system: LinearSystem) -> float:
         """The largest |dT/dt| in K/s at the temperatures of the last system. Collective."""
         xp = self.xp
-        rate = system.b * (self._scale / xp.where(self.capacity > 0.0, self.capacity, xp.inf))
+        rate = system.b * (self._scale / xp.where(self._heat_capacity > 0.0, self._heat_capacity, xp.inf))
         return self._balance.sums.largest_of_array(rate)
 
     def imbalance(self, system: LinearSystem, since: Any = None) -> float:
         """√Σ gain² of all cells; with ``since`` of gain − pace·C·(T − since). Collective."""
         gain = system.b.astype("float64")
         if since is not None:
-            gain -= (self.pace / self._scale) * self.capacity * (self.temperature - since)
-        return float(self._balance.sums.of_arrays([gain * gain])[0]) ** 0.5
+            gain -= (self.pace / self._scale) * self._heat_capacity * (self.temperature - since)
+        return sqrt(self._balance.sums.of_arrays([gain * gain])[0])
 
     def take_rises_in(self) -> None:
         """Make the operator of the last system the derivative of the balance, with all slopes."""

@@ -31,8 +31,9 @@ METHOD = "multigrid"
 # problems. APPLICATIONS: the work of a cycle in applications of the operator.
 _FEW, _SEVERAL, _NEWTON = 8, 12, 3
 APPLICATIONS = 6
-# Arrays in float64 that a linearisation takes at most: where surfaces radiate, and where conductivities vary.
-_RADIATING, _VARYING = 6, 40
+# Arrays in float64 that a search takes at most: where surfaces radiate or heat depends on the temperature, and where
+# conductivities vary. Three of them are for steps in time.
+_RADIATING, _VARYING = 9, 43
 
 
 @dataclass(frozen=True)
@@ -103,13 +104,13 @@ def make_sweeps(field: Field) -> LevelSweeps:
 def device_bytes(problem: HeatProblem) -> int:
     """Bytes beside the field: conductances and sources, the temperature in float64, four vectors, coarse levels.
 
-    Where surfaces radiate or conductivities vary, temporary arrays in float64 of a linearisation are added.
+    Where the balance is not linear, temporary arrays in float64 are added.
     """
     grid, item, single, double = problem.grid, np.dtype(problem.precision).itemsize, 4, 8
     finest = 5 * item + double + 4 * single
     if problem.materials.varies:
         finest += _VARYING * double
-    elif not all(map(is_linear, problem.boundary.conditions)):
+    elif problem.materials.heated.tables or not all(map(is_linear, problem.boundary.conditions)):
         finest += _RADIATING * double
     return finest * grid.cell_count + (4 * item + 3 * single) * coarse_cells(problem)
 

@@ -59,14 +59,13 @@ def facets(shape: Box | Sphere | Cylinder | Surface, grid: Grid) -> Iterator[Fac
 
 
 def _triangles(surface: Surface) -> Facets:
-    """The triangles of a closed surface. The sign of the enclosed volume shows which side is outside."""
+    """The triangles of a closed surface."""
     corners = surface.points[surface.triangles]
     a, b, c = np.moveaxis(corners, 1, 0)
     doubled = np.cross(b - a, c - a)
-    volume = np.einsum("ij,ij->", doubled, (a + b + c) / 3.0 - corners[0, 0])
     length = np.linalg.norm(doubled, axis=1)
     flat = length > 0.0
-    normals = doubled[flat] / length[flat, None] * (-1.0 if volume < 0.0 else 1.0)
+    normals = doubled[flat] / length[flat, None]
     return Facets(corners[flat][:, [0, 1, 2, 2]], normals, np.ones(int(flat.sum())))
 
 

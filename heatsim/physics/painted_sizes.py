@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from heatsim.grid import AXES, Grid
 from heatsim.physics.shapes import OTHER_UNIT, Solid, cells_between, is_of_other_unit
-from heatsim.physics.stl import bounds_of
 from heatsim.scenario import Scenario, Stl
 
 MOST_OFF = 0.1  # of the drawn size; the user is warned about larger differences
@@ -72,9 +71,9 @@ def unit_hints(scenario: Scenario) -> list[str]:
     for index, region in enumerate(scenario.regions):
         if not isinstance(region.shape, Stl):
             continue
-        low, high = bounds_of(region.shape)
-        if is_of_other_unit(low, high, scenario.grid):
-            lengths = " × ".join(f"{end - start:.4g}" for start, end in zip(low, high, strict=True))
+        solid = Solid.of(region.shape)
+        if is_of_other_unit(solid.low, solid.high, scenario.grid):
+            lengths = " × ".join(f"{end - start:.4g}" for start, end in zip(solid.low, solid.high, strict=True))
             size = " × ".join(f"{length:.4g}" for length in scenario.grid.size)
             hints.append(
                 f'regions.{index}.stl: "{region.name}" is {lengths} m large, and the domain {size} m: {OTHER_UNIT}'

@@ -88,7 +88,7 @@ class Solid:
         near = np.flatnonzero(found)
         if len(near):
             if isinstance(self.shape, Surface):
-                found[near] = self.shape.contains(points[near])
+                found[near] = self.shape.winding(points[near]) != 0
             else:
                 x, y, z = points[near].T
                 found[near] = _holds(self.shape, x, y, z, 0.0)

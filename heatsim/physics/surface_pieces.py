@@ -10,6 +10,7 @@ from heatsim.physics.division import NOWHERE, Division
 from heatsim.physics.held_planes import HeldPlanes
 from heatsim.physics.polygons import Polygons
 from heatsim.physics.shapes import Solid
+from heatsim.physics.stl import Surface
 from heatsim.scenario import Region, load_labels
 
 Array = NDArray[np.float64]
@@ -94,24 +95,39 @@ class VisibleSurfaces:
 
     def pieces(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> SurfacePieces:
         """The pieces of a region's surface between wanted materials, cut at the borders of other regions."""
-        wanted_here, alone = wanted[self.materials[number]], not self._beside[number]
+        wanted_here = wanted[self.materials[number]]
+        alone = not self._beside[number] and self._of_several_shells(number) is None
         found = []
         pieces = pieces if alone else pieces.triangles()
         for level in range(_LEVELS + 1):
             middles = pieces.middles
-            other = self._outside(middles, pieces.normals, number)
+            other, parts, normals = self._seen(middles, pieces.normals, number)
             mixed = np.zeros(len(middles), dtype=bool)
             if level < _LEVELS and not alone:
                 for corner in range(3):
                     near = 0.98 * pieces.corners[:, corner] + 0.02 * middles
-                    mixed |= self._outside(near, pieces.normals, number) != other
+                    other_near, parts_near, _ = self._seen(near, pieces.normals, number)
+                    mixed |= (other_near != other) | (parts_near != parts)
             pure = ~mixed & (other >= 0) & wanted_here[other]
-            part = pieces[pure]
-            found.append((middles[pure], part.normals, part.areas, other[pure]))
+            found.append((middles[pure], normals[pure], (pieces.areas * parts)[pure], other[pure]))
             if not mixed.any():
                 break
             pieces = pieces[mixed].quartered()
         return SurfacePieces(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    def _of_several_shells(self, number: int) -> Surface | None:
+        """The surface of a region if some of its triangles may lie inside the body, or point into it."""
+        solid = self.solids[number]
+        return solid.shape if solid is not None and isinstance(solid.shape, Surface) and not solid.shape.plain else None
+
+    def _seen(self, points: Array, normals: Array, number: int) -> tuple[Indices, Array, Array]:
+        """The material just outside a region's surface, as :meth:`_outside`; the part of its area; normals."""
+        surface, parts = self._of_several_shells(number), np.ones(len(points))
+        if surface is not None:
+            front, back = (self._in_metres(points + side * normals * self._step) for side in (1.0, -1.0))
+            parts, inwards = surface.sides(front, back)
+            normals = np.where(inwards[:, None], -normals, normals)
+        return np.where(parts == 0.0, -1, self._outside(points, normals, number)), parts, normals
 
     def _outside(self, points: Array, normals: Array, number: int) -> Indices:
         """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""

@@ -12,6 +12,7 @@ from heatsim.physics.division import Division
 from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.stl import Surface
 from heatsim.physics.time_steps import INSTANT
 from heatsim.physics.without_effect import contact_areas, notes_without_effect
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
@@ -80,6 +81,7 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
     found = {size.region: size for size in painted_sizes(problem.scenario)}
     for region, cells in zip(problem.scenario.regions, problem.parts.region_cells, strict=True):
         line = f"region       {region.name}: {counted(cells, 'cell')} of {', '.join(region.materials)}{_axes(region)}"
+        line += _shells(region)
         size = found.get(region.name)
         if size is None:
             yield line
@@ -93,6 +95,14 @@ def _regions(problem: HeatProblem) -> Iterator[str]:
 def _axes(region: Region) -> str:
     """The domain axes along which the axes of a region's material lie; empty if the region does not turn them."""
     return "" if region.axes is None else f"; its x, y, z lie along {', '.join(region.axes)}"
+
+
+def _shells(region: Region) -> str:
+    """What the shells of a region's STL file are; empty for one simple shell."""
+    if region.stl is None:
+        return ""
+    summary = Surface.from_stl(region.stl).summary
+    return f"; {region.stl.file.path.name}: {summary}" if summary else ""
 
 
 def _hints(found: Sequence[PaintedSize]) -> Iterator[str]:

@@ -91,7 +91,7 @@ class Stl(BaseModel):
 
     file: Annotated[InputFile, PlainValidator(_read_stl_file), Form("path of an `.stl` file")] = Field(
         examples=['file = "part.stl"'],
-        description="File with a closed surface of triangles; VTK reads it, which comes with PyVista",
+        description="File with closed surfaces of triangles, as text or binary",
     )
     scale: Enlargement = Field(default=1.0, description="Factor for the coordinates of the file")
     translate: Point = Field(default=(0.0, 0.0, 0.0), description="Shift after scaling")

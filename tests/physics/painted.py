@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
@@ -34,9 +33,8 @@ def box(low: Sequence[float], high: Sequence[float]) -> str:
     return f"box = {{ min = {list(low)!r}, max = {list(high)!r} }}"
 
 
-def write_turned_box(path: Path, size: Sequence[float], degrees: Sequence[float], inwards: Sequence[int] = ()) -> None:
-    """An STL file of a box around (0.5, 0.5, 0.5), turned around x, then z, some of its twelve triangles inside out."""
-    pytest.importorskip("vtkmodules", reason="VTK, which reads STL files, is not installed")
+def write_turned_box(path: Path, size: Sequence[float], degrees: Sequence[float]) -> None:
+    """An STL file of a box around (0.5, 0.5, 0.5), turned around x, then z."""
     a, b = np.radians(degrees)
     turn = np.array([[np.cos(b), -np.sin(b), 0.0], [np.sin(b), np.cos(b), 0.0], [0.0, 0.0, 1.0]]) @ np.array(
         [[1.0, 0.0, 0.0], [0.0, np.cos(a), -np.sin(a)], [0.0, np.sin(a), np.cos(a)]]
@@ -50,8 +48,7 @@ def write_turned_box(path: Path, size: Sequence[float], degrees: Sequence[float]
             corners = 0.5 + (ring * np.array(size) / 2.0) @ turn.T
             for triangle in ((0, 1, 2), (0, 2, 3)) if side > 0 else ((2, 1, 0), (3, 2, 0)):
                 lines += ["facet normal 0 0 0", "outer loop"]
-                ordered = triangle[::-1] if lines.count("outer loop") - 1 in inwards else triangle
-                lines += ["vertex {!r} {!r} {!r}".format(*map(float, corners[corner])) for corner in ordered]
+                lines += ["vertex {!r} {!r} {!r}".format(*map(float, corners[corner])) for corner in triangle]
                 lines += ["endloop", "endfacet"]
     path.write_text("\n".join([*lines, "endsolid box"]), encoding="ascii")
 

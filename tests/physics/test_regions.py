@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics import stl
 from heatsim.physics.initial import InitialField
 from heatsim.physics.painted_sizes import unit_hints
 from heatsim.physics.regions import Parts, paint, region_mask, source_mask
@@ -329,10 +328,6 @@ def test_all_regions_without_cells_are_told_together():
 class TestStl:
     """Closed surfaces."""
 
-    @pytest.fixture(autouse=True)
-    def vtk(self):
-        pytest.importorskip("vtkmodules", reason="VTK is not installed")
-
     def test_a_box_is_the_box(self, tmp_path):
         """Its faces lie between centres; its size in mm, moved."""
         path = write_stl(tmp_path / "part.stl", high=(100.0, 80.0, 60.0))
@@ -366,14 +361,6 @@ class TestStl:
         sag = 0.4 * (1.0 - np.cos(np.pi / 59) ** 2)  # of a chord along and across
         assert mask[distance < 0.4 - sag].all()
         assert not mask[distance > 0.4].any()
-
-    def test_a_hollow_part_is_hollow(self, tmp_path):
-        outer = write_stl(tmp_path / "outer.stl", high=(0.18, 0.18, 0.25)).read_text()
-        inner = write_stl(tmp_path / "inner.stl", low=(0.05, 0.05, 0.1), high=(0.1, 0.1, 0.15)).read_text()
-        (tmp_path / "part.stl").write_text(outer.replace("endsolid part\n", "") + inner.replace("solid part\n", "", 1))
-        hollow = shape_mask(read_stl(tmp_path / "part.stl"), GRID)
-        masks = [shape_mask(read_stl(tmp_path / name), GRID) for name in ("outer.stl", "inner.stl")]
-        assert (hollow == (masks[0] & ~masks[1])).all()
 
     def test_corners_that_differ_by_rounding_are_one(self, tmp_path):
         exact = read_stl(write_stl(tmp_path / "a.stl", high=(0.1, 0.1, 0.1)))
@@ -443,13 +430,3 @@ def test_any_boxes_and_spheres_are_painted_or_refused(data):
         assert owned.sum() == parts.region_cells[index]
         assert (parts.material[owned] == names.index(region.material)).all()
     assert (parts.material[parts.owner == 0] == 0).all()
-
-
-def test_without_vtk_the_message_says_what_to_install(tmp_path, monkeypatch):
-    import sys
-
-    from heatsim.errors import InputError
-
-    monkeypatch.setitem(sys.modules, "vtkmodules.vtkIOGeometry", None)
-    with pytest.raises(InputError, match="pip install pyvista"):
-        stl.Surface.from_stl(read_stl(write_stl(tmp_path / "part.stl")))

@@ -67,12 +67,6 @@ def test_turned_boxes_have_their_area(degrees: tuple[float, float], thickness: f
     assert area(found, "one", "void") == pytest.approx(2 * (0.6 * 0.4 + (0.6 + 0.4) * thickness), rel=1e-5)
 
 
-def test_triangles_may_be_inside_out(tmp_path: Path) -> None:
-    write_turned_box(tmp_path / "part.stl", (0.6, 0.4, 0.2), (17.0, 30.0), inwards=(1, 4, 6, 7))
-    found = body(region('stl = "part.stl"'), 30, folder=tmp_path)
-    assert area(found, "one", "void") == pytest.approx(2 * (0.6 * 0.4 + (0.6 + 0.4) * 0.2), rel=1e-5)
-
-
 @pytest.mark.parametrize("degrees", [8.0, 17.0, 30.0, 45.0])
 def test_faces_of_a_plane_weigh_the_part_of_its_normal_along_their_axis(degrees: float, tmp_path: Path) -> None:
     write_turned_box(tmp_path / "part.stl", (0.8, 0.8, 0.5), (degrees, 0.0))

@@ -12,6 +12,7 @@ from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.layering import NO_LAYERS, Layering
 from heatsim.physics.regions import Parts, paint
 from heatsim.scenario import ArrayFile, Expression, ImageFile, Scenario
+from heatsim.scenario.stored_field import Planes
 
 Array = NDArray[np.float64]
 
@@ -26,14 +27,16 @@ class InitialField:
         scenario: the scenario.
         lowest, highest: its range in K.
         owner: the region of each cell, as in ``Parts``; None if no region has an initial temperature.
+        void: whether each cell is void, where a file may have no temperature; None if it has all.
         layering: what layers change; an expression counts at the nodes of their cells.
-        held: the planes of ``owner``.
+        held: the planes of ``owner`` and ``void``.
     """
 
     scenario: Scenario
     lowest: float
     highest: float
     owner: NDArray[np.uint8] | None = None
+    void: NDArray[np.bool_] | None = None
     layering: Layering = NO_LAYERS
     held: HeldPlanes = EVERYTHING
 
@@ -58,13 +61,16 @@ class InitialField:
         """
         lowest, highest = np.inf, -np.inf
         held = held or (EVERYTHING if parts is None else parts.held)
+        temperature = scenario.initial.temperature
+        owner = void = None
         if any(region.initial_temperature is not None for region in scenario.regions):
             parts = parts or paint(scenario, held)
-        else:
-            parts = None
-        found = cls(scenario, lowest, highest, None if parts is None else parts.owner, layering, held)
-        temperature = scenario.initial.temperature
-        alike = parts is None and isinstance(temperature, float)
+            owner = parts.owner
+        if isinstance(temperature, ArrayFile) and temperature.missing is not None:
+            parts = parts or paint(scenario, held)
+            void = parts.material == len(scenario.palette) - 1
+        found = cls(scenario, lowest, highest, owner, void, layering, held)
+        alike = owner is None and isinstance(temperature, float)
         first, last = held.own_planes(scenario.grid.shape[0])
         with held.team.agreeing():
             for z, slab in [(0, np.full((1, 1, 1), temperature))] if alike else found.slabs(first, last):
@@ -89,13 +95,16 @@ class InitialField:
             first: the first plane that is needed; the rank must hold it.
             last: the end of the needed planes; None for all of them.
         """
-        grid = self.scenario.grid
+        grid, temperature = self.scenario.grid, self.scenario.initial.temperature
         nz, ny, nx = grid.shape
         planes, end = max(1, _CELLS_PER_SLAB // (nx * ny)), nz if last is None else last
         # The same slabs for any part of the grid, so that no value depends on where a run is cut.
         for begin, whole in _evaluated(self.scenario, self.layering, first // planes * planes, end, planes):
             low, high = max(begin, first), min(begin + len(whole), end)
             slab = whole[low - begin : high - begin]
+            if self.void is not None and isinstance(temperature, ArrayFile):
+                empty = np.isnan(slab) & self.void[self.held.local(slice(low, high))]
+                slab = np.where(empty, temperature.lowest, slab)
             if self.owner is not None:
                 slab, owner = np.array(slab), self.owner[self.held.local(slice(low, high))]
                 for number, region in enumerate(self.scenario.regions, 1):
@@ -141,7 +150,7 @@ def _set_at_nodes(slab: Array, temperature: Expression, scenario: Scenario, laye
     slab.reshape(-1)[cells - start] = temperature.evaluate(x=x, y=y, z=z)
 
 
-def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
+def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | Planes | None, Array | None]:
     """The array, or the layer of the picture, from which the temperature comes; None for both if there is no file.
 
     Raises:
@@ -158,8 +167,8 @@ def _read_file(scenario: Scenario) -> tuple[NDArray[Any] | None, Array | None]:
         return None, temperature.load(nx, ny) if isinstance(temperature, ImageFile) else None
     except ValueError as error:
         assert isinstance(temperature, ArrayFile | ImageFile), "nothing else reads a file"
-        path = temperature.file if isinstance(temperature, ArrayFile) else temperature.image
-        message = f"{path} was changed or removed after it was checked: it {error}; restore it and start again"
+        file = temperature.file if isinstance(temperature, ArrayFile) else temperature.image
+        message = f"{file.path} was changed or removed after it was checked: it {error}; restore it and start again"
         raise ScenarioError(scenario.path, [Mistake("initial.temperature", message)]) from None
 
 

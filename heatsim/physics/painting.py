@@ -81,7 +81,7 @@ def _paint_labels(
 ) -> list[Mistake]:
     assert region.labels is not None
     try:
-        found = load_labels(region.labels.file.path)
+        found = load_labels(region.labels.file)
     except ValueError as error:  # The file has changed since the scenario was read.
         return [Mistake(f"regions.{index}.labels.file", f"{region.labels.file.path.name} {error}")]
     planes = max(1, _CELLS_PER_SLAB // found[0].size)

@@ -30,7 +30,7 @@ from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.method_choice import MethodChoice, choose_method
 from heatsim.physics.regions import Parts
 from heatsim.physics.rows import Rows
-from heatsim.physics.same_body import Inputs, body_of
+from heatsim.physics.same_body import body_of
 from heatsim.physics.sources import Sources
 from heatsim.physics.stability import Stability, StabilityLimit
 from heatsim.physics.stage_times import StageTimes
@@ -63,7 +63,6 @@ class HeatProblem:
         precision, rounding, scheme: how steps are summed.
         coefficients: c0…c6 for every dt used, of the same material as the rates.
         choice: why the method of the scenario was taken, if the scenario left it to "auto"; else None.
-        inputs: the input files when the cells were painted.
     """
 
     scenario: Scenario
@@ -82,7 +81,6 @@ class HeatProblem:
     coefficients: Mapping[float, Coefficients]
     choice: MethodChoice | None = None
     held: HeldPlanes = EVERYTHING
-    inputs: Inputs = ()
 
     @classmethod
     def from_scenario(
@@ -99,7 +97,7 @@ class HeatProblem:
             ScenarioError: a time step that is unstable or does not divide the intervals, or too many steps; regions
                 that cannot be painted.
         """
-        painted, stability, inputs = body_of(scenario, held, like)
+        painted, stability = body_of(scenario, held, like)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
@@ -118,7 +116,6 @@ class HeatProblem:
             rounding=rounding,
             scheme="increments",
             coefficients={},
-            inputs=inputs,
         )
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)

@@ -1,9 +1,6 @@
 """Whether the runs of a study have the same body: then one of them paints it and finds its stability limit for all."""
 
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
 from heatsim.physics import kernel_costs
@@ -14,9 +11,6 @@ from heatsim.physics.materials import Painted
 from heatsim.physics.regions import Parts
 from heatsim.physics.stability import Stability
 from heatsim.scenario import Scenario, Source
-
-# The path of each input file, its size in bytes, and the time in ns when it was last changed.
-Inputs = tuple[tuple[Path, int, int], ...]
 
 
 class WithBody(Protocol):
@@ -46,13 +40,9 @@ class WithBody(Protocol):
     def stability(self) -> Stability:
         """The limits of the time step."""
 
-    @property
-    def inputs(self) -> Inputs:
-        """The input files when the cells were painted."""
 
-
-def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tuple[Painted, Stability, Inputs]:
-    """The materials of a scenario, its stability limits and its input files. Collective.
+def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tuple[Painted, Stability]:
+    """The materials of a scenario and its stability limits. Collective.
 
     They are those of ``like`` if it has the same body.
 
@@ -64,26 +54,15 @@ def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tupl
     Raises:
         ScenarioError: as for :meth:`Painted.from_scenario`.
     """
-    inputs = tuple(_inputs(scenario))
-    # A study may take hours, in which a user may change a file.
-    if like is not None and held is EVERYTHING and inputs == like.inputs and same_body(scenario, like.scenario):
+    if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
         boundary = replace(like.boundary, scenario=scenario)
-        return Painted(like.materials, boundary, like.parts, like.reference), like.stability, inputs
+        return Painted(like.materials, boundary, like.parts, like.reference), like.stability
     painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
-    return painted, Stability(painted.materials, painted.boundary), inputs
-
-
-def _inputs(scenario: Scenario) -> Iterator[tuple[Path, int, int]]:
-    """The input files as they are now, without those that cannot be found."""
-    for path in scenario.input_files:
-        with suppress(OSError):
-            for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-                found = file.stat()
-                yield file, found.st_size, found.st_mtime_ns
+    return painted, Stability(painted.materials, painted.boundary)
 
 
 def same_body(scenario: Scenario, other: Scenario) -> bool:
-    """Whether cell types, conditions and stability limits of two scenarios are the same, from the same input files.
+    """Whether cell types, conditions and stability limits of two scenarios are the same, with equal input files.
 
     The scenarios may differ in their titles, in the method in time, and in the numbers that are powers of sources.
     Materials that vary with temperature have tables that depend on powers; for them the answer is False.

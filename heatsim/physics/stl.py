@@ -143,7 +143,7 @@ def _closed(file: InputFile) -> _Shells:
         ValueError: as for :meth:`Surface.from_stl`.
     """
     try:
-        corners = read_triangles(file.path.read_bytes())
+        corners = read_triangles(file.read())
         points, triangles = _merged(corners.reshape(-1, 3))
         if _balance(triangles)[0].size:
             size = float(np.ptp(points, axis=0).max())

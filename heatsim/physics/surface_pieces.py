@@ -67,7 +67,7 @@ class VisibleSurfaces:
         self._regions: list[Region | None] = [None, *scenario.regions]
         self._division = division
         self._labels = {
-            number: load_labels(region.labels.file.path)
+            number: load_labels(region.labels.file)
             for number, region in enumerate(scenario.regions, 1)
             if region.labels is not None
         }

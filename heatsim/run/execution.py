@@ -202,7 +202,7 @@ class Execution:
                 find_steady_state(self.state, stop)
             self.state.wall_time = self.timing.stepping
         team = self.state.team
-        same = team.broadcast(identity(self.plan, self.folder) if team.first else None) or {}
+        same = team.broadcast(identity(self.plan) if team.first else None) or {}
         observers = make_observers(scenario, same, progress, watchers)
         if self.saved is not None:
             # All files are looked at before any of them is changed.

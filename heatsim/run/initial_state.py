@@ -73,7 +73,7 @@ def saved_state(plan: Plan, target: Path, saved: checkpoint.Checkpoint) -> RunSt
     """
     with checkpoint.understanding(target):
         state = _empty_state(plan, target, float(saved.values["reference"]))
-        now = identity(plan, target)
+        now = identity(plan)
         check_scenario(target / folder.SCENARIO, str(saved.values["scenario"]), str(now["scenario"]))
         check_inputs(target, str(saved.values["inputs"]), str(now["inputs"]))
         slab = plan.part.slab

@@ -17,13 +17,8 @@ from heatsim.version import NUMERICS
 _LONGEST_SHOWN = 80
 
 
-def identity(plan: Plan, folder: Path) -> dict[str, int | str]:
-    """What decides the bits of a run; a resumed run is compared with it.
-
-    Args:
-        plan: the problem, the device and the kernel.
-        folder: of the run; holds the copies of the input files.
-    """
+def identity(plan: Plan) -> dict[str, int | str]:
+    """What decides the bits of a run; a resumed run is compared with it."""
     scenario = plan.problem.scenario
     return {
         "numerics": NUMERICS,
@@ -31,7 +26,7 @@ def identity(plan: Plan, folder: Path) -> dict[str, int | str]:
         "device": plan.device.name,
         "backend": plan.device.backend,
         "scenario": json.dumps(settings(scenario), ensure_ascii=False),
-        "inputs": json.dumps(input_checksums(scenario, folder), ensure_ascii=False),
+        "inputs": json.dumps(input_checksums(scenario), ensure_ascii=False),
     }
 
 

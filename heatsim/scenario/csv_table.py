@@ -1,28 +1,27 @@
 """Tables in time from two columns of a CSV file: times as numbers or ISO dates, values in any unit."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from heatsim.scenario import units
-from heatsim.scenario.csv_columns import DELIMITERS, CsvColumns, read_columns
-from heatsim.scenario.files import InputFile, existing
-from heatsim.scenario.function_tables import order_faults, repeat_faults, slopes_are_finite
+from heatsim.scenario.csv_columns import DELIMITERS, NUMBER, CsvColumns, date_of, read_columns, read_numbers
+from heatsim.scenario.files import ChangedError, InputFile, input_file
+from heatsim.scenario.function_tables import Numbers, order_faults, repeat_faults, slopes_are_finite
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
 
 SUFFIXES = (".csv", ".txt", ".tsv")
 DECIMALS = (".", ",")
-_NUMBER = re.compile(units.NUMBER)
+LONG = 1 << 20  # bytes
 _REQUIRED = {"file": 'file = "weather.csv"', "time": 'time = "hour"', "column": 'column = "T_out"'}
 _TEXTS = ("time", "time_unit", "column", "unit", "delimiter", "decimal")
 _OPTIONAL = ("time_unit", "unit", "delimiter", "decimal", "repeat")
-
-Numbers = tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -51,23 +50,22 @@ def read_csv_table(
     Raises:
         ValidationError: mistakes in the table or in the file, each at its key.
     """
-    path = _check_keys(table, folder)
+    file = _check_keys(table, folder)
     keys = tuple((key, str(table[key])) for key in _TEXTS if key in table)
     repeat = bool(table.get("repeat", False))
     try:
-        status = path.stat()
-        times, values = _read(path, keys, quantity, repeat, status.st_mtime_ns, status.st_size)
-    except OSError as error:
-        refuse([fault(f"got {show(table['file'])}; it cannot be read: {error.strerror or error}", ("file",))])
-    return times, values, repeat, CsvOrigin(InputFile(path), keys)
+        times, values = _read(file, keys, quantity, repeat)
+    except ChangedError as error:
+        refuse([fault(f"got {show(table['file'])}; it {error}", ("file",))])
+    return times, values, repeat, CsvOrigin(file, keys)
 
 
-def _check_keys(table: Mapping[str, object], folder: Path) -> Path:
-    """Check all keys except for what the file contains; return the path of the file."""
-    faults, path = key_faults(table, _REQUIRED, _OPTIONAL), Path()
+def _check_keys(table: Mapping[str, object], folder: Path) -> InputFile:
+    """The file of a table whose keys are right, except for what the file contains."""
+    faults, file = key_faults(table, _REQUIRED, _OPTIONAL), None
     if "file" in table:
         try:
-            path = existing(table["file"], folder, SUFFIXES)
+            file = input_file(table["file"], folder, SUFFIXES)
         except ValueError as error:
             faults.append(fault(str(error), ("file",)))
     for key in ("time", "column", "time_unit", "unit"):
@@ -79,21 +77,23 @@ def _check_keys(table: Mapping[str, object], folder: Path) -> Path:
             faults.append(fault(f"got {show(table[key])}; one of {wanted} is expected", (key,)))
     if not isinstance(table.get("repeat", False), bool):
         faults.append(fault(f"got {show(table['repeat'])}; true or false is expected", ("repeat",)))
-    if faults:
+    if faults or file is None:
         refuse(faults)
-    return path
+    return file
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=32)
 def _read(
-    path: Path, keys: tuple[tuple[str, str], ...], quantity: Quantity, repeat: bool, changed: int, size: int
+    file: InputFile, keys: tuple[tuple[str, str], ...], quantity: Quantity, repeat: bool
 ) -> tuple[Numbers, Numbers]:
-    """Times and values. A file with the same time of change and size is read once, for all runs of a study."""
+    """Times and values. A file with the same name and content is read once, for all runs of a study."""
     given = dict(keys)
-    columns = read_columns(path, given.get("delimiter", ","), {"time": given["time"], "column": given["column"]})
+    if file.size > LONG and (found := _of_long_file(file, given, quantity, repeat)) is not None:
+        return found
+    columns = read_columns(file, given.get("delimiter", ","), {"time": given["time"], "column": given["column"]})
     decimal = given.get("decimal", ".")
     stamps = columns.entries["time"]
-    if _date(stamps[0]) is not None:
+    if date_of(stamps[0]) is not None:
         if "time_unit" in given:
             refuse([fault(f"got {show(given['time_unit'])}; dates have no unit: remove this key", ("time_unit",))])
         times = _dates(columns)
@@ -107,16 +107,38 @@ def _read(
             refuse([fault(message, ("repeat",))])
     if not slopes_are_finite(times, values):
         columns.refuse("time", 0, "times are too close to each other for the change of the values")
-    return tuple(times), tuple(values)
+    return Numbers(times), Numbers(values)
+
+
+def _of_long_file(
+    file: InputFile, given: Mapping[str, str], quantity: Quantity, repeat: bool
+) -> tuple[Numbers, Numbers] | None:
+    """Times and values; None if there is any mistake, which then needs its line."""
+    found = read_numbers(
+        file,
+        given.get("delimiter", ","),
+        given.get("decimal", "."),
+        {"time": given["time"], "column": given["column"]},
+    )
+    if found is None or (found.dates and "time_unit" in given):
+        return None
+    times, values = found.entries["time"], found.entries["column"]
+    if not found.dates:
+        times = _converter(given.get("time_unit", TIME.unit), "time_unit", TIME)[1](times)
+    values = _converter(given.get("unit", quantity.unit), "unit", quantity)[1](values)
+    ordered = bool((np.diff(times) >= 0.0).all() and (times[2:] > times[:-2]).all()) and times[0] < times[-1]
+    ends = [(TIME, times.min()), (TIME, times.max()), (quantity, values.min()), (quantity, values.max())]
+    right = ordered and not any(kind.range_fault(float(end)) for kind, end in ends) and slopes_are_finite(times, values)
+    return (Numbers(times), Numbers(values)) if right and not (repeat and times[0] != 0.0) else None
 
 
 def _numbers(columns: CsvColumns, key: str, unit: str, decimal: str, quantity: Quantity) -> list[float]:
     """The entries of a column in SI units."""
-    to_si = _converter(unit, "unit" if key == "column" else "time_unit", quantity)
+    to_si, _ = _converter(unit, "unit" if key == "column" else "time_unit", quantity)
     numbers, wrong, message = [], [], ""
     for row, entry in enumerate(columns.entries[key]):
         text = entry if decimal == "." else entry.replace(".", "?").replace(",", ".")
-        if not _NUMBER.fullmatch(text):
+        if not NUMBER.fullmatch(text):
             message = message or f"got {show(entry)}; {_expected(key, entry, decimal)}"
             wrong.append(row)
             continue
@@ -133,17 +155,19 @@ def _numbers(columns: CsvColumns, key: str, unit: str, decimal: str, quantity: Q
 
 def _expected(key: str, entry: str, decimal: str) -> str:
     """The part of a message that says what to write instead of an entry that is no number."""
-    if decimal == "." and _NUMBER.fullmatch(entry.replace(",", ".", 1)):
+    if decimal == "." and NUMBER.fullmatch(entry.replace(",", ".", 1)):
         return 'a number is expected; if the comma is the decimal point, write decimal = ","'
     if key == "time":
         return "a number, or in all rows an ISO date such as 2024-01-31T13:00, is expected"
     return "a number is expected; remove rows without one, the table is linear in between"
 
 
-def _converter(unit: str, key: str, quantity: Quantity) -> Callable[[str], float]:
-    """The function from a number as text, in a unit, to SI units."""
+def _converter(
+    unit: str, key: str, quantity: Quantity
+) -> tuple[Callable[[str], float], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
+    """The functions from a number as text, and from many numbers, in a unit, to SI units."""
     if unit == quantity.unit:
-        return float
+        return float, lambda numbers: numbers
     if not quantity.unit:
         refuse([fault(f"got {show(unit)}; {quantity.name} has no unit: remove this key", (key,))])
     try:
@@ -159,13 +183,18 @@ def _converter(unit: str, key: str, quantity: Quantity) -> Callable[[str], float
         except ArithmeticError:
             return float("inf")
 
-    return convert
+    def convert_all(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        found, left = units.scaled(numbers, factor, offset)
+        found[left] = [convert(repr(number)) for number in numbers[left].tolist()]
+        return found
+
+    return convert, convert_all
 
 
 def _dates(columns: CsvColumns) -> list[float]:
     """Times in s after the first date."""
     entries = columns.entries["time"]
-    dates = [_date(entry) for entry in entries]
+    dates = [date_of(entry) for entry in entries]
     first = dates[0]
     assert first is not None, "the caller has read it"
     times = []
@@ -176,11 +205,3 @@ def _dates(columns: CsvColumns) -> list[float]:
             columns.refuse("time", row, f"got {show(entries[row])}; only some of the dates have a time zone")
         times.append((date - first).total_seconds())
     return times
-
-
-def _date(text: str) -> datetime | None:
-    """An ISO date; None for any other text. A year alone is a number."""
-    try:
-        return None if _NUMBER.fullmatch(text) else datetime.fromisoformat(text)
-    except ValueError:
-        return None

@@ -1,32 +1,174 @@
-"""Finding and comparing the files that a scenario names."""
+"""The files that a scenario names: each is read once, and this content is used, compared and copied."""
 
 import codecs
 import os
 import re
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
+from typing import Any, BinaryIO
+from weakref import WeakValueDictionary
 
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import HeatsimError
 from heatsim.scenario.messages import has_control_characters, show
+
+KEPT = 1 << 24  # bytes of a file, or of all slices in a folder, that are kept in memory
+AT_ONCE = 1 << 24  # bytes
+
+
+class ChangedError(ValueError):
+    """A file has no longer the content that was read from it; the text continues the name of the file."""
 
 
 @dataclass(frozen=True, eq=False)
 class InputFile:
-    """A file, or a folder of PNG slices, that a scenario reads.
+    """The content of a file, or of a folder of PNG slices, when a scenario was read.
 
-    Two are equal if they have the same name and content.
+    The bytes of small files are kept. Those of large ones are read again, and must then have the same checksum; what
+    other programs append in the meantime does not count. Two are equal if they have the same name and content.
+
+    Attributes:
+        path: the file or folder.
+        size: in bytes.
+        checksum: CRC-32 of the content.
+        slices: the PNG files of a folder, in the order of the numbers in their names.
     """
 
     path: Path
+    size: int
+    checksum: int
+    slices: tuple["InputFile", ...] = ()
+    _kept: bytes | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, path: Path) -> "InputFile":
+        """The content of a file or folder now; within :func:`reading_once` always the same.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        known = _KNOWN.get()
+        if known is None:
+            return _shared(_read(path, KEPT))
+        if path not in known:
+            known[path] = _shared(_read(path, KEPT))
+        return known[path]
+
+    @property
+    def name(self) -> str:
+        """The name of a copy."""
+        return self.path.name
+
+    @property
+    def files(self) -> tuple["InputFile", ...]:
+        """The slices of a folder, or the file itself."""
+        return self.slices or (self,)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, InputFile) and same_file(self.path, other.path)
+        return isinstance(other, InputFile) and self._identity == other._identity
 
     def __hash__(self) -> int:
-        return hash(self.path.name)
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        return self.name, self.size, self.checksum, tuple(each.name for each in self.slices)
+
+    def pieces(self) -> Iterator[bytes]:
+        """The content of a file in pieces; all of it is as it was only if no error comes at the end.
+
+        Raises:
+            ChangedError: the file has another content now, or is gone.
+        """
+        if self._kept is not None:
+            yield self._kept
+            return
+        checksum, left = 0, self.size
+        try:
+            for piece in self.stream():
+                part = piece[:left]
+                checksum, left = zlib.crc32(part, checksum), left - len(part)
+                yield part
+                if not left:
+                    break
+        except (OSError, HeatsimError) as error:
+            raise ChangedError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        if left or checksum != self.checksum:
+            raise ChangedError("was changed while it was read; run again")
+
+    def stream(self) -> Iterator[bytes]:
+        """The content of the file as it is now, in pieces."""
+        with open(self.path, "rb") as file:
+            while piece := file.read(AT_ONCE):
+                yield piece
+
+    def read(self) -> bytes:
+        """All bytes of a file; errors as for :meth:`pieces`."""
+        return b"".join(self.pieces()) if self._kept is None else self._kept
+
+    def open(self) -> BinaryIO:
+        """The content as an open file; that of a large file may have changed, which a later copy finds."""
+        return open(self.path, "rb") if self._kept is None else BytesIO(self._kept)
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the content is kept in memory."""
+        return self._kept is not None
 
 
-def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: bool = False) -> Path:
-    """The path of a file that a scenario names.
+# The files of a scenario that is being read, by their paths.
+_KNOWN: ContextVar[dict[Path, InputFile] | None] = ContextVar("known", default=None)
+# All files in use, so that the runs of a study share the bytes.
+_IN_USE: WeakValueDictionary[tuple[Path, int, int], InputFile] = WeakValueDictionary()
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Within the context each file is read once, so that all parts of a scenario see the same content."""
+    token = _KNOWN.set({})
+    try:
+        yield
+    finally:
+        _KNOWN.reset(token)
+
+
+def _shared(file: InputFile) -> InputFile:
+    used = _IN_USE.setdefault((file.path, file.size, file.checksum), file)
+    return used if used._kept == file._kept else file
+
+
+def _read(path: Path, kept: int) -> InputFile:
+    """The content of a file or folder; at most ``kept`` bytes are kept."""
+    if path.is_dir():
+        slices = []
+        for file in slice_files(path):
+            slices.append(_read(file, kept))
+            kept -= slices[-1].size
+        checksum = zlib.crc32(b"".join(each.checksum.to_bytes(4, "little") for each in slices))
+        return InputFile(path, sum(each.size for each in slices), checksum, tuple(slices))
+    size, checksum, content = checked(InputFile(path, 0, 0).stream(), kept)
+    return InputFile(path, size, checksum, (), content)
+
+
+def checked(stream: Iterator[bytes], kept: int) -> tuple[int, int, bytes | None]:
+    """The size and the checksum of a content, and the content itself if it has at most ``kept`` bytes."""
+    size = checksum = 0
+    pieces: list[bytes] = []
+    for piece in stream:
+        size, checksum = size + len(piece), zlib.crc32(piece, checksum)
+        pieces = [*pieces, piece] if size <= kept else []
+    return size, checksum, b"".join(pieces) if size <= kept else None
+
+
+def input_file(name: object, folder: Path, suffixes: tuple[str, ...], folders: bool = False) -> InputFile:
+    """The content of a file that a scenario names.
 
     Args:
         name: the value in the scenario.
@@ -35,8 +177,16 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
         folders: whether a folder is allowed too.
 
     Raises:
-        ValueError: the file does not exist or has another ending; the message is for the user.
+        ValueError: the file does not exist, has another ending or cannot be read; the message is for the user.
     """
+    path = _existing(name, folder, suffixes, folders)
+    try:
+        return InputFile.of(path)
+    except OSError as error:
+        raise ValueError(f"got {show(name)}; it cannot be read: {error.strerror or error}") from None
+
+
+def _existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: bool) -> Path:
     if not isinstance(name, str) or not name or has_control_characters(name):
         raise ValueError(f"got {show(name)}; the name of a file is expected, relative to the scenario's folder")
     path = folder / name
@@ -58,22 +208,6 @@ def existing(name: object, folder: Path, suffixes: tuple[str, ...], folders: boo
     return path
 
 
-def same_file(one: Path, other: Path) -> bool:
-    """Whether two files, or two folders of PNG slices, have the same name and content."""
-    import filecmp
-
-    if one == other:
-        return True
-    if one.name != other.name or one.is_dir() != other.is_dir():
-        return False
-    if not one.is_dir():
-        return filecmp.cmp(one, other, shallow=False)
-    names = [file.name for file in slice_files(one)]
-    if names != [file.name for file in slice_files(other)]:
-        return False
-    return not any(filecmp.cmpfiles(one, other, names, shallow=False)[1:])
-
-
 def slice_files(folder: Path) -> list[Path]:
     """The PNG files of a folder in the order of the numbers in their names: 2 before 10."""
     files = [path for path in folder.iterdir() if path.suffix.lower() == ".png" and path.is_file()]
@@ -83,6 +217,27 @@ def slice_files(folder: Path) -> list[Path]:
 def _natural(name: str) -> list[tuple[int, str]]:
     parts = re.findall(r"[0-9]+|[^0-9]+", name)
     return [(int(part), "") if part[0] in "0123456789" else (-1, part) for part in parts]
+
+
+def load_array(file: InputFile) -> NDArray[Any]:
+    """The array in a .npy file, in its data type: a view of the bytes that are kept, or mapped from the file.
+
+    Raises:
+        ValueError: it cannot be read; the message continues "start.npy …".
+    """
+    from numpy.lib import format as npy
+
+    try:
+        if not file.in_memory:
+            return npy.open_memmap(file.path, mode="r")
+        with file.open() as stream:
+            read_header = npy.read_array_header_1_0 if npy.read_magic(stream) == (1, 0) else npy.read_array_header_2_0
+            shape, by_columns, dtype = read_header(stream)
+            if dtype.hasobject:
+                raise ValueError("it holds Python objects")
+            return np.ndarray(shape, dtype, file.read(), stream.tell(), order="F" if by_columns else "C")
+    except Exception as error:  # The header of a damaged file fails in many ways.
+        raise ValueError(f"cannot be read as a .npy file ({one_line(error)})") from None
 
 
 def is_utf_16(content: bytes) -> bool:

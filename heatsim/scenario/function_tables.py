@@ -1,13 +1,48 @@
 """The lists of numbers in tables of functions of time or temperature."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 from pydantic_core import InitErrorDetails
 
 from heatsim.counts import counted
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.quantities import TIME, Quantity
+
+
+class Numbers(Sequence[float]):
+    """Numbers that are not changed, in 8 bytes each; equal to any sequence of the same numbers."""
+
+    def __init__(self, numbers: "Sequence[float] | NDArray[np.float64] | Numbers") -> None:
+        self.array: NDArray[np.float64] = np.array(numbers, dtype=np.float64)
+        self.array.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> float: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Numbers": ...
+
+    def __getitem__(self, index: int | slice) -> "float | Numbers":
+        found = self.array[index]
+        return Numbers(found) if isinstance(index, slice) else float(found)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype=dtype) if copy else np.asarray(self.array, dtype=dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and np.array_equal(self.array, np.asarray(other))
+
+    def __hash__(self) -> int:
+        return hash((len(self), self[0], self[-1]) if len(self) else 0)
+
+    def __repr__(self) -> str:
+        return repr(tuple(self.array.tolist()))
 
 
 def read_column(
@@ -28,7 +63,9 @@ def read_column(
     return column if len(column) == len(entries) else []
 
 
-def slopes_are_finite(times: Sequence[float], values: Sequence[float]) -> bool:
+def slopes_are_finite(
+    times: Sequence[float] | NDArray[np.float64], values: Sequence[float] | NDArray[np.float64]
+) -> bool:
     """Whether linear interpolation between the entries of a table stays finite; jumps do not count."""
     apart = np.diff(times) > 0.0
     with np.errstate(over="ignore"):

@@ -127,7 +127,7 @@ def _coldest_of_plain(found: Found, folder: Path) -> float:
     if not isinstance(found.value, Mapping) or "column" not in found.value or "unit" in found.value:
         return inf
     table = read_time_function(found.value, found.quantity, folder)
-    return min(table.values) if isinstance(table, Table) else inf
+    return float(np.min(table.values)) if isinstance(table, Table) else inf
 
 
 def _unit_of_others(

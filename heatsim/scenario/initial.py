@@ -1,10 +1,11 @@
-"""The initial temperature: a number, an expression in x, y, z, an array file or a picture."""
+"""The initial temperature: a number, an expression in x, y, z, an array file, a time of another run or a picture."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
+from math import ceil, floor
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,16 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.scenario import units
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.files import existing, one_line, same_file
+from heatsim.scenario.files import InputFile, input_file, load_array, one_line
 from heatsim.scenario.messages import fault, key_faults, refuse, show
-from heatsim.scenario.quantities import LARGEST, TEMPERATURE
+from heatsim.scenario.quantities import LARGEST, MOMENT, TEMPERATURE
+from heatsim.scenario.stored_field import Planes, StoredField
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 TRIED_PER_AXIS = 17
+FIELD_SUFFIX = ".vtkhdf"
 CHUNK = 1 << 22
 # Formats that Pillow decodes without other programs and whose black and white are defined.
 PICTURE_FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "GIF", "WEBP", "PPM")
@@ -27,51 +33,40 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ArrayFile:
-    """Temperatures in K from a .npy file of shape (nz, ny, nx).
+    """Temperatures in K of all cells from a .npy file of shape (nz, ny, nx), or from one time of a fields.vtkhdf.
 
-    Two are equal if the files have the same name and content.
+    Attributes:
+        file: the file.
+        missing: the first place (z, y, x) of NaN, which is allowed in void; None if there is none.
+        lowest: the lowest temperature in K, which void gets.
     """
 
-    file: Path
+    file: InputFile
+    missing: tuple[int, ...] | None = field(default=None, compare=False)
+    lowest: float = field(default=0.0, compare=False)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ArrayFile) and same_file(self.file, other.file)
-
-    def __hash__(self) -> int:
-        return hash(self.file.name)
-
-    def load(self) -> NDArray[Any]:
-        """The array, mapped from the file, in the file's data type.
+    def load(self) -> NDArray[Any] | Planes:
+        """The array in the file's data type; a large one is read where it is indexed.
 
         Raises:
-            ValueError: not a readable .npy file of real numbers.
+            ValueError: not a readable file of real numbers.
         """
-        try:
-            array = np.lib.format.open_memmap(self.file, mode="r")
-        except Exception as error:  # The header of a damaged file fails in many ways.
-            raise ValueError(f"cannot be read as a .npy file ({one_line(error)})") from None
+        if isinstance(self.file, StoredField) and not self.file.in_memory:
+            return self.file.planes
+        array = load_array(self.file)
         if array.dtype.kind not in "fiu":
             raise ValueError(f"holds {array.dtype}; real numbers are expected")
         return array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class ImageFile:
-    """Temperatures from a picture, black ``range[0]`` to white ``range[1]`` in K; the top row lies at y_max.
+    """Temperatures from a picture, black ``range[0]`` to white ``range[1]`` in K; the top row lies at y_max."""
 
-    Two are equal if their ranges and the names and contents of their files are equal.
-    """
-
-    image: Path
+    image: InputFile
     range: tuple[float, float]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ImageFile) and self.range == other.range and same_file(self.image, other.image)
-
-    def __hash__(self) -> int:
-        return hash((self.image.name, self.range))
 
     def load(self, nx: int, ny: int) -> NDArray[np.float64]:
         """Temperatures in K of one layer of cells, shape (ny, nx), row 0 at y_min.
@@ -83,15 +78,27 @@ class ImageFile:
         """
         from PIL import Image
 
-        grey = read_grey(self.image)
-        if grey.shape != (ny, nx):
-            grey = np.asarray(Image.fromarray(grey).resize((nx, ny), Image.Resampling.BOX))
+        picture, white = open_picture(self.image)
+        width, height = picture.size
+        rows = np.empty((ny, nx), dtype=np.float32)
+        # A few rows of cells at a time: in 32 bits a picture takes four times its memory.
+        step = max(1, CHUNK * ny // (width * height))
+        for first in range(0, ny, step):
+            last = min(first + step, ny)
+            top, bottom = first * height / ny, last * height / ny
+            begin, end = floor(top), ceil(bottom)
+            pixels = np.asarray(picture.crop((0, begin, width, end)), dtype=np.float32) / white
+            grey = np.clip(pixels, np.float32(0.0), np.float32(1.0))
+            if (width, height) != (nx, ny):
+                box = (0, top - begin, width, bottom - begin)
+                grey = np.asarray(Image.fromarray(grey).resize((nx, last - first), Image.Resampling.BOX, box))
+            rows[first:last] = grey
         low, high = self.range
-        return np.ascontiguousarray(low + (high - low) * grey[::-1].astype(np.float64))
+        return np.ascontiguousarray(low + (high - low) * rows[::-1].astype(np.float64))
 
 
-def read_grey(path: Path) -> NDArray[np.float32]:
-    """The pixels of a picture: 0 for black to 1 for white, row 0 at the top.
+def open_picture(file: InputFile) -> tuple["Image.Image", np.float32]:
+    """A picture with one number for each pixel, row 0 at the top; 0 is black. Returns it and the number of white.
 
     Raises:
         ValueError: not a readable picture in one of ``PICTURE_FORMATS``.
@@ -101,22 +108,20 @@ def read_grey(path: Path) -> NDArray[np.float32]:
     from PIL import Image, ImageOps
 
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), file.open() as stream:
             # Pillow warns about large pictures; it still refuses files whose size is false.
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=PICTURE_FORMATS) as source:
-                picture = ImageOps.exif_transpose(source)
-                deep = picture.mode.startswith("I")
-                if picture.mode == "F":
+            with Image.open(stream, formats=PICTURE_FORMATS) as source:
+                ImageOps.exif_transpose(source, in_place=True)
+                deep = source.mode.startswith("I")
+                if source.mode == "F":
                     raise ValueError("its pixels are floating-point numbers, which have no black and white")
-                if picture.mode in ("P", "PA"):
-                    picture = picture.convert("RGBA")
-                pixels = np.asarray(picture if deep else picture.convert("L"), dtype=np.float32)
+                picture: Image.Image = source.convert("RGBA") if source.mode in ("P", "PA") else source
+                picture = picture if deep or picture.mode == "L" else picture.convert("L")
+                picture.load()
     except Exception as error:  # Damaged pictures fail in many ways.
         raise ValueError(f"cannot be read as a picture ({one_line(error)})") from None
-    white = np.float32(65535.0 if deep else 255.0)
-    grey: NDArray[np.float32] = np.clip(pixels / white, np.float32(0.0), np.float32(1.0))
-    return grey
+    return picture, np.float32(65535.0 if deep else 255.0)
 
 
 def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile | ImageFile:
@@ -165,13 +170,23 @@ def find_unphysical(expression: Expression, grid: Grid) -> str | None:
 
 
 def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
-    faults = key_faults(table, {"file": 'file = "start.npy", or image = "photo.png" and range = [300.0, 400.0]'})
-    array = None
-    if "file" in table:
+    of_run = str(table.get("file", "")).lower().endswith(FIELD_SUFFIX) or "time" in table
+    needed = {"file": 'file = "start.npy", or image = "photo.png" and range = [300.0, 400.0]'}
+    if of_run:
+        needed["time"] = "time = 60.0, one of the times in the file"
+    faults = key_faults(table, needed)
+    array = time = None
+    if "time" in table:
         try:
-            array = ArrayFile(existing(table["file"], folder, (".npy",)))
+            time = MOMENT.read(table["time"])
+        except ValueError as error:
+            faults.append(fault(str(error), ("time",)))
+    if "file" in table and (not of_run or time is not None):
+        try:
+            file = input_file(table["file"], folder, (FIELD_SUFFIX,) if of_run else (".npy", FIELD_SUFFIX))
             try:
-                _check_array(array.load())
+                array = ArrayFile(file if time is None else StoredField.at(file.path, time))
+                array = ArrayFile(array.file, *_check_array(array.load()))
             except ValueError as error:
                 raise ValueError(f"got {show(table['file'])}, which {error}") from None
         except ValueError as error:
@@ -181,20 +196,40 @@ def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
     return array
 
 
-def _check_array(array: NDArray[Any]) -> None:
+def missing_values(array: ArrayFile) -> str | None:
+    """The message about NaN in an array of a body without void; None if there is none."""
+    if array.missing is None:
+        return None
+    place = ", ".join(map(str, array.missing))
+    return f"holds nan at [{place}] (z, y, x); {TEMPERATURE.range_fault(float('nan'))}"
+
+
+def _check_array(array: NDArray[Any] | Planes) -> tuple[tuple[int, ...] | None, float]:
+    """The first place of NaN, or None; the lowest value.
+
+    Raises:
+        ValueError: the array has not three axes, or a value that no cell may have.
+    """
     if array.ndim != 3:
         raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are expected")
     nz, ny, nx = array.shape
     layers, rows = max(1, CHUNK // max(1, nx * ny)), max(1, CHUNK // max(1, nx))
+    missing, lowest = None, np.inf
     for z, y in product(range(0, nz, layers), range(0, ny, rows)):
         with np.errstate(over="ignore"):
             block = np.asarray(array[z : z + layers, y : y + rows], dtype=np.float64)
         wrong = ~((block >= 0.0) & (block <= LARGEST))
-        if wrong.any():
-            k, j, i = (int(index) for index in np.argwhere(wrong)[0])
+        empty = np.isnan(block) if wrong.any() else wrong
+        lowest = min(lowest, float(np.min(block, initial=np.inf, where=~empty)))
+        if missing is None and empty.any():
+            k, j, i = (int(index) for index in np.argwhere(empty)[0])
+            missing = z + k, y + j, i
+        if (wrong & ~empty).any():
+            k, j, i = (int(index) for index in np.argwhere(wrong & ~empty)[0])
             number = float(block[k, j, i])
             outside = TEMPERATURE.range_fault(number)
             raise ValueError(f"holds {number!r} at [{z + k}, {y + j}, {i}] (z, y, x); {outside}")
+    return missing, lowest
 
 
 def _read_image(table: Mapping[str, object], folder: Path) -> ImageFile:
@@ -203,9 +238,9 @@ def _read_image(table: Mapping[str, object], folder: Path) -> ImageFile:
     )
     path = None
     try:
-        path = existing(table["image"], folder, PICTURE_SUFFIXES)
+        path = input_file(table["image"], folder, PICTURE_SUFFIXES)
         try:
-            read_grey(path)
+            open_picture(path)
         except ValueError as error:
             raise ValueError(f"got {show(table['image'])}, which {error}") from None
     except ValueError as error:

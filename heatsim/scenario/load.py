@@ -11,7 +11,7 @@ import numpy as np
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.scenario.checks import CHECKS
-from heatsim.scenario.files import is_utf_16
+from heatsim.scenario.files import is_utf_16, reading_once
 from heatsim.scenario.hints import hints
 from heatsim.scenario.idle_keys import idle_keys
 from heatsim.scenario.material_hints import material_hints
@@ -59,11 +59,16 @@ def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
     Raises:
         ScenarioError: lists every mistake.
     """
-    file = Path(path)
+    with reading_once():
+        return _parse(document, Path(path))
+
+
+def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
+    """As :func:`parse`."""
     title = "".join("_" if has_control_characters(character) else character for character in file.stem)
     scenario, mistakes = read_model(Scenario, {"title": title, **document}, CHECKS, file.parent, complete)
     if scenario is None:
-        raise ScenarioError(path, mistakes)
+        raise ScenarioError(file, mistakes)
     scenario._path = file
     end = None if scenario.steady else scenario.time.end
     scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario), *idle_keys(scenario))

@@ -23,6 +23,7 @@ from heatsim.scenario.fields import (
     InitialTemperature,
     Text,
 )
+from heatsim.scenario.files import InputFile
 from heatsim.scenario.functions import all_functions_in_time
 from heatsim.scenario.initial import ArrayFile, ImageFile
 from heatsim.scenario.layers import Layers
@@ -159,21 +160,26 @@ class Scenario(BaseModel):
         """The cells of the domain."""
         return Grid(self.domain.cells, self.domain.size, self.domain.origin)
 
-    @cached_property
+    @property
     def input_files(self) -> tuple[Path, ...]:
+        """The paths of the files and folders that the scenario reads, besides its own file."""
+        return tuple(file.path for file in self.inputs)
+
+    @cached_property
+    def inputs(self) -> tuple[InputFile, ...]:
         """The files and folders that the scenario reads, besides its own file, each of them once."""
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
-        files = [item.stl.file.path for item in shaped if item.stl is not None]
-        files += [region.labels.file.path for region in self.regions if region.labels is not None]
+        files = [item.stl.file for item in shaped if item.stl is not None]
+        files += [region.labels.file.source for region in self.regions if region.labels is not None]
         match self.initial.temperature:
-            case ArrayFile(file=path) | ImageFile(image=path):
-                files.append(path)
+            case ArrayFile(file=file) | ImageFile(image=file):
+                files.append(file)
         files += [
-            function.origin.file.path
+            function.origin.file
             for _, function, _ in all_functions_in_time(self)
             if isinstance(function, Table) and function.origin is not None
         ]
-        return tuple(dict.fromkeys(files))
+        return tuple({file.path: file for file in files}.values())
 
     @property
     def palette(self) -> tuple[tuple[str, Material | None], ...]:

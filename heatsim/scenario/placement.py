@@ -6,8 +6,9 @@ from heatsim.errors import Mistake
 from heatsim.grid import Grid
 from heatsim.scenario.boundaries import Face, Periodic, Temperature
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.initial import ArrayFile, find_unphysical
-from heatsim.scenario.messages import show
+from heatsim.scenario.initial import ArrayFile, find_unphysical, missing_values
+from heatsim.scenario.labels import absent_labels
+from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.patches import off_face
 from heatsim.scenario.validation import entries, known
@@ -44,6 +45,15 @@ def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
                 f"{grid.shape}"
             )
             mistakes.append(Mistake(f"regions.{index}.labels.file", message))
+        elif grid is not None and region.labels is not None and known(file, region.labels.materials):
+            try:
+                absent = absent_labels(region.labels)
+            except ValueError as error:
+                message = f"got {show(region.labels.file.path.name)}, which {error}"
+                mistakes.append(Mistake(f"regions.{index}.labels.file", message))
+                continue
+            key = f"regions.{index}.labels.materials"
+            mistakes += [Mistake(f"{key}.{show_key((label,))}", message) for label, message in absent.items()]
     return mistakes
 
 
@@ -58,10 +68,14 @@ def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
         shape = temperature.load().shape
         if shape != grid.shape:
             message = (
-                f"got {show(temperature.file.name)}, which has shape {shape}; domain.cells needs (nz, ny, nx) = "
+                f"got {show(temperature.file.path.name)}, which has shape {shape}; domain.cells needs (nz, ny, nx) = "
                 f"{grid.shape}"
             )
             return [Mistake("initial.temperature.file", message)]
+    if isinstance(temperature, ArrayFile) and known(scenario.domain, scenario.regions) and not scenario.uses_void:
+        message = missing_values(temperature)
+        if message is not None:
+            return [Mistake("initial.temperature.file", f"got {show(temperature.file.path.name)}, which {message}")]
     return []
 
 

@@ -19,7 +19,7 @@ from pydantic import (
 from heatsim.grid import AXES
 from heatsim.scenario.context import folder_of
 from heatsim.scenario.fields import STRICT, Enlargement, Flag, Form, Kelvin, Length, Point, Text, Vector
-from heatsim.scenario.files import InputFile, existing
+from heatsim.scenario.files import InputFile, input_file
 from heatsim.scenario.labels import Labels
 from heatsim.scenario.materials import MaterialName
 from heatsim.scenario.messages import fault, missing_key, refuse, show, validate_beside
@@ -81,7 +81,7 @@ class Cylinder(BaseModel):
 
 
 def _read_stl_file(value: object, info: ValidationInfo) -> InputFile:
-    return value if isinstance(value, InputFile) else InputFile(existing(value, folder_of(info), (".stl",)))
+    return value if isinstance(value, InputFile) else input_file(value, folder_of(info), (".stl",))
 
 
 class Stl(BaseModel):

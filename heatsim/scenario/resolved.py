@@ -1,7 +1,6 @@
 """Writing the complete scenario: every default, SI units, and copies of the input files."""
 
 import re
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -12,8 +11,9 @@ from pydantic import BaseModel
 from heatsim.errors import StorageError
 from heatsim.scenario.csv_table import CsvOrigin
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.files import InputFile, slice_files
+from heatsim.scenario.files import ChangedError, InputFile
 from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.labels import LabelFile
 from heatsim.scenario.materialfunction import MaterialFormula, MaterialTable, Orthotropic
 from heatsim.scenario.model import Scenario
 from heatsim.scenario.named import Named
@@ -49,7 +49,6 @@ KEYS_WITHOUT_MEANING = {
         ("output", "checkpoint_wall"),
     ),
 }
-_COPIED_AT_ONCE = 1 << 24
 
 # An array of three entries; a string never spans lines.
 VECTOR = re.compile(r"\[\n    (\S+),\n    (\S+),\n    (\S+),\n\]")
@@ -77,7 +76,10 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
         folders = {folder: None}
         for source, name in _files(scenario):
             target = folder / name
-            if not (target.exists() and target.samefile(source)):
+            if target.exists() and target.samefile(source.path):
+                for _ in source.pieces():  # raises if the file was changed
+                    pass
+            else:
                 for parent in (folder / above for above in reversed(name.parents)):
                     if not parent.exists():
                         made.append(parent)
@@ -90,13 +92,15 @@ def write_resolved(scenario: Scenario, folder: Path) -> None:
         for parent in reversed(folders):
             sync_folder(parent)
         system.calls.rename(marker, folder / NAME)
-    except OSError as error:
+    except (OSError, ChangedError) as error:
         for path in reversed(made):
             with suppress(OSError):
                 if path.is_dir():
                     system.calls.remove_folder(path)
                 else:
                     system.calls.remove(path)
+        if isinstance(error, ChangedError):
+            raise StorageError(f"{source.path}: {error}") from None
         raise StorageError(
             f"{folder / NAME}: could not be written: {error.strerror or error}; free some disk space or check its "
             "permissions, and run the scenario again"
@@ -111,32 +115,15 @@ def input_names(scenario: Scenario) -> list[str]:
     return [name.as_posix() for _, name in _files(scenario)]
 
 
-def input_checksums(scenario: Scenario, folder: Path) -> dict[str, int]:
-    """CRC-32 of each copy of an input file that `write_resolved` made in a folder, by its name there.
-
-    Raises:
-        StorageError: a copy could not be read.
-    """
-    sums = {}
-    for name in input_names(scenario):
-        path, checksum = folder / name, 0
-        try:
-            with open(path, "rb") as file:
-                while piece := file.read(_COPIED_AT_ONCE):
-                    checksum = zlib.crc32(piece, checksum)
-        except OSError as error:
-            raise StorageError(
-                f"{path}: could not be read: {error.strerror or error}; the run needs this copy of an input file: put "
-                "it back, or start again with `heatsim run … --overwrite`"
-            ) from error
-        sums[name] = checksum
-    return sums
+def input_checksums(scenario: Scenario) -> dict[str, int]:
+    """CRC-32 of each input file as the scenario read it, by the name of its copy."""
+    return {name.as_posix(): file.checksum for file, name in _files(scenario)}
 
 
-def _copy(source: Path, target: Path) -> None:
-    with open(source, "rb") as original, File.create(target) as copy:
+def _copy(source: InputFile, target: Path) -> None:
+    with File.create(target) as copy:
         place = 0
-        while piece := original.read(_COPIED_AT_ONCE):
+        for piece in source.pieces():
             copy.write(place, piece)
             place += len(piece)
         copy.sync()
@@ -144,31 +131,28 @@ def _copy(source: Path, target: Path) -> None:
 
 def document(scenario: Scenario) -> dict[str, Any]:
     """The tables of the complete TOML file, as plain Python values; input files have the names of their copies."""
-    copies = {path: name.as_posix() for path, name in _copies(scenario).items()}
+    copies = {file.path: name.as_posix() for file, name in _copies(scenario)}
     tables: dict[str, Any] = _plain(scenario, copies)
     for table, name in KEYS_WITHOUT_MEANING[scenario.time.method]:
         tables[table].pop(name, None)
     return tables
 
 
-def _files(scenario: Scenario) -> Iterator[tuple[Path, PurePosixPath]]:
+def _files(scenario: Scenario) -> Iterator[tuple[InputFile, PurePosixPath]]:
     """Every file to copy, and its path below the folder."""
-    for path, name in _copies(scenario).items():
-        if path.is_dir():
-            yield from ((file, name / file.name) for file in slice_files(path))
-        else:
-            yield path, name
+    for file, name in _copies(scenario):
+        yield from ((each, name / each.name) for each in file.slices) if file.slices else ((file, name),)
 
 
-def _copies(scenario: Scenario) -> dict[Path, PurePosixPath]:
+def _copies(scenario: Scenario) -> list[tuple[InputFile, PurePosixPath]]:
     """The path of each copy, relative to the folder: beside the scenario, or in a numbered folder if names repeat."""
-    copies: dict[Path, PurePosixPath] = {}
-    for path in scenario.input_files:
-        number, name = 1, PurePosixPath(path.name)
-        while name in copies.values() or (name.name in RESERVED and number == 1):
+    copies: list[tuple[InputFile, PurePosixPath]] = []
+    for file in scenario.inputs:
+        number, name = 1, PurePosixPath(file.name)
+        while name in [other for _, other in copies] or (name.name in RESERVED and number == 1):
             number += 1
-            name = PurePosixPath(str(number), path.name)
-        copies[path] = name
+            name = PurePosixPath(str(number), file.name)
+        copies.append((file, name))
     return copies
 
 
@@ -195,12 +179,12 @@ def _plain(value: object, copies: Mapping[Path, str]) -> Any:
             return expression.text
         case Expression():
             return value.text
-        case InputFile(path=path):
+        case InputFile(path=path) | LabelFile(path=path):
             return copies[path]
-        case ArrayFile(file=path):
-            return {"file": copies[path]}
-        case ImageFile(image=path):
-            return {"image": copies[path], "range": list(value.range)}
+        case ArrayFile(file=file):
+            return {"file": copies[file.path]}
+        case ImageFile(image=file):
+            return {"image": copies[file.path], "range": list(value.range)}
         case tuple():
             return [_plain(item, copies) for item in value]
         case _:

@@ -8,6 +8,7 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.files import InputFile
 from heatsim.scenario.initial import ArrayFile, ImageFile
+from heatsim.scenario.labels import LabelFile
 from heatsim.scenario.materialfunction import MaterialFunction
 from heatsim.scenario.quantities import LARGEST, Quantity
 from heatsim.scenario.timefunction import Constant, TimeFunction
@@ -46,7 +47,7 @@ _TABLE_IN_TEMPERATURE: Schema = {
 }
 _ARRAY_FILE: Schema = {
     "type": "object",
-    "properties": {"file": TEXT},
+    "properties": {"file": TEXT, "time": {"type": ["number", "string"]}},
     "required": ["file"],
     "additionalProperties": False,
 }
@@ -77,7 +78,7 @@ def leaf(annotation: Any, quantity: Quantity | None) -> list[Schema]:
         return [{"type": "integer"}]
     if annotation is float:
         return [*_number(quantity), *([TEXT] if quantity is not None and quantity.unit else [])]
-    if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile)):
+    if annotation is str or (isclass(annotation) and issubclass(annotation, InputFile | LabelFile)):
         return [TEXT]
     return [{}]
 

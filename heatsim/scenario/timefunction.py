@@ -1,6 +1,6 @@
 """Numbers that may vary in time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from heatsim.scenario.csv_table import CsvOrigin, read_csv_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_of_time import Constant as Constant
 from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
-from heatsim.scenario.function_tables import read_table
+from heatsim.scenario.function_tables import Numbers, read_table
 from heatsim.scenario.messages import show
 from heatsim.scenario.polyline import nodes, vertices, vertices_of_periods
 from heatsim.scenario.quantities import Quantity
@@ -162,8 +162,8 @@ class Table(TimeFunction):
         origin: the columns of a CSV file that the table was read from; None if the scenario has the numbers.
     """
 
-    times: tuple[float, ...]
-    values: tuple[float, ...]
+    times: Sequence[float]
+    values: Sequence[float]
     repeat: bool = False
     origin: CsvOrigin | None = field(default=None, compare=False)
     _nodes: NDArray[np.float64] = field(init=False, repr=False, compare=False)
@@ -171,9 +171,12 @@ class Table(TimeFunction):
     _constant: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_nodes", np.array(self.times, dtype=np.float64))
-        object.__setattr__(self, "_heights", np.array(self.values, dtype=np.float64))
-        object.__setattr__(self, "_constant", len(set(self.values)) == 1)
+        for name, array in (("times", "_nodes"), ("values", "_heights")):
+            given = getattr(self, name)
+            numbers = given if isinstance(given, Numbers) else Numbers(given)
+            object.__setattr__(self, name, numbers)
+            object.__setattr__(self, array, numbers.array)
+        object.__setattr__(self, "_constant", bool((self._heights == self._heights[0]).all()))
 
     @property
     def constant(self) -> bool:

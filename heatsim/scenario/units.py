@@ -6,6 +6,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 NAME = r"[A-Za-zµμΩÅ]+"
 # Products and quotients of named units with exponents of one digit. The pattern excludes numbers and nested powers,
@@ -16,6 +19,9 @@ TERM = rf"(?:{FACTOR}|\(\s*{FACTOR}(?:{BETWEEN}{FACTOR})*\s*\))"
 UNIT = re.compile(rf"(?:1\s*/\s*)?{TERM}(?:{BETWEEN}{TERM})*")
 NUMBER_WITH_UNIT = re.compile(rf"\s*({NUMBER})\s*(\S.*?)\s*", re.DOTALL)
 MAX_LENGTH = 80
+_MOST_DECIMALS = 16
+_EXACT = 2**53  # whole numbers below are exact in float64
+_EXACT_POWER = 22  # so are powers of ten up to this one
 # Other spellings of units of temperature and time, by the SI unit, without spaces. Elsewhere C is the coulomb, F the
 # farad and m the metre.
 _MEANT = {
@@ -32,6 +38,7 @@ _SIGNS = re.compile(r"[\s()*.·⋅^-]+")
 _WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
 _KELVIN_WITHOUT_SPACE = re.compile(r"\b(kg|m)K\b")
 _WITHOUT_SPACE = re.compile(r"(\^-?[1-9])(?=[A-Za-zµμΩÅ])")
+_MIL = re.compile(r"\bmils?\b")  # an angle in the unit library
 _BETWEEN_NAMES = re.compile(r"(?<=[A-Za-zµμΩÅ1-9])\s*[-.·⋅*]\s*(?=[A-Za-zµμΩÅ])")
 SPELLINGS = {"°C": "degC", "℃": "degC", "°F": "degF", "°": "deg", "·": "*", "⋅": "*", "²": "^2", "³": "^3", "⁻¹": "^-1"}
 # Usual units: the SI unit, the factor and the offset. They are converted without the unit library, which takes half a
@@ -43,6 +50,7 @@ _USUAL = {
     "µm": ("m", "0.000001", "0"),
     "mm": ("m", "0.001", "0"),
     "cm": ("m", "0.01", "0"),
+    "mil": ("m", "0.0000254", "0"),
     "ms": ("s", "0.001", "0"),
     "min": ("s", "60", "0"),
     "h": ("s", "3600", "0"),
@@ -108,6 +116,31 @@ def linear(unit: str, target: str) -> tuple[Decimal, Decimal]:
     except pint.DimensionalityError:
         raise ValueError(f'"{unit}" cannot be converted to {target}') from None
     return one - zero, zero
+
+
+def scaled(
+    numbers: NDArray[np.float64], factor: Decimal, offset: Decimal
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Numbers times a factor plus an offset, rounded once, and which of them could not be calculated like this.
+
+    A number stands for its shortest decimal: a whole number N divided by 10ᵏ. With whole numbers below 2⁵³,
+    N·factor + offset is one quotient of two numbers that are exact.
+    """
+    (factor_sign, factor_digits, a), (offset_sign, offset_digits, b) = factor.as_tuple(), offset.as_tuple()
+    times = (-1) ** factor_sign * int("".join(map(str, factor_digits)))
+    plus = (-1) ** offset_sign * int("".join(map(str, offset_digits)))
+    found, left = np.zeros(len(numbers)), np.ones(len(numbers), dtype=bool)
+    for k in range(_MOST_DECIMALS):
+        here = np.flatnonzero(left)
+        places = max(k - int(a), -int(b), 0)
+        by, more = 10 ** (places - k + int(a)) * times, 10 ** (places + int(b)) * plus
+        if not len(here) or places > _EXACT_POWER or max(abs(by), abs(more)) >= _EXACT:
+            break
+        whole = np.rint(numbers[here] * 10.0**k)
+        exact = (whole / 10.0**k == numbers[here]) & (np.abs(whole * float(by)) + abs(more) < _EXACT)
+        found[here[exact]] = (whole[exact] * by + more) / 10.0**places
+        left[here[exact]] = False
+    return found, left
 
 
 def _convert(number: str, unit: str, target: str) -> float:
@@ -188,7 +221,7 @@ def _parse(unit: str) -> Any:
 
     # pint also raises KeyError, AssertionError, TypeError and the errors of decimal.
     try:
-        return _registry().parse_units(unit)
+        return _registry().parse_units(_MIL.sub("thou", unit))
     except pint.UndefinedUnitError as error:
         names: Any = error.unit_names  # one name as text, several as a tuple
         unknown = ", ".join([names] if isinstance(names, str) else names)

@@ -26,7 +26,8 @@ from heatsim.scenario import (
     parse,
     write_resolved,
 )
-from heatsim.scenario.files import slice_files
+from heatsim.scenario.files import InputFile, slice_files
+from heatsim.scenario.labels import LabelFile
 from heatsim.scenario.overrides import Override
 
 DIE = 'material = "silicon"\nbox = { min = [0.01, 0.01, 0.015], max = [0.03, 0.02, 0.02] }'
@@ -601,19 +602,19 @@ def save(labels: np.ndarray, path: Path) -> None:
 def test_labels_come_from_arrays_and_pictures(name, labels, tmp_path):
     save(labels, tmp_path / name)
     scenario = read(tmp_path, labels_region(name), ('material = "void"\ncyl', 'material = "wax"\ncyl'))
-    assert (load_labels(scenario.regions[0].labels.file.path) == labels).all()
+    assert (load_labels(scenario.regions[0].labels.file) == labels).all()
     assert scenario.regions[0].materials == ("wax", "void")
     assert scenario.uses_void
     write_resolved(scenario, tmp_path / "out")
     again = load(tmp_path / "out" / "scenario.toml")
     assert again == scenario
-    assert (load_labels(again.regions[0].labels.file.path) == labels).all()
+    assert (load_labels(again.regions[0].labels.file) == labels).all()
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.int32, bool])
 def test_labels_of_other_data_types(dtype, labels, tmp_path):
     Image.fromarray((labels[0] > 0).astype(dtype)[::-1].copy()).save(tmp_path / "one.tif")
-    assert (load_labels(tmp_path / "one.tif") == (labels[:1] > 0)).all()
+    assert (load_labels(LabelFile.of(InputFile.of(tmp_path / "one.tif"))) == (labels[:1] > 0)).all()
 
 
 LABEL_MISTAKES = {

@@ -11,6 +11,7 @@ from scenario_text import write
 from heatsim.errors import StorageError
 from heatsim.grid import FACES
 from heatsim.scenario import ArrayFile, load, parse, write_resolved
+from heatsim.scenario.files import InputFile
 
 
 def read(folder):
@@ -43,7 +44,7 @@ def test_input_files_are_copied_and_named_by_their_base_names(tmp_path):
     assert read(out)["initial"] == {"temperature": {"file": "start.npy"}}
     again = load(out / "scenario.toml")
     assert again == scenario
-    assert again.initial.temperature == ArrayFile(out / "start.npy")
+    assert again.initial.temperature == ArrayFile(InputFile.of(out / "start.npy"))
     assert (again.initial.temperature.load() == values).all()
     assert sorted(path.name for path in out.iterdir()) == ["scenario.toml", "start.npy"]
 

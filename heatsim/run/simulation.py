@@ -215,8 +215,10 @@ class Simulation:
 
     @property
     def temperature(self) -> NDArray[np.float64]:
-        """The temperatures in K after the steps done so far, shape (nz, ny, nx)."""
-        return self.state.field.temperature()
+        """The temperatures in K after the steps done so far, shape (nz, ny, nx): a copy, which cannot be changed."""
+        temperature = self.state.field.temperature()
+        temperature.flags.writeable = False
+        return temperature
 
     @property
     def time(self) -> float:

@@ -134,21 +134,24 @@ def read_numbers(file: InputFile, delimiter: str, decimal: str, wanted: Mapping[
     try:
         for batch in arrow.open_csv(
             pyarrow.BufferReader(content),
-            arrow.ReadOptions(use_threads=False, block_size=1 << 22, column_names=[*map(str, range(len(names)))], skip_rows=line),
+            arrow.ReadOptions(
+                use_threads=False, block_size=1 << 22, column_names=[*map(str, range(len(names)))], skip_rows=line
+            ),
             arrow.ParseOptions(delimiter=delimiter),
             arrow.ConvertOptions(column_types=types, include_columns=list(keys), decimal_point=decimal),
         ):
             if any(column.null_count for column in batch.columns):
                 return None
             for column, key in keys.items():
-                pieces[key].append(batch.column(column).to_numpy(zero_copy_only=False))
+                entries = batch.column(column)  # not with its method to_numpy, which imports pandas
+                kind = np.float64 if types[column] == pyarrow.float64() else np.int64
+                pieces[key].append(np.frombuffer(entries.buffers()[1], kind)[entries.offset :][: len(entries)])
     except pyarrow.ArrowInvalid:
         return None
-    entries = {key: np.concatenate(some) for key, some in pieces.items()}
+    found = {key: np.concatenate(some) for key, some in pieces.items()}
     if date is not None:
-        moments = entries["time"].astype("datetime64[us]").astype(np.int64)
-        entries["time"] = (moments - moments[0]) / 1e6
-    return LongColumns(entries, date is not None) if all(np.isfinite(each).all() for each in entries.values()) else None
+        found["time"] = (found["time"] - found["time"][0]) / 1e6
+    return LongColumns(found, date is not None) if all(np.isfinite(each).all() for each in found.values()) else None
 
 
 def date_of(text: str) -> datetime | None:

@@ -156,7 +156,9 @@ def _numbers(columns: CsvColumns, key: str, unit: str, decimal: str, quantity: Q
 def _expected(key: str, entry: str, decimal: str) -> str:
     """The part of a message that says what to write instead of an entry that is no number."""
     if decimal == "." and NUMBER.fullmatch(entry.replace(",", ".", 1)):
-        return 'a number is expected; if the comma is the decimal point, write decimal = ","'
+        thousands = units.without_thousands(entry)
+        first = f"a number is expected{f', as in {thousands[0]}' if thousands else ''}"
+        return f'{first}; if the comma is the decimal point, write decimal = ","'
     if key == "time":
         return "a number, or in all rows an ISO date such as 2024-01-31T13:00, is expected"
     return "a number is expected; remove rows without one, the table is linear in between"

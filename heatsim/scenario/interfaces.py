@@ -95,7 +95,13 @@ def surfaces_name_known_regions(scenario: Scenario) -> list[Mistake]:
             choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
             mistakes.append(Mistake(f"{key}.of", f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
         elif materials_of(regions[name]) == {VOID}:
-            mistakes.append(Mistake(f"{key}.of", f"got {show(name)}; this region is void, which has no temperature"))
+            solid = [other for other, region in regions.items() if VOID not in (materials_of(region) or {VOID})]
+            beside = f"name the region around it, such as {', '.join(map(show, solid[:4]))}, or " if solid else ""
+            message = (
+                f"got {show(name)}; this region is void, which has no temperature; {beside}write the condition as "
+                "`void = { … }` in [boundaries], where it holds for all that borders on void and has no [[surfaces]]"
+            )
+            mistakes.append(Mistake(f"{key}.of", message))
         elif name in taken:
             mistakes.append(Mistake(f"{key}.of", f"got {show(name)} a second time; a region has one surface"))
         taken.add(name)

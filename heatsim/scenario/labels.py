@@ -118,7 +118,7 @@ class Labels(BaseModel):
 
     file: Annotated[LabelFile, PlainValidator(_read_file), Form("path of a file or folder")] = Field(
         examples=['file = "ct.npy"'],
-        description="`.npy` file of shape (nz, ny, nx), TIFF of nz pages, folder of nz PNG slices, or one PNG if nz = 1",
+        description="`.npy` file of shape (nz, ny, nx), TIFF of nz pages, folder of nz PNG slices, or a PNG if nz = 1",
     )
     materials: Annotated[
         Named[str], PlainValidator(_read_materials), Form('such as `{ "1" = "bone", "2" = "void" }`')

@@ -43,6 +43,10 @@ class Quantity:
     def advice(self, text: str) -> str:
         """The part of a message that says what to write instead of a text that cannot be read."""
         respelled = units.respell(text, self.unit) if self.unit else None
+        if meant := units.without_thousands(text) if len(text) <= units.MAX_LENGTH else []:
+            # A plain number has no quotes.
+            shown = [show(each) if units.split(each) else each.strip() for each in meant]
+            return f"write {', or '.join(shown)}{' if the comma is a decimal point' if len(shown) > 1 else ''}"
         if not self.unit and (percent := _PERCENT.fullmatch(text)):
             return f"write {float(percent[1]) / 100.0:.10g}"
         return self.expected if respelled is None else f'write "{respelled}"'

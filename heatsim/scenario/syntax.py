@@ -6,6 +6,8 @@ from heatsim.scenario.messages import SHOWN_LENGTH, has_control_characters
 
 _PLACE = re.compile(r"\(at line (\d+), column (\d+)\)")
 _DECIMAL_COMMA = re.compile(r"\d,\d+")
+# The group is found if there is only one comma, which may also be a decimal point.
+_THOUSANDS = re.compile(r"(?<![\d.,])[1-9]\d{0,2}(?:(,\d{3})|(?:,\d{3}){2,})(?![\d,])")
 _NUMBER = re.compile(r"[=,\[]\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LOGICAL = re.compile(r"(true|false)\b", re.IGNORECASE)
 _TWICE = ("Cannot overwrite", "Cannot declare", "Cannot mutate")
@@ -49,6 +51,11 @@ def _advice(message: str, line: str, column: int) -> str:
     if found in _MEANT:
         return f'write {_MEANT[found]} instead of "{found}"'
     if any(match.start() < column <= match.end() for match in _DECIMAL_COMMA.finditer(line)):
+        thousands = _THOUSANDS.search(line)
+        if thousands:
+            plain = thousands[0].replace(",", "")
+            point = f", or {thousands[0].replace(',', '.')} if the comma is a decimal point" if thousands[1] else ""
+            return f"write {plain}{point}"
         return "write a number with a decimal point, such as 0.5"
     if _LOGICAL.match(line, column):
         return "write true or false in small letters"

@@ -34,6 +34,7 @@ _MEANT = {
 }
 # Behind a comma, three digits after another number than 0 may also be thousands: 1,000.
 _DECIMAL_COMMA = re.compile(r"^(\s*[+-]?(?:0|\d+(?!,\d{3}\b))),(\d+)\b")
+_THOUSANDS = re.compile(r"\s*([+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?)(?:\s*[^\d\s,.].*)?", re.DOTALL)
 _SIGNS = re.compile(r"[\s()*.·⋅^-]+")
 _WITHOUT_POWER = re.compile(r"([A-Za-zµμΩÅ])(-?[1-9])")
 _KELVIN_WITHOUT_SPACE = re.compile(r"\b(kg|m)K\b")
@@ -171,6 +172,15 @@ def respell(text: str, target: str) -> str | None:
         except ValueError:
             continue
     return None
+
+
+def without_thousands(text: str) -> list[str]:
+    """What a text such as "3,600 s" may mean: "3600 s", or "3.600 s"; empty if it has no commas between thousands."""
+    match = _THOUSANDS.fullmatch(text)
+    if match is None:
+        return []
+    decimal = [text.replace(",", ".")] if text.count(",") == 1 and "." not in match[1] else []
+    return [text.replace(",", "", match[1].count(",")), *decimal]
 
 
 def respell_unit(unit: str, target: str) -> str | None:

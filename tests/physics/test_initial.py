@@ -78,7 +78,11 @@ def test_an_array_lies_in_the_file_as_z_y_x(tmp_path: Path) -> None:
         ("photo.png", "cut"),
     ],
 )
-def test_a_file_that_changes_after_it_was_checked_gets_a_message(tmp_path: Path, name: str, change: str) -> None:
+def test_a_large_file_that_changes_after_it_was_checked_gets_a_message(
+    tmp_path: Path, name: str, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large: its bytes are not kept in memory."""
+    monkeypatch.setattr("heatsim.scenario.files.KEPT", 0)
     file, path = tmp_path / name, tmp_path / "case.toml"
     if name == "start.npy":
         np.save(file, np.full((7, 4, 5), 300.0))

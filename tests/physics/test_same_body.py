@@ -58,6 +58,9 @@ def test_a_body_whose_input_file_was_changed_is_painted_again(tmp_path: Path) ->
     shared = problem(2.0, before)
     assert shared.materials is before.materials
     os.utime(tmp_path / "gear.stl", ns=(0, 0))
+    assert problem(2.5, shared).materials is before.materials
+    content = (tmp_path / "gear.stl").read_bytes()
+    (tmp_path / "gear.stl").write_bytes(b"gear of another program".ljust(80) + content[80:])
     again = problem(3.0, shared)
     assert again.materials is not before.materials
     assert problem(4.0, again).materials is again.materials

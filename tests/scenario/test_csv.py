@@ -1,5 +1,6 @@
 """Tables in time from CSV files: their numbers, their copies and the messages about their mistakes."""
 
+import json
 import time
 import tomllib
 from pathlib import Path
@@ -11,8 +12,8 @@ from runs import results
 from scenario_text import write
 
 import heatsim
-from heatsim.errors import FolderError
-from heatsim.scenario import load, write_resolved
+from heatsim.errors import FolderError, ScenarioError
+from heatsim.scenario import csv_table, load, write_resolved
 from heatsim.scenario.timefunction import Table
 
 HOURS = "hour,T_out,sun\n0,20.1,0\n1,21.5,100\n2,-3,900\n"
@@ -178,3 +179,98 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert table(tmp_path, HOURS).values[2] == 270.15
     time.sleep(0.01)
     assert table(tmp_path, HOURS.replace("-3", "-4")).values[2] == 269.15
+
+
+LONG_FILES = {
+    "numbers": (np.arange(9.0) / 3.0, np.array([20.1, -3.3, 0.1, 1e-7, 1e5, 17.25, 0.3, 3.14159265358979, 2.5]), {}),
+    "a decimal comma": (np.arange(3.0), np.array([20.1, -3.25, 0.1]), {"delimiter": ";", "decimal": ","}),
+    "a year": (np.arange(8760.0), np.round(20.0 + 15.0 * np.sin(np.arange(8760.0) / 24.0), 3), {"delimiter": "\t"}),
+}
+
+
+def both_ways(folder: Path, content: str, keys: str, monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """What a short and a long file with the same content give: the table, or the mistake."""
+    found: list[object] = []
+    for number, long in enumerate((1 << 20, 0)):
+        monkeypatch.setattr(csv_table, "LONG", long)
+        csv_table._read.cache_clear()
+        (folder / str(number)).mkdir()
+        path = scenario_with(folder / str(number), content, keys)
+        try:
+            read = load(path).boundaries.x_max.ambient
+            found.append((tuple(read.times), tuple(read.values)))
+        except ScenarioError as error:
+            found.append([(mistake.key, mistake.message) for mistake in error.mistakes])
+    return found
+
+
+@pytest.mark.parametrize("unit", ["K", "degC", "mK", "degF"])
+@pytest.mark.parametrize("kind", LONG_FILES)
+def test_long_files_give_the_bits_of_short_ones(
+    kind: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times, values, more = LONG_FILES[kind]
+    values = abs(values) if unit in ("K", "mK") else values
+    mark, point = more.get("delimiter", ","), more.get("decimal", ".")
+    rows = [
+        f"{time!r}{mark}x{mark} {value!r}".replace(".", point)
+        for time, value in zip(times.tolist(), values.tolist(), strict=True)
+    ]
+    keys = f'time = "t", time_unit = "h", column = "T", unit = "{unit}"' + "".join(
+        f", {key} = {json.dumps(value)}" for key, value in more.items()
+    )
+    short, long = both_ways(tmp_path, "\n\n".join([mark.join(("t", "n", "T")), *rows, ""]), keys, monkeypatch)
+    assert short == long
+    assert len(long[0]) == len(times)
+
+
+def test_long_files_are_read_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not row by row by Python, which takes ten times as long."""
+
+    def row_by_row(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(csv_table, "LONG", 0)
+    monkeypatch.setattr(csv_table, "read_columns", row_by_row)
+    for content, keys in (
+        (HOURS, KEYS),
+        ("t,T\n2024-01-31T13:00,20\n2024-01-31 14:00:00.5,21\n", 'time = "t", column = "T", unit = "degC"'),
+        ("t,T\n2024-01-31T13:00Z,290\n2024-01-31T15:00+01:00,291\n", 'time = "t", column = "T"'),
+    ):
+        assert table(tmp_path, content, keys).times[:2] in ((0.0, 3600.0), (0.0, 3600.5))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "t,T\n0,300\n1,nan\n",
+        "t,T\n0,300\n1,\n2,310\n",
+        "t,T\n0,300\n1,inf\n",
+        "t,T\n0,300\n1,3,600\n",
+        't,T\n0,300\n1,"3,600"\n',
+        "t,T\n0,300\n1,0x12\n",
+        "t,T\n0,300\n1,-5\n",
+        "t,T\n0,300\n2,310\n1,320\n",
+        "t,T\n0,300\n0,310\n0,320\n",
+        "t,T\n0,300\n0,310\n",
+        "t,T\n0,300\n1e-300,310\n",
+        "t,T\n2024-01-31,300\n2024-01-31T13:00Z,310\n",
+        "t,T\n2024-01-31,300\n5,310\n",
+        "t,T\n0,300\n",
+        "t,t\n0,300\n1,300\n",
+        "t,T\n0,300\n+1,+310\n ,  \n2.,.5e3\n",
+        't,T\n"0","300"\n1, "310"\n',
+        "t,T\r0,300\r\n1,310\r",
+    ],
+)
+def test_long_files_have_the_same_mistakes_as_short_ones(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short, long = both_ways(tmp_path, content, 'time = "t", column = "T"', monkeypatch)
+    assert short == long
+
+
+def test_numbers_with_commas_between_thousands_get_advice(tmp_path: Path) -> None:
+    key, message = mistake(tmp_path, 'hour,T_out\n0,300\n1,"3,600"\n', 'time = "hour", column = "T_out"')
+    assert key == "column"
+    assert 'a number is expected, as in 3600; if the comma is the decimal point, write decimal = ","' in message

@@ -336,6 +336,8 @@ def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
         ("a\u00a0= 5\n".encode(), ["line 1", "write a plain space"]),
         (b"a: 5\n", ["line 1", "a: 5; write an equals sign ="]),
         (b"a = 0,5\n", ["a = 0,5; write a number with a decimal point"]),
+        (b"a = 3,600\n", ["a = 3,600; write 3600, or 3.600 if the comma is a decimal point"]),
+        (b"a = 1,234,567\n", ["a = 1,234,567; write 1234567"]),
         (b"a = { b = 0,5, c = 1 }\n", ["write a number with a decimal point"]),
         (b"a = [5 mm, 3]\n", ['write a value and its unit as a text in quotes, such as "5 mm"']),
         (b"a = 5 s\n", ["write a value and its unit as a text in quotes"]),

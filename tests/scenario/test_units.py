@@ -1,4 +1,5 @@
 import contextlib
+import re
 from typing import Any
 
 import pytest
@@ -37,6 +38,9 @@ from heatsim.scenario.timefunction import read_time_function
         ("2.7 g/cm^3", q.DENSITY, 2700.0),
         ("0.9 kJ/(kg K)", q.SPECIFIC_HEAT, 900.0),
         ("0.24 W m^-1 K^-1", q.CONDUCTIVITY, 0.24),
+        ("4 mil", q.LENGTH, 1.016e-4),
+        ("2 mils", q.LENGTH, 5.08e-5),
+        ("1 mil^2 K/W", q.CONTACT_RESISTANCE, 6.4516e-10),
     ],
 )
 def test_text_with_a_unit_is_the_nearest_float_in_si(text, quantity, value):
@@ -161,6 +165,22 @@ def test_percent_is_answered_with_the_number() -> None:
 def test_a_comma_that_may_separate_thousands_is_not_read_as_a_decimal_comma() -> None:
     for text in ("1,000 s", "12,500 s", "1,000,000 s"):
         assert units.respell(text, "s") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("3,600 s", 'write "3600 s", or "3.600 s" if the comma is a decimal point'),
+        ("3,600", "write 3600, or 3.600 if the comma is a decimal point"),
+        ("-12,500.5 min", 'write "-12500.5 min"'),
+        ("1,000,000", "write 1000000"),
+    ],
+)
+def test_thousands_are_answered_with_numbers_that_are_read(text: str, advice: str) -> None:
+    with pytest.raises(ValueError, match=f"^got {re.escape(f'"{text}"')}; {re.escape(advice)}$"):
+        q.TIME.read(text)
+    for meant in re.findall(r'"[^"]+"|[\d.]+', advice):
+        q.TIME.read(meant.strip('"') if meant[0] == '"' else float(meant))
 
 
 def test_what_is_no_unit_gets_no_spelling() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim import device as devices
 from heatsim.counts import counted
-from heatsim.errors import Mistake, ScenarioError
+from heatsim.errors import InputError, Mistake, ScenarioError
 from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
@@ -21,13 +21,26 @@ from heatsim.physics.plane_costs import plane_contents
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
 from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.scenario import Scenario
+from heatsim.scenario import Scenario, input_checksums
 from heatsim.storage.disk import render_command, resume_command
 
 Array = NDArray[np.float64]
 
 # Methods that solve equations, or may turn out to.
 MAY_SOLVE = (*SOLVING, "auto")
+
+
+def check_inputs_of_ranks(scenario: Scenario, team: Team) -> None:
+    """Check that all ranks have read the same input files. Collective.
+
+    Raises:
+        InputError: a file changed in the meantime.
+    """
+    read = team.gathered(input_checksums(scenario))
+    changed = [name for name in read[0] if any(other.get(name) != read[0][name] for other in read)]
+    if changed or any(other.keys() != read[0].keys() for other in read):
+        names = ", ".join(changed) or "the scenario"
+        raise InputError(f"{scenario.path}: {names} changed while the ranks read it; run again")
 
 
 def divide(problem: HeatProblem, team: Team) -> HeatProblem:

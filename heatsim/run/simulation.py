@@ -24,7 +24,7 @@ from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
-from heatsim.run.ranks import held_planes
+from heatsim.run.ranks import check_inputs_of_ranks, held_planes
 from heatsim.run.resume import check_numerics
 from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
@@ -162,6 +162,7 @@ class Simulation:
         like: HeatProblem | None = None,
     ) -> "Simulation":
         started = time.perf_counter()
+        check_inputs_of_ranks(scenario, team)
         check_room(scenario, team=team)
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
         plan = PlanInWords.of(problem, team)

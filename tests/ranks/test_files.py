@@ -2,6 +2,7 @@
 
 import errno
 import os
+import tomllib
 import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from thread_team import current_team, on_ranks
 
-from heatsim.errors import StorageError
+from heatsim.errors import InputError, StorageError
 from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab, slabs
 from heatsim.parallel.team import Team
+from heatsim.run.ranks import check_inputs_of_ranks
+from heatsim.scenario import parse
 from heatsim.storage.checkpoint import Checkpoint, read_last_good, write
 from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.checksums import combined
@@ -208,3 +211,18 @@ def test_a_rank_that_cannot_save_leaves_the_checkpoint_before(tmp_path: Path) ->
         assert save(tmp_path, 3, 1, before) == ["no room"] * 3
         assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.h5"]
         assert (tmp_path / "checkpoint.h5").read_bytes() == content
+
+
+def test_ranks_that_read_different_input_files_start_no_run(tmp_path: Path) -> None:
+    """Something changes the file after each rank has read it."""
+    text = (
+        "[domain]\nsize = [1.0, 1.0, 1.0]\ncells = [2, 2, 2]\n[material]\nconductivity = 1.0\ndensity = 1.0\n"
+        'specific_heat = 1.0\n[initial]\ntemperature = { file = "start.npy" }\n[time]\nend = 1.0\n'
+    )
+    scenarios = []
+    for rank in range(2):
+        np.save(tmp_path / "start.npy", np.full((2, 2, 2), 300.0 + rank))
+        scenarios.append(parse(tomllib.loads(text), tmp_path / "case.toml"))
+    with pytest.raises(InputError, match=r"start\.npy changed while the ranks read it; run again"):
+        on_ranks(2, lambda team: check_inputs_of_ranks(scenarios[team.rank], team))
+    assert on_ranks(2, lambda team: check_inputs_of_ranks(scenarios[0], team)) == [None, None]

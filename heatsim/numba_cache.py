@@ -167,10 +167,12 @@ class _Cache(FunctionCache):
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
-        """The key of the code for a signature."""
+        """The key of the code for a signature. It has the function's name, so the file of another one is not used."""
+        function = self._py_func
+        name = f"{function.__module__}.{function.__qualname__}"
         if not self._sources:
-            return cast(tuple[Any, ...], super()._index_key(signature, codegen))
-        return signature, codegen.magic_tuple(), sha256(self._py_func.__code__.co_code).hexdigest(), self._sources
+            return *super()._index_key(signature, codegen), name
+        return signature, codegen.magic_tuple(), sha256(function.__code__.co_code).hexdigest(), self._sources, name
 
     def knows(self, signature: Any, target: Any) -> bool:
         """Whether the index has code for a signature."""

@@ -104,6 +104,40 @@ def test_a_file_with_the_code_of_another_form_is_not_used(
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize("sources", ["", "digest of what both are compiled from"])
+def test_swapped_files_of_two_functions_are_not_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sources: str
+) -> None:
+    """Two functions of one file with the same bytecode and signature differ in their names alone."""
+    path, cache = tmp_path / "functions.py", tmp_path / "cache"
+    path.write_text("A, B = 2.0, 3.0\n\ndef a(x):\n    return A * x\n\ndef b(x):\n    return B * x\n")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(cache))
+    monkeypatch.setattr(numba_cache, "_told", set())
+
+    def process() -> list[float]:
+        specification = importlib.util.spec_from_file_location("functions", path)
+        assert specification is not None
+        assert specification.loader is not None
+        module = importlib.util.module_from_spec(specification)
+        monkeypatch.setitem(sys.modules, "functions", module)
+        specification.loader.exec_module(module)
+        if not sources:
+            return [numba_cache.kept()(function)(7.0) for function in (module.a, module.b)]
+        signature = types.float64(types.float64)
+        callbacks = [numba_cache.Callback(getattr(module, name), signature, name, sources) for name in "ab"]
+        for callback in callbacks:
+            callback.compile()
+        return [callback.ctypes(7.0) for callback in callbacks]
+
+    assert process() == [14.0, 21.0]
+    for suffix in (".nbc", ".nbi"):
+        first, second = sorted(cache.rglob(f"*{suffix}"))
+        content = first.read_bytes()
+        first.write_bytes(second.read_bytes())
+        second.write_bytes(content)
+        assert process() == [14.0, 21.0]
+
+
 def damaged(content: bytes, harm: str) -> bytes:
     middle = len(content) // 2
     changed = bytearray(content)

@@ -54,7 +54,7 @@ def _folder(cupy: Any, code: str, options: Sequence[str]) -> Path:
 def _intact(folder: Path) -> Path | None:
     """The binary in a folder; None if there is none with the right checksum. Removes damaged ones."""
     with suppress(OSError):
-        for path in folder.glob("*.cubin"):
+        for path in filter(disk_cache.is_own, folder.glob("*.cubin")):
             if f"{zlib.crc32(disk_cache.load(path)):08x}" == path.stem:
                 return path
             remove_if_there(path)

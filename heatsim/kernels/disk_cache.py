@@ -1,10 +1,11 @@
 """Files that heatsim can recreate: compiled kernels and results of autotuning.
 
-They lie in HEATSIM_CACHE_DIR, or in the cache folder of the platform. Files that no process has read for 90 days are
-removed.
+They lie in HEATSIM_CACHE_DIR, or in the cache folder of the platform. Those that no process has read for 90 days are
+removed. Files with names that heatsim does not give are the user's, wherever they lie.
 """
 
 import os
+import re
 import threading
 import time
 from contextlib import suppress
@@ -14,6 +15,8 @@ from heatsim.storage.disk import remove_if_there
 
 _DAY = 86400.0  # s
 _MOST_DAYS = 90
+# The paths that heatsim gives to files below the folder, also while they are written.
+_OWN = re.compile(r"(kernels/[0-9a-f]{32}/[0-9a-f]{8}\.cubin|tuning/[0-9a-f]{32}\.json)(\.\d+-\d+\.part)?")
 
 
 def cache_folder() -> Path:
@@ -61,10 +64,17 @@ def store(path: Path, content: bytes) -> None:
         _remove_unused(cache_folder() / path.relative_to(cache_folder()).parts[0])
 
 
+def is_own(path: Path) -> bool:
+    """Whether heatsim gave this path to a file of the cache; files behind links are others'."""
+    folder = cache_folder()
+    linked = path.is_symlink() or path.parent.is_symlink()
+    return not linked and _OWN.fullmatch(path.relative_to(folder).as_posix()) is not None
+
+
 def _remove_unused(folder: Path) -> None:
     oldest = time.time() - _MOST_DAYS * _DAY
-    for path in folder.rglob("*"):
+    for path in [*folder.rglob("*")]:
         with suppress(OSError):  # another process may have removed it
-            if path.is_file() and path.stat().st_mtime < oldest:
+            if is_own(path) and path.is_file() and path.stat().st_mtime < oldest:
                 path.unlink()
                 path.parent.rmdir()  # refused while it has other files

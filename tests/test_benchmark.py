@@ -83,7 +83,7 @@ def test_the_command_prints_a_table_and_writes_numbers_and_a_plot(
         assert text in out
     assert plot.read_bytes().startswith(b"\x89PNG")
 
-    written = json.loads(numbers.read_text(encoding="utf-8"))
+    written = json.loads(numbers.read_text(encoding="utf-8"))["measurements"]
     assert [found["precision"] for found in written] == ["float32", "float64"]
     for found in written:
         assert found.keys() >= KEYS
@@ -158,7 +158,7 @@ def test_a_wrong_kernel_is_reported_and_not_timed(
     out, err = capsys.readouterr()
     assert err == "heatsim: wrong kernels, which were not timed: numba in float64\n"
     assert "numba is wrong" in out
-    (found,) = json.loads(numbers.read_text(encoding="utf-8"))
+    (found,) = json.loads(numbers.read_text(encoding="utf-8"))["measurements"]
     right, wrong = found["kernels"]
     assert (right["name"], right["error"]) == ("numpy", None)
     assert right["GCells"] > 0.0
@@ -285,7 +285,7 @@ def test_what_auto_chooses_is_measured_as_a_run_would_take_it(
     words = ["bench", "--device", "cuda", "--cells", "8", "8", "5", "--precision", "float32", "--repeats", "5"]
     assert main([*words, "--kernel", "naive", "--kernel", "auto", "--json", str(path)]) == 0
     assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
-    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    (found,) = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     naive, auto = found["kernels"]
     assert (naive["name"], auto["name"]) == ("naive", "auto")
     assert naive["launch"] is None
@@ -331,7 +331,7 @@ def test_ensembles_are_verified_and_put_beside_one_grid(
         "energy ledger",
     ):
         assert text in out
-    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    (found,) = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     assert (found["cells"], found["members"], found["alone_cells"]) == ([8, 8, 6], 3, [12, 12, 12])
     for result in found["kernels"]:
         assert result["error"] is None
@@ -347,7 +347,7 @@ def test_what_auto_chooses_for_members_is_measured_too(
     path = tmp_path / "ensembles.json"
     assert bench_ensembles(monkeypatch, path, "--kernel", "auto", members=members) == 0
     assert "auto: boxed, 4 steps per sweep, tried" in capsys.readouterr().out
-    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    (found,) = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     assert [(result["name"], result["launch"] is None) for result in found["kernels"]] == [
         ("temporal", True),
         ("naive", True),
@@ -375,7 +375,7 @@ def test_an_ensemble_with_other_bits_is_reported_and_not_timed(
     out, err = capsys.readouterr()
     assert "temporal is wrong: member 1 differs from a single run" in out
     assert err.startswith("heatsim: wrong kernels, which were not timed: temporal in float32, naive in float32")
-    assert json.loads(path.read_text(encoding="utf-8"))[0]["kernels"][0]["GCells"] is None
+    assert json.loads(path.read_text(encoding="utf-8"))["measurements"][0]["kernels"][0]["GCells"] is None
 
 
 @pytest.mark.parametrize(
@@ -430,7 +430,7 @@ def test_reductions_are_verified_and_put_beside_plain_reading(
     assert err == ""
     for text in (*(rung.name for rung in LADDER), "cupy.sum", "fused", "40 × 30 × 20 cells", "reading"):
         assert text in out
-    written = json.loads(path.read_text(encoding="utf-8"))
+    written = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     assert [found["precision"] for found in written] == ["float32"]
     for found in written:
         assert found["cells"] == [40, 30, 20]
@@ -458,7 +458,7 @@ def test_a_wrong_reduction_is_reported_and_not_timed(
     out, err = capsys.readouterr()
     assert "first_add is wrong: sum off by" in out
     assert err.startswith("heatsim: wrong reductions, which were not timed: interleaved in float32, ")
-    (found,) = json.loads(path.read_text(encoding="utf-8"))
+    (found,) = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     wrong = {result["name"] for result in found["reductions"] if result["error"]}
     assert wrong >= {"interleaved", "fused", "fused, change"}
     assert all(result["GBps"] is None for result in found["reductions"] if result["name"] in wrong)
@@ -499,7 +499,7 @@ def test_primers_are_verified_and_put_beside_the_copy_and_the_cpu(
     assert err == ""
     for text in (*(rung.name for primer in PRIMERS for rung in primer.kernels), "generate", "to the GPU", "36 × 36"):
         assert text in out
-    found = json.loads(path.read_text(encoding="utf-8"))
+    found = json.loads(path.read_text(encoding="utf-8"))["measurements"]
     assert [one["shape"] for one in found] == [[1296], [36, 36]]
     for one in found:
         assert one["milliseconds"].keys() == {"generate", "to the GPU", "to the host", "CPU"}

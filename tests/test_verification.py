@@ -51,7 +51,7 @@ def change(monkeypatch: pytest.MonkeyPatch, name: str, **attributes: object) -> 
 def test_every_case_is_right(empty_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report = empty_folder / "report.json"
     assert main(["verify", "--device", "cpu", "--json", str(report)]) == 0, capsys.readouterr().out
-    found = json.loads(report.read_text(encoding="utf-8"))
+    found = json.loads(report.read_text(encoding="utf-8"))["verdicts"]
     assert [of_case["name"] for of_case in found if not of_case["end_state"]] == [case.name for case in CASES]
     ends = [of_case["name"] for of_case in found if of_case["end_state"]]
     assert ends == [case.name for case in CASES if isinstance(case.end, EndState)]
@@ -102,7 +102,7 @@ def test_end_states_are_solved_for_alone(empty_folder: Path, capsys: pytest.Capt
     out = capsys.readouterr().out
     assert "1 of 1 passed" in out
     assert "No end state, because conditions change in time: order_held" in out
-    (found,) = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    (found,) = json.loads(Path("report.json").read_text(encoding="utf-8"))["verdicts"]
     assert (found["method"], found["kernel"], found["steps"]) == ("steady", "multigrid", 0)
     # 0.1 K of the grid, and 0.01 % of less than 100 K.
     assert 0.1 < found["tolerance"] <= 0.11
@@ -163,7 +163,7 @@ def test_cases_that_only_euler_answers_are_left_out_with_the_reason(
     out = capsys.readouterr().out
     assert "2 of 2 passed" in out
     assert "Did not run with --method stabilized, because the answer is that of Euler's steps" in out
-    wave, steady = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    wave, steady = json.loads(Path("report.json").read_text(encoding="utf-8"))["verdicts"]
     assert (wave["method"], steady["method"]) == ("stabilized", "steady")
     assert steady["stages"] is None
     assert main(["verify", "discrete_cosine", "--method", "stabilized"]) == 2
@@ -202,7 +202,7 @@ def test_a_wrong_answer_fails_the_command(
     assert re.search(r"^ order_flux .* pass", out, re.MULTILINE)
     assert "1 of 2 passed" in out
     assert err.endswith(f"heatsim: 1 of 2 cases failed: {QUICK}\n")
-    wrong, right = json.loads(Path("report.json").read_text(encoding="utf-8"))
+    wrong, right = json.loads(Path("report.json").read_text(encoding="utf-8"))["verdicts"]
     assert (wrong["passed"], right["passed"]) == (False, True)
     assert wrong["order"] > 1.9
 

@@ -1,6 +1,5 @@
 """`heatsim bench`: verify the kernels, then measure them; the reference is a copy of the field in the same run."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -15,6 +14,7 @@ from heatsim.errors import CapacityError, DeviceError, InputError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.run.capacity import size
+from heatsim.storage.single_file import marked_json
 
 __all__ = [
     "EnsembleMeasurement",
@@ -178,8 +178,8 @@ def benchmark_ensembles(
 def to_json(
     measurements: Sequence[Measurement | ReductionMeasurement | PrimerMeasurement | EnsembleMeasurement],
 ) -> str:
-    """JSON text: a list with one object for each measurement; numbers in the shortest form that reads back exactly."""
-    return json.dumps([asdict(measurement) for measurement in measurements], indent=2, ensure_ascii=False) + "\n"
+    """JSON text: `measurements` is a list with one object for each measurement."""
+    return marked_json({"measurements": [asdict(measurement) for measurement in measurements]})
 
 
 def _check_repeats(repeats: int) -> None:

@@ -1,7 +1,8 @@
 """Results of a comparison of methods in time. Field names are those of its JSON."""
 
-import json
 from dataclasses import asdict, dataclass
+
+from heatsim.storage.single_file import marked_json
 
 
 @dataclass(frozen=True)
@@ -65,5 +66,5 @@ class WorkPrecision:
 
 
 def to_json(found: WorkPrecision) -> str:
-    """JSON text: one object; numbers in the shortest form that reads back exactly."""
-    return json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+    """JSON text: one object."""
+    return marked_json(asdict(found))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.benchmark.results import Measurement
-from heatsim.errors import StorageError
+from heatsim.render.figure import save
 
 _DPI = 100
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
@@ -18,7 +18,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 
 
 def draw(path: Path, measurements: Sequence[Measurement]) -> None:
-    """Write the plot as a PNG, one panel for each precision.
+    """Write the plot, one panel for each precision.
 
     Raises:
         StorageError: it could not be written.
@@ -34,10 +34,7 @@ def draw(path: Path, measurements: Sequence[Measurement]) -> None:
         panels = figure.subplots(1, len(measurements), squeeze=False)[0]
         for axes, measurement in zip(panels, measurements, strict=True):
             _draw_panel(axes, measurement)
-        try:
-            figure.savefig(path, format="png")
-        except OSError as error:
-            raise StorageError(f"{path}: could not be written: {error.strerror}") from error
+        save(figure, path, "Roofline")
 
 
 def _draw_panel(axes: Any, measurement: Measurement) -> None:

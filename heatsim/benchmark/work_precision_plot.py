@@ -5,14 +5,14 @@ from typing import Any
 
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.counts import counted
-from heatsim.errors import StorageError
+from heatsim.render.figure import save
 
 _DPI = 100
 _STYLES = {"stabilized": ("#0072b2", "o"), "implicit": ("#009e73", "^"), "euler": ("#d55e00", "s")}
 
 
 def draw(path: Path, found: WorkPrecision) -> None:
-    """Write the diagram as a PNG.
+    """Write the diagram, in the format of the file's suffix.
 
     Raises:
         StorageError: it could not be written.
@@ -27,10 +27,7 @@ def draw(path: Path, found: WorkPrecision) -> None:
         for method in _STYLES:
             _draw_method(axes, method, [result for result in found.methods if result.method == method])
         _label(axes, found)
-        try:
-            figure.savefig(path, format="png")
-        except OSError as error:
-            raise StorageError(f"{path}: could not be written: {error.strerror}") from error
+        save(figure, path, "Work and precision")
 
 
 def _draw_method(axes: Any, method: str, results: list[MethodResult]) -> None:

@@ -48,13 +48,18 @@ def bench_methods(
     from heatsim.benchmark.table import describe_methods
     from heatsim.benchmark.work_precision import PATIENCE, measure_methods
     from heatsim.benchmark.work_precision_plot import draw
+    from heatsim.scenario import load
+    from heatsim.storage.single_file import refuse_inputs, write_text
 
     settings = all_overrides(overrides, None if device == "auto" else device, kernel[0] if kernel else None, precision)
+    read = load(scenario, settings)
+    for file in filter(None, (json, plot)):
+        refuse_inputs(file, (read.path, *read.input_files))
     with Console(stderr=True).status("…") as status:
         found = measure_methods(scenario, settings, PATIENCE if patience is None else patience, say=status.update)
     show_table(describe_methods(found))
     if json is not None:
-        json.write_text(to_json(found), encoding="utf-8")
+        write_text(json, to_json(found))
     if plot is not None:
         draw(plot, found)
     return 0

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.bench_methods import bench_methods
-from heatsim.commands.options import PICTURES, Overrides
+from heatsim.commands.options import PICTURES, Overrides, Overwrite
 from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
 
@@ -68,6 +68,7 @@ def bench(
         Path | None,
         Parameter(help="Write a roofline plot, or a work–precision diagram, to this file: .png, .pdf or .svg."),
     ] = None,
+    overwrite: Overwrite = False,
 ) -> int:
     """Verify the kernels against the NumPy oracle, then measure their speed."""
     from rich.console import Console
@@ -75,12 +76,12 @@ def bench(
     from heatsim.benchmark import benchmark
     from heatsim.benchmark.roofline import draw
     from heatsim.benchmark.table import describe
-    from heatsim.storage.disk import check_writable
+    from heatsim.storage.single_file import check_replaceable
 
     if json is not None:
-        check_writable(json, (".json",))
+        check_replaceable(json, (".json",), overwrite)
     if plot is not None:
-        check_writable(plot, PICTURES)
+        check_replaceable(plot, PICTURES, overwrite)
     if methods:
         kernel_only = {"--cells": cells, "--energy": energy, "--reductions": reductions, "--members": members}
         kernel_only |= {"--primers": primers, "--repeats": repeats != _REPEATS}
@@ -162,11 +163,12 @@ def _bench_ensembles(
 def _print_and_save(measurements: Sequence[Any], describe: Callable[[Any], Any], json: Path | None) -> None:
     """Print the measurements, and write them to the JSON file if there is one."""
     from heatsim.benchmark import to_json
+    from heatsim.storage.single_file import write_text
 
     for measurement in measurements:
         show_table(describe(measurement))
     if json is not None:
-        json.write_text(to_json(measurements), encoding="utf-8")
+        write_text(json, to_json(measurements))
 
 
 def _exit_code(what: str, found: Iterable[tuple[Any, Iterable[Any]]]) -> int:

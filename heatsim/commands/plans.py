@@ -11,6 +11,7 @@ from heatsim.commands.options import (
     Device,
     Kernel,
     Overrides,
+    Overwrite,
     Precision,
     Scenario,
     all_overrides,
@@ -34,6 +35,7 @@ def plan(
     picture: Annotated[
         Path | None, Parameter(help="Draw the geometry into this file: .png, .pdf or .svg.", show_default=False)
     ] = None,
+    overwrite: Overwrite = False,
     device: Device = None,
     kernel: Kernel = None,
     precision: Precision = None,
@@ -47,10 +49,10 @@ def plan(
     For a scenario with a table [study]: what would run, and how much it needs; a picture shows its first run.
     """
     from heatsim.scenario import read_document
-    from heatsim.storage.disk import check_writable
+    from heatsim.storage.single_file import check_replaceable
 
     if picture is not None:
-        check_writable(picture, PICTURES)
+        check_replaceable(picture, PICTURES, overwrite)
     target = output or Path("outputs") / scenario.stem
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
@@ -61,6 +63,7 @@ def plan(
 
 
 def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path | None) -> int:
+    from heatsim.storage.single_file import refuse_inputs
     from heatsim.study.definition import read
     from heatsim.study.plan_text import describe
 
@@ -68,6 +71,8 @@ def _plan_study(scenario: Path, changes: list[str], target: Path, picture: Path 
     for hint in dict.fromkeys(hint for problem in problems.values() for hint in problem.scenario.hints):
         warn(hint)
     if picture is not None:
+        for problem in problems.values():
+            refuse_inputs(picture, (scenario, *problem.scenario.input_files))
         _draw_geometry(definition.scenario(1), picture, "run 1")
     show_lines(describe(definition, problems, target))
     return 0
@@ -81,11 +86,14 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     from heatsim.run.plan_text import describe
     from heatsim.run.step_times import measure_methods
     from heatsim.scenario import load
+    from heatsim.storage.single_file import refuse_inputs
 
     read = load(scenario, changes)
     if environment.is_first():
         for hint in read.hints:
             warn(hint)
+    if picture is not None:
+        refuse_inputs(picture, (read.path, *read.input_files))
     count = requested_ranks(ranks, read)
     if environment.size() > 1:
         return _plan_in_job(read, target, picture, job.join())

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Kernel, Precision, all_overrides
+from heatsim.commands.options import Device, Kernel, Overwrite, Precision, all_overrides
 from heatsim.commands.terminal import show_table
 from heatsim.counts import counted
 from heatsim.errors import RunError
@@ -26,12 +26,13 @@ def verify(
         ),
     ] = None,
     json: Annotated[Path | None, Parameter(help="Write the numbers to this JSON file.")] = None,
+    overwrite: Overwrite = False,
     show: Annotated[
         bool, Parameter(name="--list", help="List the cases and their scenario files; run nothing.", negative="")
     ] = False,
 ) -> int:
     """Run cases with published or exact answers and compare the results. No files remain except the JSON file."""
-    from heatsim.storage.disk import check_writable
+    from heatsim.storage.single_file import check_replaceable, write_text
     from heatsim.verification import choose, left_out, to_json
     from heatsim.verification import verify as run_cases
 
@@ -40,7 +41,7 @@ def verify(
             print(f"{case.name:<26}{case.path}")
         return 0
     if json is not None:
-        check_writable(json, (".json",))
+        check_replaceable(json, (".json",), overwrite)
     from rich.console import Console
 
     from heatsim.verification.table import describe
@@ -55,7 +56,7 @@ def verify(
     for reason, names in reasons.items():
         print(f"{what}, because {reason}: {', '.join(names)}")
     if json is not None:
-        json.write_text(to_json(verdicts), encoding="utf-8")
+        write_text(json, to_json(verdicts))
     failed = [
         f"{verdict.name} (end state)" if verdict.end_state else verdict.name
         for verdict in verdicts

@@ -13,9 +13,8 @@ from textwrap import shorten
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
-from heatsim.errors import StorageError
 from heatsim.render.scales import PlainScale, Scale, TemperatureScale
-from heatsim.storage.disk import reason
+from heatsim.storage.single_file import picture_metadata, saving
 
 WIDTH, HEIGHT = 1600, 1200
 DPI = 254
@@ -58,7 +57,6 @@ _STYLE: dict[Any, Any] = {
 }
 # Between the title of a scenario and a remark. The no-break space tells it from dashes within them.
 _DASH = " —\N{NO-BREAK SPACE}"
-_WITH_TITLE = (".png", ".pdf", ".svg")  # formats of pictures with a title inside
 QUIET = "#444444"  # the colour of remarks
 
 
@@ -115,12 +113,18 @@ def new_figure(
         figure.text(0.5, place, text, ha="center", va="center", fontsize=size * larger, linespacing=1.05)
         yield figure
         words = description or title.rpartition(_DASH)[2]
-        options: Any = {"metadata": {"Title": words[:1].upper() + words[1:]}} if path.suffix in _WITH_TITLE else {}
-        options |= {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
-        try:
-            figure.savefig(path, **options)
-        except OSError as error:
-            raise StorageError(f"{path}: could not be written: {reason(error)}") from error
+        save(figure, path, words[:1].upper() + words[1:])
+
+
+def save(figure: Any, path: Path, title: str) -> None:
+    """Write a figure in the format of the file's suffix, with its title and heatsim's mark.
+
+    Raises:
+        StorageError: it could not be written.
+    """
+    options: Any = {"pil_kwargs": {"compress_level": _COMPRESSION}} if path.suffix == ".png" else {}
+    with saving(path):
+        figure.savefig(path, metadata=picture_metadata(path.suffix, title), **options)
 
 
 def _fit_title(title: str, room: float) -> tuple[str, float]:

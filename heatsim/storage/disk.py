@@ -6,13 +6,13 @@ import os
 import re
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from heatsim.errors import FolderError, StorageError
+from heatsim.errors import StorageError
 from heatsim.storage import system
 from heatsim.storage.system import File
 
@@ -72,24 +72,6 @@ def writing(path: Path, again: str = "") -> Iterator[None]:
             command = again or "heatsim run"
             raise StorageError(f"{message}; its folder was removed: start again with `{command}`") from error
         raise StorageError(f"{message}; {remedy(error)} and run `{again or resume_command(path.parent)}`") from error
-
-
-def check_writable(path: Path, suffixes: Sequence[str]) -> None:
-    """Check that a file of results can be written, before any work is spent on its contents.
-
-    Args:
-        path: the file.
-        suffixes: the allowed ends of its name, so that no scenario or other file of the user is replaced.
-
-    Raises:
-        FolderError: its name ends otherwise, its folder does not exist, or the path is a folder.
-    """
-    if path.is_dir():
-        raise FolderError(f"{path}: is a folder; give the name of a file")
-    if path.suffix not in suffixes:
-        raise FolderError(f"{path}: the name must end in {' or '.join(suffixes)}; nothing was written")
-    if not path.absolute().parent.is_dir():
-        raise FolderError(f"{path}: there is no folder {path.parent}; create it, or choose another")
 
 
 def remedy(error: Exception) -> str:

@@ -1,11 +1,11 @@
 """The JSON Schema of a scenario file, with the table [study]: ``python -m heatsim.study.schema`` writes it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from heatsim.scenario import Scenario
 from heatsim.scenario.schema import schema_of
+from heatsim.storage.single_file import marked_json
 from heatsim.study.model import StudyTable
 
 # The name under which the bundled scenarios refer to it.
@@ -20,8 +20,8 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def scenario_schema_text() -> str:
-    """The same as text of a JSON file."""
-    return json.dumps(scenario_schema(), indent=1, ensure_ascii=False) + "\n"
+    """The same as text of a JSON file, with heatsim's mark."""
+    return marked_json(scenario_schema(), indent=1)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """`heatsim verify`: run scenarios with published or exact answers, and compare the results."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from heatsim.errors import InputError
 from heatsim.scenario import ADAPTIVE, suggest
+from heatsim.storage.single_file import marked_json
 from heatsim.verification.case import Case, EndState
 from heatsim.verification.catalog import CASES
 from heatsim.verification.verdict import Verdict, check
@@ -76,5 +76,5 @@ def choose(names: Sequence[str]) -> list[Case]:
 
 
 def to_json(verdicts: Sequence[Verdict]) -> str:
-    """JSON text: a list with one object for each case; numbers in the shortest form that reads back exactly."""
-    return json.dumps([asdict(verdict) for verdict in verdicts], indent=2, ensure_ascii=False) + "\n"
+    """JSON text: `verdicts` is a list with one object for each case."""
+    return marked_json({"verdicts": [asdict(verdict) for verdict in verdicts]})

@@ -167,9 +167,10 @@ def test_the_file_beside_the_scenarios_is_current_and_they_refer_to_it() -> None
 
 def test_the_command_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
-    assert json.loads(capsys.readouterr().out) == scenario_schema()
+    assert capsys.readouterr().out == scenario_schema_text()
+    assert json.loads(scenario_schema_text()).items() >= scenario_schema().items()
     assert main(["schema", str(tmp_path / "a.json")]) == 0
-    assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == scenario_schema()
+    assert (tmp_path / "a.json").read_text(encoding="utf-8") == scenario_schema_text()
     assert main(["schema", str(tmp_path / "no" / "a.json")]) == 2
     assert "there is no folder" in capsys.readouterr().err
 

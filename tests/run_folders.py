@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.storage import folder as run_folder
+from heatsim.storage import manifest
 from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.summary_file import write_summary
 from heatsim.storage.tables import TableWriter
@@ -52,6 +53,7 @@ def write_run(
 ) -> Path:
     """A finished run: fields, probes, an energy ledger in which x_min adds and removes heat, and a summary."""
     folder.mkdir(parents=True)
+    manifest.create(folder, run_folder.FILES)
     (folder / run_folder.SCENARIO).write_text(f'title = "{title}"\n')
     write_fields(folder, grid, field, times, dtype)
     steps = np.linspace(0.0, 1.0, 11) * times[-1]

@@ -20,7 +20,10 @@ from heatsim.kernels.catalog import KERNELS
 from heatsim.storage import folder
 from heatsim.version import version
 
-WRITTEN = {folder.SCENARIO, folder.FIELDS, folder.CHECKPOINT, folder.PROBES, folder.ENERGY, folder.SUMMARY}
+WRITTEN = {
+    *(folder.SCENARIO, folder.FIELDS, folder.CHECKPOINT, folder.PROBES, folder.ENERGY, folder.SUMMARY),
+    "manifest.json",
+}
 
 
 def refused(*arguments: str | Path, cwd: Path | None = None) -> str:

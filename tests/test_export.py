@@ -9,6 +9,7 @@ from heatsim.cli import main
 from heatsim.errors import FolderError, InputError
 from heatsim.grid import Grid
 from heatsim.storage import folder as run_folder
+from heatsim.storage import manifest
 from heatsim.storage.export import export
 from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.preparation import prepare
@@ -57,15 +58,26 @@ def test_vtk_reads_the_series_at_its_exact_times(tmp_path: Path) -> None:
 def test_an_earlier_export_is_replaced_and_goes_with_the_run(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", GRID, times=TIMES)
     target = folder / run_folder.EXPORT
-    target.mkdir()
-    (target / "temperature_0099.vti").write_text("from before")
+    with manifest.replacing(folder, ["export/temperature_0099.vti"], "export"):
+        target.mkdir()
+        (target / "temperature_0099.vti").write_text("from before")
     export(folder, "pvd")
     assert sorted(path.name for path in target.iterdir()) == [
         "temperature.pvd",
         *(f"temperature_{index:04d}.vti" for index in range(3)),
     ]
     prepare(folder, overwrite=False)
-    assert not list(folder.iterdir())
+    assert [path.name for path in folder.iterdir()] == [manifest.NAME]
+
+
+def test_an_exported_file_that_the_user_changed_is_kept(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", GRID, times=TIMES)
+    mine = export(folder, "pvd")[1]
+    mine.write_text("mine")
+    before = {path: path.read_bytes() for path in mine.parent.iterdir()}
+    with pytest.raises(FolderError, match=r"export/temperature_0001\.vti is not as heatsim wrote it, and was kept"):
+        export(folder, "vti")
+    assert {path: path.read_bytes() for path in mine.parent.iterdir()} == before
 
 
 def test_what_cannot_be_exported_is_refused_with_the_reason(tmp_path: Path) -> None:
@@ -95,7 +107,7 @@ def test_heat_flux_and_materials_go_with_the_temperature(tmp_path: Path) -> None
     assert mesh.active_scalars_name == "temperature"
 
 
-@pytest.mark.parametrize("most", [600, 2000])
+@pytest.mark.parametrize("most", [2000, 4000])
 def test_a_full_disk_leaves_the_earlier_export_as_it_was(
     tmp_path: Path, most: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -125,9 +137,15 @@ def test_a_full_disk_leaves_the_earlier_export_as_it_was(
     assert {path: path.read_bytes() for path in (folder / run_folder.EXPORT).iterdir()} == whole
 
 
-def test_files_that_cannot_be_replaced_may_be_of_two_exports(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_files_that_cannot_be_replaced_may_be_of_two_exports(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_run(tmp_path / "run", GRID, times=TIMES)
-    (folder / run_folder.EXPORT / "temperature_0002.vti").mkdir(parents=True)
+
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("heatsim.storage.export.os.replace", refuse)
     assert main(["export", str(folder)]) == 1
     out, err = capfd.readouterr()
     assert out == ""

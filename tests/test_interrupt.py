@@ -18,7 +18,7 @@ from heatsim.cli import main
 from heatsim.errors import NotFiniteError
 from heatsim.run import timing
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder, tables
+from heatsim.storage import checkpoint, folder, manifest, tables
 from heatsim.storage.field_reader import FieldReader
 
 # More than a second of work on any machine, in steps of a tenth of a millisecond.
@@ -242,7 +242,8 @@ MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wa
 @pytest.mark.parametrize(
     ("overrides", "size", "name"),
     [
-        ([], 0, folder.SCENARIO),
+        ([], 0, manifest.NAME),
+        ([], 1_200, folder.SCENARIO),
         (LARGE_FIELDS, 2_000, folder.FIELDS),
         (LARGE_FIELDS, 100_000, folder.FIELDS),
         (LARGE_FIELDS, 500_000, folder.FIELDS),
@@ -271,7 +272,7 @@ def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
     assert "File too large" in err
     assert not (target / folder.SUMMARY).exists()
 
-    if name != folder.SCENARIO:
+    if name not in (manifest.NAME, folder.SCENARIO):
         assert "(`ulimit -f`) or use another disk and run `heatsim resume" in err
         arguments = ["resume", str(target), "--quiet"]
     assert main(arguments) == 0

@@ -43,6 +43,7 @@ from heatsim.render.scales import (
 )
 from heatsim.render.sections import read_sections
 from heatsim.render.view import View, describe_stretch, drawn_size
+from heatsim.storage import manifest
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.run_settings import read_settings
@@ -79,9 +80,10 @@ def bytes_of(fractions: list[float]) -> np.ndarray:
 def block(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     folder = write_run(tmp_path_factory.mktemp("block") / "run", BLOCK, times=[0.0, 0.5, 1.0, 1.5, 2.0, 2.5])
     figures = folder / "figures"
-    figures.mkdir()
-    for name in ("slices_t0099.png", "profile.png", "mine.png"):
-        (figures / name).write_bytes(b"from before")
+    with manifest.replacing(folder, ["figures/slices_t0099.png", "figures/profile.png"], "usual png"):
+        figures.mkdir()
+        for name in ("slices_t0099.png", "profile.png", "slices_t0007.png", "zoom.png"):
+            (figures / name).write_bytes(b"from before")
     return folder, render(folder)
 
 
@@ -100,7 +102,22 @@ def test_a_body_gives_slices_at_four_times_an_isosurface_and_curves(block: tuple
 
 def test_earlier_pictures_are_replaced_and_others_left_alone(block: tuple[Path, list[Path]]) -> None:
     folder, paths = block
-    assert {path.name for path in (folder / "figures").iterdir()} == {*names(paths), "mine.png"}
+    assert {path.name for path in (folder / "figures").iterdir()} == {*names(paths), "slices_t0007.png", "zoom.png"}
+
+
+def test_a_picture_that_the_user_changed_is_kept_and_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", Grid((8, 8, 1), (1.0, 1.0, 1.0)))
+    figures, mine = folder / "figures", b"with my arrows"
+    before = {path.name: path.read_bytes() for path in render(folder)}
+    (figures / "plane_t0001.png").write_bytes(mine)
+    (figures / "energy.png").unlink()
+    for _ in range(2):
+        with pytest.raises(FolderError, match=r"figures/plane_t0001\.png is not as heatsim wrote it, and was kept"):
+            render(folder)
+        found = {path.name: path.read_bytes() for path in figures.iterdir()}
+        assert found == {**before, "plane_t0001.png": mine}
+    (figures / "plane_t0001.png").unlink()
+    assert {path.name: path.read_bytes() for path in render(folder)} == before
 
 
 def test_times_share_one_colour_bar_unless_it_hides_a_field(block: tuple[Path, list[Path]]) -> None:
@@ -309,7 +326,7 @@ def test_nothing_is_left_behind_of_a_run_that_fails(tmp_path: Path) -> None:
 def test_a_process_that_draws_ends_when_its_run_is_killed() -> None:
     program = (
         "import os, time\nfrom heatsim.render.background import draw_together\n"
-        "draw_together(lambda numbers: (os.write(1, b'draws\\n'), time.sleep(30.0)), lambda: True)"
+        "draw_together(lambda numbers: (os.write(1, b'draws\\n'), time.sleep(30.0)), lambda stack: True)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

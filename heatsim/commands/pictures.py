@@ -8,6 +8,7 @@ and reports the reason.
 import gc
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from math import prod
 from pathlib import Path
 
@@ -78,7 +79,7 @@ def main() -> int:
     """Draw the pictures of the folder named by the first argument, when a line comes in; the exit code."""
     # The process is too short for the search for cycles to pay.
     gc.disable()
-    from heatsim.render import clear, draw_some
+    from heatsim.render import draw_some, replacing_usual
     from heatsim.render.figure import warm_up
     from heatsim.render.opengl import prefer_egl
 
@@ -94,10 +95,10 @@ def main() -> int:
     def draw(numbers: Iterator[int]) -> None:
         draw_some(folder, numbers)
 
-    def begins() -> bool:
+    def begins(stack: ExitStack) -> bool:
         if not sys.stdin.readline():
             return False
-        clear(folder)
+        stack.enter_context(replacing_usual(folder))
         return True
 
     return draw_together(draw, begins)

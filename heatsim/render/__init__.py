@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from heatsim.render.drawing import clear, draw_some, picture_names, render
+    from heatsim.render.drawing import draw_some, picture_names, render, replacing_usual
 
-__all__ = ["clear", "draw_some", "picture_names", "render"]
+__all__ = ["draw_some", "picture_names", "render", "replacing_usual"]
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from heatsim.render.fields import Fields
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
+from heatsim.storage import manifest
 from heatsim.storage.disk import make_folders, reason, resume_command
 from heatsim.storage.run_settings import RunSettings, read_settings
 
@@ -45,7 +46,7 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
         The path of the animation.
 
     Raises:
-        FolderError: the folder is not that of a run, or has fewer than two fields.
+        FolderError: heatsim did not write the folder, it has fewer than two fields, or the user changed the animation.
         InputError: the view cannot be drawn on this machine, or ffmpeg is missing.
         StorageError: a file cannot be read or written.
     """
@@ -62,12 +63,13 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
             fields = Fields(reader, run, replace(choice, span=(min(lows), max(highs))))
         times = fields.chosen if choice.times else _spread(len(reader))
         name, frames, in_space = frames_of(fields, times, stack)
+        path = folder / run_folder.FIGURES / f"{choice.prefix}{name}.{choice.format}"
+        manifest.refuse(folder, stack.enter_context(manifest.replacing(folder, [f"{run_folder.FIGURES}/{path.name}"])))
         if in_space:
             finish_trial(stack.enter_context(start_trial()))
         drawn = Path(stack.enter_context(TemporaryDirectory()))
         for number, frame in enumerate(frames):
             frame.draw(drawn / f"{number:04d}.png")
-        path = folder / run_folder.FIGURES / f"{choice.prefix}{name}.{choice.format}"
         make_folders(path.parent)
         _write(path, sorted(drawn.iterdir()), _speed(len(frames)), encoder)
     return path

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
@@ -80,12 +80,13 @@ class DrawingProcess:
             self._process.kill()
 
 
-def draw_together(draw: Callable[[Iterator[int]], None], begins: Callable[[], bool]) -> int:
+def draw_together(draw: Callable[[Iterator[int]], None], begins: Callable[[ExitStack], bool]) -> int:
     """Fork, and draw pictures in all processes. Returns an exit code: 0 if all pictures are drawn.
 
     Args:
         draw: draws the pictures with the numbers that the iterator gives, from 0, until a number has no picture.
-        begins: called after the fork; prepares the drawing, and says whether there is anything to draw.
+        begins: called after the fork; prepares the drawing, and says whether there is anything to draw. What it puts
+            on the stack is done when all pictures are drawn.
     """
     # Each byte of the pipe is the number of a picture. A read takes one byte, so each picture is drawn once.
     taken, given = os.pipe()
@@ -96,11 +97,13 @@ def draw_together(draw: Callable[[Iterator[int]], None], begins: Callable[[], bo
             os.close(given)
             end_with(lambda: _draw(draw, taken))
         children.append(child)
-    if begins():
-        os.write(given, bytes(range(_MOST_PICTURES)))
-    os.close(given)
-    _draw(draw, taken)
-    return int(any(os.waitpid(child, 0)[1] for child in children))
+    with ExitStack() as stack:
+        if begins(stack):
+            os.write(given, bytes(range(_MOST_PICTURES)))
+        os.close(given)
+        _draw(draw, taken)
+        failed = [os.waitpid(child, 0)[1] for child in children]
+    return int(any(failed))
 
 
 def end_with(work: Callable[[], object]) -> NoReturn:

@@ -1,19 +1,19 @@
 """Draw the pictures of a run into its folder."""
 
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import takewhile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from heatsim.errors import InputError
 from heatsim.render.choice import PictureChoice
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.picture import Picture
-from heatsim.render.run_pictures import find_pictures
+from heatsim.render.run_pictures import Pictures, find_pictures
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import clear_pictures, make_folders
+from heatsim.storage import manifest
+from heatsim.storage.disk import make_folders
 
-_NAMES = ("slices_t*", "surface_t*", "plane_t*", "isosurface", "profile", "probes", "probes_*", "line_*", "energy")
 _USUAL = PictureChoice()
 
 
@@ -26,22 +26,24 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
 
     Args:
         folder: the output folder of a run.
-        choice: what to draw. The usual pictures replace earlier pictures of the same format; other choices keep them.
+        choice: what to draw. The usual pictures replace the earlier usual ones of the same format; other choices keep
+            them.
 
     Returns:
         The paths of the pictures.
 
     Raises:
-        FolderError: the folder is not that of a run, or contains nothing to draw.
+        FolderError: heatsim did not write the folder, or it contains nothing to draw; or the user changed a picture,
+            which was kept, but everything else has been drawn.
         InputError: 3-D views cannot be drawn on this machine, but everything else has been drawn; or the run does not
             have what was chosen.
         StorageError: a file cannot be read, or a picture cannot be written.
     """
-    if choice.usual:
-        clear(folder, choice.format)
     run_folder.require_run(folder)
     with ExitStack() as stack:
         found = find_pictures(folder, stack, choice)
+        yours = stack.enter_context(manifest.replacing(folder, _names(found, choice), _group(choice)))
+        found = found.without([PurePosixPath(name).stem for name in yours])
         make_folders(folder / run_folder.FIGURES)
         trial = stack.enter_context(start_trial()) if found.views else None
         drawn = [_draw(picture, folder, choice) for picture in (*found.flat, *found.curves)]
@@ -52,7 +54,9 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
             drawn = [*_draw_flat(found.views, folder, choice), *drawn]
             names = ", ".join(path.name for path in drawn) or "nothing"
             raise InputError(f"{folder}: {names} drawn, but no 3-D views: {error}") from error
-        return [*(_draw(picture, folder, choice) for picture in found.views), *drawn]
+        drawn = [*(_draw(picture, folder, choice) for picture in found.views), *drawn]
+        manifest.refuse(folder, yours)
+        return drawn
 
 
 def picture_names(folder: Path, choice: PictureChoice = _USUAL) -> list[str]:
@@ -66,22 +70,27 @@ def picture_names(folder: Path, choice: PictureChoice = _USUAL) -> list[str]:
         return [picture.name for picture in find_pictures(folder, stack, choice).all]
 
 
-def clear(folder: Path, suffix: str = _USUAL.format) -> None:
-    """Remove the usual pictures of a run that have a suffix.
+@contextmanager
+def replacing_usual(folder: Path) -> Iterator[None]:
+    """Replace the usual pictures of a run within the context; :func:`draw_some` draws them.
 
     Raises:
-        FolderError: the folder is not that of a run.
-        StorageError: a picture cannot be removed.
+        FolderError: heatsim did not write the folder, or the user changed one of the pictures.
+        StorageError: a file cannot be read or written.
     """
     run_folder.require_run(folder)
-    clear_pictures(folder / run_folder.FIGURES, [f"{name}.{suffix}" for name in _NAMES])
+    with ExitStack() as stack:
+        names = _names(find_pictures(folder, stack, _USUAL), _USUAL)
+        manifest.refuse(folder, stack.enter_context(manifest.replacing(folder, names, _group(_USUAL))))
+        make_folders(folder / run_folder.FIGURES)
+        yield
 
 
 def draw_some(folder: Path, numbers: Iterable[int]) -> None:
     """Draw some of a run's pictures, as one of several processes that draw them together.
 
     Args:
-        folder: the output folder of a run, without pictures (:func:`clear`).
+        folder: the output folder of a run, within :func:`replacing_usual`.
         numbers: the numbers of the pictures, from 0. The first number without a picture ends the work.
 
     Raises:
@@ -93,6 +102,16 @@ def draw_some(folder: Path, numbers: Iterable[int]) -> None:
         pictures = [*reversed(found.views), *found.flat, *found.curves]
         for number in takewhile(lambda number: number < len(pictures), numbers):
             _draw(pictures[number], folder, _USUAL)
+
+
+def _names(found: Pictures, choice: PictureChoice) -> list[str]:
+    """The paths of pictures in the folder of the run."""
+    return [f"{run_folder.FIGURES}/{picture.name}.{choice.format}" for picture in found.all]
+
+
+def _group(choice: PictureChoice) -> str:
+    """The pictures that are replaced together: the usual ones of a format."""
+    return f"usual {choice.format}" if choice.usual else ""
 
 
 def _draw(picture: Picture, folder: Path, choice: PictureChoice) -> Path:

@@ -1,6 +1,6 @@
 """The pictures that the files of a run allow: what there is to draw, before anything is drawn."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,11 @@ class Pictures:
     def all(self) -> Sequence[Picture]:
         """The pictures, the views first."""
         return (*self.views, *self.flat, *self.curves)
+
+    def without(self, names: Collection[str]) -> "Pictures":
+        """The pictures that have other names than these."""
+        kept = ([each for each in some if each.name not in names] for some in (self.views, self.flat, self.curves))
+        return Pictures(*kept)
 
 
 def find_pictures(folder: Path, stack: ExitStack, choice: PictureChoice) -> Pictures:

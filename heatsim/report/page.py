@@ -26,7 +26,8 @@ from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
 from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
-from heatsim.storage.disk import resume_command, write_whole
+from heatsim.storage.disk import resume_command
+from heatsim.storage.manifest import write_own
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.storage.summary_file import read_summary
@@ -43,13 +44,12 @@ def write_report(folder: Path) -> Path:
     """Write report.html into a run's folder, from the files that are there; the path.
 
     Raises:
-        FolderError: the folder is not that of a run.
+        FolderError: heatsim did not write the folder, or the user changed the page.
         StorageError: a file cannot be read or written.
     """
     run_folder.require_run(folder)
-    path = folder / run_folder.REPORT
-    write_whole(path, build(folder).encode())
-    return path
+    write_own(folder, run_folder.REPORT, build(folder).encode())
+    return folder / run_folder.REPORT
 
 
 def build(folder: Path) -> str:

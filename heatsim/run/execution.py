@@ -28,7 +28,7 @@ from heatsim.solver.leading import Leading
 from heatsim.solver.make_stepper import make_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint, folder, tables
+from heatsim.storage import checkpoint, folder, manifest, tables
 from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare
 from heatsim.storage.summary_file import describe_finished, write_summary
@@ -166,10 +166,12 @@ class Execution:
         with self.state.team.agreeing():
             if self.state.team.first:
                 if not self.resuming:
-                    prepare(self.folder, self.overwrite, inputs=(scenario.path, *scenario.input_files))
+                    inputs, own = (scenario.path, *scenario.input_files), input_files(scenario)
+                    prepare(self.folder, self.overwrite, inputs, names=(*own, *folder.FILES))
                 stack.enter_context(folder.claim(self.folder))
                 if not self.resuming:
                     write_resolved(scenario, self.folder)
+                    manifest.end(self.folder, own)
         self.resuming = True
 
     def begin(

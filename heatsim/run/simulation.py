@@ -28,7 +28,7 @@ from heatsim.run.ranks import check_inputs_of_ranks, held_planes
 from heatsim.run.resume import check_numerics
 from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
-from heatsim.storage import checkpoint, folder, traces
+from heatsim.storage import checkpoint, folder, manifest, traces
 
 
 @dataclass(repr=False)
@@ -130,11 +130,12 @@ class Simulation:
             team: as for :meth:`from_scenario`; the run may have begun on another number of ranks.
 
         Raises:
-            FolderError: the folder is not that of a run, another process writes there, or its scenario.toml was
+            FolderError: heatsim did not write the folder, another process writes there, or its scenario.toml was
                 changed.
             StorageError: all checkpoints are damaged.
         """
         target = folder.require_run(Path(path))
+        manifest.refuse_foreign(target)
         with ExitStack() as stack:  # print nothing if another process writes in the folder
             with team.agreeing():
                 if team.first:

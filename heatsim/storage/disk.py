@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -222,18 +222,3 @@ def remove_if_there(path: Path) -> None:
     """Remove a file that is not needed; if it cannot be removed, leave it."""
     with suppress(OSError):
         system.calls.remove(path)
-
-
-def clear_pictures(folder: Path, patterns: Iterable[str]) -> None:
-    """Make a folder for pictures; remove from it the files whose names match the patterns.
-
-    Raises:
-        StorageError: the system refused.
-    """
-    try:
-        make_folders(folder)
-        for pattern in patterns:
-            for path in folder.glob(pattern):
-                system.calls.remove(path)
-    except OSError as error:
-        raise StorageError(f"{folder}: pictures could not be replaced: {reason(error)}") from error

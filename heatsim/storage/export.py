@@ -3,7 +3,7 @@
 import errno
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.storage import folder as run_folder
+from heatsim.storage import manifest
 from heatsim.storage.disk import part_of, reason, remedy, sync_folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.pyvista import import_pyvista
@@ -34,7 +35,7 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
         The files' paths, the PVD file last.
 
     Raises:
-        FolderError: the folder is not of a run, or holds no fields.
+        FolderError: heatsim did not write the folder, it holds no fields, or the user changed an exported file.
         InputError: another format, or PyVista is missing.
         StorageError: the fields cannot be read, or a file cannot be written.
     """
@@ -50,23 +51,29 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
         paths = [target / f"temperature_{index:0{digits}d}.vti" for index in range(len(reader))]
         if format == "pvd":
             paths.append(target / "temperature.pvd")
-        try:
-            _make_room(target, paths)
-            for index, path in enumerate(paths[: len(reader)]):
-                _write_image(part_of(path), _image(reader, index))
-            if format == "pvd":
-                _write_collection(part_of(paths[-1]), paths[:-1], reader.times.tolist())
-        except OSError as error:
-            _remove(map(part_of, paths))
-            raise _refused(target, error, "The files of an earlier export are unchanged") from error
-        except BaseException:
-            _remove(map(part_of, paths))
-            raise
-        try:
-            _replace(target, paths)
-        except OSError as error:
-            raise _refused(target, error, "Some of its files may be of an earlier export") from error
+        _write(folder, paths, reader)
     return paths
+
+
+def _write(folder: Path, paths: Sequence[Path], reader: FieldReader) -> None:
+    """Write the files of all times, and then the list of them if there is one more path."""
+    target, parts = folder / run_folder.EXPORT, [*map(part_of, paths)]
+    with manifest.replacing(folder, [f"{run_folder.EXPORT}/{path.name}" for path in paths], run_folder.EXPORT) as yours:
+        manifest.refuse(folder, yours)
+        try:
+            target.mkdir(exist_ok=True)
+            for index, part in enumerate(parts[: len(reader)]):
+                _write_image(part, _image(reader, index))
+            for part in parts[len(reader) :]:
+                _write_collection(part, paths[:-1], reader.times.tolist())
+        except OSError as error:
+            raise _refused(target, error, "The files of an earlier export are unchanged") from error
+        else:
+            _replace(target, paths)
+        finally:
+            for part in parts:
+                with suppress(OSError):
+                    part.unlink()
 
 
 def _refused(target: Path, error: OSError, state: str) -> StorageError:
@@ -116,29 +123,21 @@ def _write_image(path: Path, image: Any) -> None:
         os.fsync(file.fileno())
 
 
-def _make_room(target: Path, paths: Iterable[Path]) -> None:
-    target.mkdir(exist_ok=True)
-    _remove(map(part_of, paths))  # from a killed export; or symbolic links, which VTK would follow
-
-
 def _replace(target: Path, paths: Sequence[Path]) -> None:
-    """Replace the files of an earlier export by the new files."""
-    for path in paths:
-        os.replace(part_of(path), path)
-    for pattern in ("temperature_*.vti", "temperature.pvd"):
-        for path in target.glob(pattern):
-            if path not in paths:
-                path.unlink()
-    sync_folder(target)
+    """Replace the files of an earlier export by the new files.
+
+    Raises:
+        StorageError: the system refused.
+    """
+    try:
+        for path in paths:
+            os.replace(part_of(path), path)
+        sync_folder(target)
+    except OSError as error:
+        raise _refused(target, error, "Some of its files may be of an earlier export") from error
 
 
-def _remove(paths: Iterable[Path]) -> None:
-    for path in paths:
-        with suppress(OSError):
-            path.unlink()
-
-
-def _write_collection(path: Path, parts: list[Path], times: list[float]) -> None:
+def _write_collection(path: Path, parts: Sequence[Path], times: list[float]) -> None:
     root = ElementTree.Element("VTKFile", type="Collection", version="0.1")
     collection = ElementTree.SubElement(root, "Collection")
     for part, time in zip(parts, times, strict=True):

@@ -2,12 +2,12 @@
 
 import errno
 import os
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from heatsim.errors import FolderError, StorageError
+from heatsim.storage import manifest
 from heatsim.storage.disk import AGAIN, part_of, reason
 from heatsim.storage.own_files import is_own_file, refuse_links
 from heatsim.storage.study_hint import study_hint
@@ -33,18 +33,10 @@ CONTENTS = {
     ENERGY: "energy balance over time",
     SUMMARY: "these numbers",
     CHECKPOINT: "the last state, for resume",
+    manifest.NAME: "names, sizes and checksums of what heatsim wrote",
 }
 FILES = (*CONTENTS, PREVIOUS)
 PICTURES = (".png", ".pdf", ".svg", ".gif", ".mp4")  # their suffixes
-# The names that heatsim gives to files in figures/ and export/. Other files there are the user's.
-OWN_NAMES = {
-    FIGURES: re.compile(
-        r"((heat_flux_|liquid_fraction_|material_)?(zoom_)?"
-        r"(slices|sections|surface|isosurface|plane|profile)(_t\d+)?"
-        r"|probes(_\d+)?|line_\d+|energy|heat_flows)" + f"({'|'.join(map(re.escape, PICTURES))})"
-    ),
-    EXPORT: re.compile(r"temperature_\d+\.vti|temperature\.pvd"),
-}
 
 
 @contextmanager

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import FolderError, StorageError
+from heatsim.storage import manifest
 from heatsim.storage.disk import reason, resume_command, write_whole
 from heatsim.storage.folder import SUMMARY, require_run
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
-    """Write summary.json, completely or not at all, with its keys in the order of `summary`.
+    """Write summary.json, completely or not at all, with its keys in the order of `summary`: the run is complete.
 
     Values may be numbers and arrays of NumPy, and paths; infinity and NaN become null.
 
@@ -24,6 +25,7 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     """
     text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
     write_whole(folder / SUMMARY, (text + "\n").encode())
+    manifest.end(folder)
 
 
 def read_summary(folder: Path) -> dict[str, Any]:

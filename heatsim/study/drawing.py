@@ -8,6 +8,7 @@ import gc
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,22 +43,25 @@ def main() -> int:
     # The process is too short for the search for cycles to pay.
     gc.disable()
     from heatsim.render.figure import warm_up
-    from heatsim.study import folder as study_folder
-    from heatsim.study.figures import clear, find_pictures
+    from heatsim.storage import manifest
+    from heatsim.study.figures import find_pictures, path_of, replacing
 
     warm_up()
     try:
         study, definition, rows = pickle.load(sys.stdin.buffer)
     except EOFError:  # the study has ended without results
         return 0
-    clear(study)
     pictures = find_pictures(study, definition, rows)
 
     def draw(numbers: Iterator[int]) -> None:
         for number in takewhile(lambda number: number < len(pictures), numbers):
-            pictures[number].draw(study / study_folder.FIGURES / f"{pictures[number].name}.png")
+            pictures[number].draw(path_of(study, pictures[number]))
 
-    return draw_together(draw, lambda: bool(pictures))
+    def begins(stack: ExitStack) -> bool:
+        manifest.refuse(study, stack.enter_context(replacing(study, pictures)))
+        return bool(pictures)
+
+    return draw_together(draw, begins)
 
 
 if __name__ == "__main__":

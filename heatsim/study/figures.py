@@ -1,14 +1,16 @@
 """Which pictures a study has; draws them into its folder."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from heatsim.render.picture import Picture
-from heatsim.storage.disk import clear_pictures
+from heatsim.storage import manifest
+from heatsim.storage.disk import make_folders, writing
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FOLDER
 from heatsim.study.definition import Definition
@@ -28,7 +30,7 @@ _MOST_PROBES = 12
 
 
 def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str = "png") -> list[Path]:
-    """Draw a study's responses and probes into its folder figures/, replacing its earlier pictures of the same format.
+    """Draw a study's responses and probes into its folder figures/, replacing its earlier ones of the same format.
 
     Args:
         study: the study's folder.
@@ -40,23 +42,40 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str =
         The paths of the pictures; none if no run is done.
 
     Raises:
+        FolderError: heatsim did not write the folder, or the user changed a picture, which was kept; all others are
+            drawn.
         StorageError: a picture could not be written.
     """
-    clear(study, suffix)
-    figures, paths = study / study_folder.FIGURES, []
-    for picture in find_pictures(study, definition, rows):
-        paths.append(figures / f"{picture.name}.{suffix}")
-        picture.draw(paths[-1])
+    paths = []
+    pictures = find_pictures(study, definition, rows)
+    with replacing(study, pictures, suffix) as yours:
+        for picture in pictures:
+            path = path_of(study, picture, suffix)
+            if path.relative_to(study).as_posix() not in yours:
+                picture.draw(path)
+                paths.append(path)
+        manifest.refuse(study, yours)
     return paths
 
 
-def clear(study: Path, suffix: str = "png") -> None:
-    """Remove the pictures of a study that have a suffix.
+def path_of(study: Path, picture: Picture, suffix: str = "png") -> Path:
+    """The path of a picture in a study's folder."""
+    return study / study_folder.FIGURES / f"{picture.name}.{suffix}"
+
+
+@contextmanager
+def replacing(study: Path, pictures: Sequence[Picture], suffix: str = "png") -> Iterator[list[str]]:
+    """Replace the pictures of a study within the context; see :func:`heatsim.storage.manifest.replacing`.
 
     Raises:
-        StorageError: a picture could not be removed.
+        FolderError: heatsim did not write the folder.
+        StorageError: the disk refused.
     """
-    clear_pictures(study / study_folder.FIGURES, [f"{name}.{suffix}" for name in study_folder.OWN_PICTURES])
+    names = [path_of(study, picture, suffix).relative_to(study).as_posix() for picture in pictures]
+    with manifest.replacing(study, names, f"usual {suffix}") as yours:
+        with writing(study / study_folder.FIGURES, study_folder.AGAIN):
+            make_folders(study / study_folder.FIGURES)
+        yield yours
 
 
 def find_pictures(study: Path, definition: Definition, rows: Sequence[Row]) -> list[Picture]:

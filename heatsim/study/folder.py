@@ -1,5 +1,6 @@
 """The folder of a study: its definition, the folders of its runs, and the rules for continuing it.
 
+manifest.json          the files at the top and in figures/ that heatsim wrote
 study.json             the scenario's document and the points, whose numbers do not change
 runs/0001/ …           the output of `heatsim run` for each point; failure.json if the run failed
 results.csv            a row for each run, made from the files in runs/; results.parquet has the same table
@@ -9,9 +10,7 @@ report.html            all of it on one page
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from fnmatch import fnmatch
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from heatsim.counts import counted
 from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
 from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
-from heatsim.storage import system
-from heatsim.storage.disk import make_folders, part_of, reason, write_whole, writing
-from heatsim.storage.own_files import refuse_links
-from heatsim.storage.preparation import find_replaceable, prepare
+from heatsim.storage import manifest, system
+from heatsim.storage.disk import make_folders, parts_of, reason, write_whole, writing
+from heatsim.storage.own_files import is_own_folder, refuse_links, walk
+from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
 from heatsim.study.points import identity
@@ -30,7 +29,6 @@ from heatsim.study.points import identity
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
 FIGURES = "figures"
-OWN_PICTURES = ("response_*", "map_*", "curves_*")  # the names of pictures, without suffix
 REPORT = run_folder.REPORT
 LEASE = "lease"
 
@@ -66,11 +64,16 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
     """
     refuse_links([study / name for name in (*_FILES, RUNS, FIGURES)])
     refuse_links([run_path(study, number) for number in definition.numbers])
-    if not (study / STUDY).exists():
-        _refuse_other_files(study)
-    elif overwrite:
-        _refuse_to_clear(study)
-    elif (study / RUNS).is_dir():
+    entries = manifest.read(study) or {}
+    if not (study / STUDY).exists() or STUDY not in entries:
+        _refuse_others(study, manifest.find_files(study, entries))
+        return definition
+    if overwrite:
+        _refuse_to_clear(study, entries)
+        return definition
+    changed = [name for name in _FILES if (study / name).exists() and not manifest.owns(study, name, entries)]
+    manifest.refuse(study, changed)
+    if (study / RUNS).is_dir():
         return _merged(study, read_study(study), definition, extend)
     return definition
 
@@ -78,12 +81,17 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
 def write_study(study: Path, definition: Definition, *, overwrite: bool = False) -> None:
     """Write the definition that :func:`check_study` returned; with ``overwrite``, remove the study there first.
 
+    All files at the top of the folder then count as being written, until the study calls :func:`manifest.end`.
+
     Raises:
         FolderError: a file could not be removed.
         StorageError: the definition could not be written.
     """
     if overwrite and (study / STUDY).exists():
         _clear(study)
+    if manifest.read(study) is None:
+        manifest.create(study, _FILES)
+    manifest.refuse(study, manifest.begin(study, _FILES))
     content = {
         "path": str(definition.path.absolute()),
         "document": definition.document,
@@ -92,6 +100,7 @@ def write_study(study: Path, definition: Definition, *, overwrite: bool = False)
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
     if not (study / STUDY).exists() or (study / STUDY).read_text(encoding="utf-8") != text:
         write_whole(study / STUDY, text.encode(), AGAIN)
+    manifest.end(study, [STUDY])
 
 
 def run_folders(study: Path) -> list[Path]:
@@ -124,12 +133,15 @@ def write_failure(folder: Path, message: str, *, again: bool) -> None:
     """Write the reason of a failure into a run's folder; with ``again``, the next start runs it again.
 
     Raises:
+        FolderError: the folder holds files that are not heatsim's.
         StorageError: the file could not be written.
     """
     with writing(folder, AGAIN):
         make_folders(folder)
     text = json.dumps({"message": message, "again": again}, ensure_ascii=False)
-    write_whole(folder / run_folder.FAILURE, (text + "\n").encode(), AGAIN)
+    if manifest.read(folder) is None and not any(folder.iterdir()):
+        manifest.create(folder, [run_folder.FAILURE])
+    manifest.write_own(folder, run_folder.FAILURE, (text + "\n").encode(), AGAIN)
 
 
 def read_failure(folder: Path) -> tuple[str, bool] | None:
@@ -143,9 +155,10 @@ def read_failure(folder: Path) -> tuple[str, bool] | None:
 
 def forget_failure(folder: Path) -> None:
     """Remove the file that :func:`write_failure` wrote."""
-    for path in (part_of(folder / run_folder.FAILURE), folder / run_folder.FAILURE):
-        with suppress(FileNotFoundError, NotADirectoryError):
-            system.calls.remove(path)
+    there = (folder / run_folder.FAILURE).exists()
+    if there and manifest.owns(folder, run_folder.FAILURE, manifest.read(folder) or {}):
+        system.calls.remove(folder / run_folder.FAILURE)
+        manifest.end(folder, [run_folder.FAILURE])
 
 
 def is_done(folder: Path) -> bool:
@@ -212,58 +225,46 @@ def _flat(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield path, item
 
 
-def _refuse_other_files(study: Path, own: Sequence[Path] = ()) -> None:
-    """Refuse a folder that has other paths at its top than ``own`` and the part of a definition."""
-    _refuse(study, [path for path in study.iterdir() if path not in (*own, part_of(study / STUDY))])
+def _refuse_others(study: Path, own: Collection[Path]) -> None:
+    """Refuse a folder that has other paths than ``own``, its manifest and what is in the folders of runs.
 
-
-def _refuse(study: Path, others: Sequence[Path]) -> None:
+    Raises:
+        FolderError: names them.
+    """
+    runs, made = study / RUNS, parts_of(study / manifest.NAME)
+    found = [path for path in walk(study) if runs not in path.parents or path.parent == runs]
+    others = [path for path in found if path not in own and path not in (study / manifest.NAME, *made)]
     if others:
-        names = sorted(path.relative_to(study).as_posix() for path in others)
-        few = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        names = manifest.few(sorted(path.relative_to(study).as_posix() for path in others))
         raise FolderError(
-            f"{study}: holds files that are not from a heatsim study ({few}); nothing was removed; move them away or "
-            "choose another --output"
+            f"{study}: holds files that are not from a heatsim study, or were changed since ({names}); nothing was "
+            "removed; move them away or choose another --output"
         )
 
 
-def _refuse_to_clear(study: Path) -> None:
+def _refuse_to_clear(study: Path, entries: Mapping[str, manifest.FileEntry]) -> None:
     """Refuse a folder of which :func:`_clear` could not remove everything."""
-    own = [study / name for name in (RUNS, FIGURES, *_FILES)]
-    _refuse_other_files(study, [*own, *map(part_of, own)])
-    pictures = (study / FIGURES).iterdir() if (study / FIGURES).is_dir() else ()
-    _refuse(study, [path for path in pictures if not _is_own_picture(path.name.removesuffix(".part"))])
-    for folder in run_folders(study):
-        if not folder.is_dir() or folder.is_symlink():
-            _refuse(study, [folder])
-        failure = folder / run_folder.FAILURE
-        if {*folder.iterdir()} <= {failure, part_of(failure)}:
-            continue
+    folders = [folder for folder in run_folders(study) if is_own_folder(folder)]
+    own = [*manifest.find_files(study, entries), *manifest.find_folders(study, entries)]
+    _refuse_others(study, [*own, *folders, study / RUNS, study / FIGURES])
+    for folder in folders:
         with run_folder.claim(folder):
             find_replaceable(folder, overwrite=True)
 
 
-def _is_own_picture(name: str) -> bool:
-    return any(fnmatch(name, own + suffix) for own in OWN_PICTURES for suffix in run_folder.PICTURES)
-
-
 def _clear(study: Path) -> None:
     """Remove the files of a study, its definition last."""
+    entries = manifest.read(study) or {}
     try:
         for folder in run_folders(study):
-            if not (folder / run_folder.SCENARIO).exists():
-                forget_failure(folder)
-            prepare(folder, overwrite=True)
-            system.calls.remove_folder(folder)
-        for path in sorted((study / FIGURES).iterdir()) if (study / FIGURES).is_dir() else []:
-            system.calls.remove(path)
-        for name in (RUNS, FIGURES):
-            if (study / name).is_dir():
-                system.calls.remove_folder(study / name)
-        for name in _FILES:
-            for path in (part_of(study / name), study / name):
-                if path.exists():
-                    system.calls.remove(path)
+            remove_run(folder)
+        for path in manifest.find_files(study, entries):
+            if path != study / STUDY:
+                system.calls.remove(path)
+        for path in (study / RUNS, study / FIGURES):
+            if path.is_dir():
+                system.calls.remove_folder(path)
+        system.calls.remove(study / STUDY)
     except OSError as error:
         raise FolderError(
             f"{error.filename}: could not be removed: {reason(error)}; choose another --output"

@@ -7,7 +7,7 @@ from heatsim.render.scales import TIMES, choose_unit
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
-from heatsim.storage.disk import write_whole
+from heatsim.storage.manifest import write_own
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
@@ -24,11 +24,12 @@ def write_report(study: Path, definition: Definition, rows: Sequence[Row]) -> Pa
     """Write report.html into a study's folder; the path.
 
     Raises:
+        FolderError: heatsim did not write the folder, or the user changed the page.
         StorageError: a file cannot be read or written.
     """
-    path = study / study_folder.REPORT
-    write_whole(path, build(study, definition, rows).encode(), study_folder.AGAIN)
-    return path
+    content = build(study, definition, rows).encode()
+    write_own(study, study_folder.REPORT, content, study_folder.AGAIN)
+    return study / study_folder.REPORT
 
 
 def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ import pytest
 from PIL import Image
 
 from heatsim.errors import FolderError, StorageError
-from heatsim.render.choice import PLANE, QUANTITIES, VIEWS, PictureChoice
-from heatsim.scenario import load, write_resolved
-from heatsim.storage.folder import OWN_NAMES, PICTURES, claim, require_run
+from heatsim.scenario import input_names, load, write_resolved
+from heatsim.storage import manifest
+from heatsim.storage.folder import claim, require_run
 from heatsim.storage.preparation import prepare
 from heatsim.storage.summary_file import read_summary, write_summary
 
@@ -33,13 +34,6 @@ RUN = [
     "scenario.toml",
     "summary.json",
 ]
-SCENARIO = """
-title = "notes.txt"
-[initial]
-temperature = { file = "inputs/start.npy" }
-[[regions]]
-labels = { image = "photo.png" }
-"""
 
 
 def tree(folder: Path) -> list[str]:
@@ -47,92 +41,112 @@ def tree(folder: Path) -> list[str]:
 
 
 def make(folder: Path, *names: str) -> Path:
+    """A folder with these files, which heatsim did not write."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(SCENARIO if name == "scenario.toml" else name)
+        path.write_text(name)
+    return folder
+
+
+def made(folder: Path, *names: str, complete: bool = True) -> Path:
+    """A folder in which heatsim wrote these files, and a manifest."""
+    folder.mkdir()
+    manifest.create(folder, [name for name in names if not name.endswith(".part")])
+    make(folder, *names)
+    if complete:
+        manifest.end(folder)
     return folder
 
 
 def test_a_missing_or_empty_folder_is_made_ready(tmp_path):
     prepare(tmp_path / "a" / "b", overwrite=False)
     prepare(tmp_path / "a" / "b", overwrite=False)
-    assert list((tmp_path / "a" / "b").iterdir()) == []
+    assert tree(tmp_path / "a" / "b") == [manifest.NAME]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_a_finished_run_is_replaced_whole(tmp_path, overwrite):
-    folder = make(tmp_path / "run", *RUN)
-    prepare(folder, overwrite)
-    assert list(folder.iterdir()) == []
-
-
-def test_a_finished_run_that_wrote_no_fields_is_replaced_whole(tmp_path):
-    folder = make(tmp_path / "run", *(name for name in RUN if name != "fields.vtkhdf"), "failure.json")
-    prepare(folder, overwrite=False)
-    assert list(folder.iterdir()) == []
+@pytest.mark.parametrize("complete", [False, True])
+def test_a_finished_run_is_replaced_whole(tmp_path, overwrite, complete):
+    folder = made(tmp_path / "run", *RUN, complete=complete)
+    prepare(folder, overwrite, names=["scenario.toml"])
+    assert [path.name for path in folder.iterdir()] == [manifest.NAME]
+    assert manifest.read(folder) == {"scenario.toml": manifest.FileEntry()}
 
 
 def test_an_unfinished_run_is_replaced_only_on_request(tmp_path):
-    folder = make(tmp_path / "my run", *(name for name in RUN if name != "summary.json"))
+    folder = made(tmp_path / "my run", *(name for name in RUN if name != "summary.json"))
     before = tree(folder)
     with pytest.raises(FolderError, match=r"unfinished.*`heatsim resume '.*my run'`.*--overwrite") as caught:
         prepare(folder, overwrite=False)
     assert caught.value.exit_code == 2
     assert tree(folder) == before
     prepare(folder, overwrite=True)
-    assert list(folder.iterdir()) == []
+    assert tree(folder) == [manifest.NAME]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize(
     "other",
     [
-        "notes.txt",
-        "figures/drawing.xcf",
-        "figures/slices_annotated.png",
-        "export/mine.csv",
-        "export/mine.vti",
-        "inputs/other.npy",
-        "thesis/chapter.tex",
-        "mine.part",
+        *("notes.txt", "figures/drawing.xcf", "figures/slices_t0001.png", "export/temperature_0001.vti"),
+        *("inputs/other.npy", "thesis/chapter.tex", "mine.part", "failure.json"),
     ],
 )
 def test_a_folder_with_other_files_is_refused_untouched(tmp_path, other, overwrite):
-    folder = make(tmp_path / "run", *RUN, other)
+    folder = make(made(tmp_path / "run", *RUN), other)
+    before = tree(folder)
     with pytest.raises(FolderError, match=other.split("/")[0]):
         prepare(folder, overwrite)
-    assert tree(folder) == sorted([*RUN, other])
+    assert tree(folder) == before
 
 
-@pytest.mark.parametrize("names", [["probes.csv"], ["fields.vtkhdf", "summary.json"], ["a", "b", "c", "d", "e", "f"]])
-def test_a_folder_without_a_scenario_is_no_run(tmp_path, names):
+@pytest.mark.parametrize("name", ["scenario.toml", "probes.csv", "photo.png", "figures/slices.png", "summary.json"])
+@pytest.mark.parametrize("harm", ["MINE", "longer than it was"])
+def test_a_file_that_the_user_changed_is_the_users(tmp_path, name, harm):
+    folder = made(tmp_path / "run", *RUN)
+    (folder / name).write_text(harm.ljust(len(name)))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(FolderError, match=rf"were changed since \({name}\); nothing was removed"):
+        prepare(folder, overwrite=True)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_fields_and_checkpoints_are_known_by_their_paths(tmp_path):
+    folder = made(tmp_path / "run", *RUN)
+    for name in manifest.GROWING:
+        (folder / name).write_text("damaged")
+    prepare(folder, overwrite=False)
+    assert tree(folder) == [manifest.NAME]
+
+
+@pytest.mark.parametrize("names", [["probes.csv"], RUN, ["a", "b", "c", "d", "e", "f"], ["scenario.toml", "photo.png"]])
+def test_a_folder_without_a_manifest_is_foreign(tmp_path, names):
     folder = make(tmp_path / "run", *names)
-    with pytest.raises(FolderError, match="not from a heatsim run"):
+    with pytest.raises(FolderError, match="not from heatsim"):
         prepare(folder, overwrite=True)
-    assert tree(folder) == names
-
-
-def test_input_files_of_a_scenario_without_results_are_kept(tmp_path):
-    """Without fields, no run has written to the folder: its input files are the originals."""
-    folder = make(tmp_path / "mine", "scenario.toml", "photo.png", "inputs/start.npy")
-    with pytest.raises(FolderError, match="photo"):
-        prepare(folder, overwrite=True)
-    assert len(tree(folder)) == 3
+    assert tree(folder) == sorted(names)
+    for change in (lambda: manifest.begin(folder, ["probes.csv"]), lambda: manifest.refuse_foreign(folder)):
+        with pytest.raises(FolderError, match=r"manifest\.json is missing, so heatsim did not write this folder"):
+            change()
 
 
 def test_the_run_that_is_to_be_read_is_not_removed(tmp_path):
-    folder = make(tmp_path / "run", *RUN)
+    folder = made(tmp_path / "run", *RUN)
+    before = tree(folder)
     with pytest.raises(FolderError, match=r"input files of this very run \(inputs/start.npy, scenario.toml\)"):
         prepare(folder, overwrite=True, inputs=[folder / "scenario.toml", folder / "inputs" / "start.npy"])
-    assert tree(folder) == RUN
+    assert tree(folder) == before
 
 
-@pytest.mark.parametrize("name", ["../outside.npy", "{tmp}/outside.npy", "link/outside.npy", "figures", "."])
-def test_input_paths_that_lead_outside_are_not_followed(tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["../outside.npy", "{tmp}/outside.npy", "link/outside.npy", "a/../../outside.npy", "."]
+)
+def test_a_manifest_does_not_lead_outside(tmp_path, name):
+    """The folder, with its manifest, may come from someone else."""
     outside = make(tmp_path, "outside.npy") / "outside.npy"
-    folder = make(tmp_path / "run", "fields.vtkhdf", "summary.json", "figures/slices_t0000.png")
-    (folder / "scenario.toml").write_text(f'[initial]\ntemperature = {{ file = "{name.format(tmp=tmp_path)}" }}\n')
+    folder = made(tmp_path / "run", "summary.json", complete=False)
+    manifest.create(folder, ["summary.json", name.format(tmp=tmp_path)])
     if name.startswith("link"):
         (folder / "link").symlink_to(tmp_path)
         with pytest.raises(FolderError, match="link"):
@@ -144,13 +158,44 @@ def test_input_paths_that_lead_outside_are_not_followed(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["fields.vtkhdf", "figures", "export", "probes.csv"])
 def test_symbolic_links_are_not_ours(tmp_path, name):
-    target = make(tmp_path / "elsewhere", "picture.png", "field.vti")
-    folder = make(tmp_path / "run", "scenario.toml", "summary.json")
-    (folder / name).symlink_to(target if name in ("figures", "export") else target / "picture.png")
+    target = make(tmp_path / "elsewhere", "slices.png", "temperature_0000.vti")
+    folder = made(tmp_path / "run", "scenario.toml", "summary.json")
+    manifest.create(folder, RUN)
+    (folder / name).symlink_to(target if name in ("figures", "export") else target / "slices.png")
     with pytest.raises(FolderError, match=name):
         prepare(folder, overwrite=True)
-    assert tree(target) == ["field.vti", "picture.png"]
+    assert tree(target) == ["slices.png", "temperature_0000.vti"]
     assert (folder / "scenario.toml").exists()
+
+
+@pytest.mark.parametrize("tail", ["", ",\n", ',\n{"path": "no', ",\n" + "\0" * 40, ',\n{"path": 7}\n]}\n'])
+def test_a_torn_manifest_counts_up_to_its_last_whole_line(tmp_path, tail):
+    folder = made(tmp_path / "run", "scenario.toml", "probes.csv")
+    path = folder / manifest.NAME
+    path.write_text(path.read_text().removesuffix("\n]}\n") + tail)
+    before = manifest.read(folder)
+    assert manifest.begin(folder, ["figures/a.png"], "usual png") == []
+    assert manifest.read(folder) == {**before, "figures/a.png": manifest.FileEntry(group="usual png")}
+    found = json.loads(path.read_text())
+    assert found["files"][-1] == {"path": "figures/a.png", "bytes": None, "crc32": None, "group": "usual png"}
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"[" * 10_000])
+def test_a_manifest_of_another_kind_is_refused(tmp_path, content):
+    folder = made(tmp_path / "run", *RUN)
+    (folder / manifest.NAME).write_bytes(content)
+    before = tree(folder)
+    for change in (lambda: prepare(folder, overwrite=True), lambda: manifest.begin(folder, ["a"])):
+        with pytest.raises(FolderError, match=r"manifest\.json: was not written by heatsim, or is damaged"):
+            change()
+    assert tree(folder) == before
+
+
+def test_two_processes_add_to_a_manifest_at_the_same_time(tmp_path):
+    folder = made(tmp_path / "run", "scenario.toml")
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda number: manifest.begin(folder, [f"figures/{number}.png"]), range(64)))
+    assert manifest.read(folder).keys() == {"scenario.toml", *(f"figures/{number}.png" for number in range(64))}
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
@@ -169,15 +214,15 @@ def test_a_link_to_nowhere_is_refused_with_its_target(tmp_path):
 
 
 def test_a_folder_that_may_not_be_written_to_is_refused(tmp_path, monkeypatch):
-    folder = make(tmp_path / "run", *RUN)
+    folder = made(tmp_path / "run", *RUN)
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(FolderError, match="permissions"):
         prepare(folder, overwrite=True)
-    assert tree(folder) == RUN
+    assert tree(folder) == sorted([*RUN, manifest.NAME])
 
 
 def test_a_folder_in_use_by_another_process_is_refused(tmp_path):
-    folder = make(tmp_path / "run", *RUN)
+    folder = made(tmp_path / "run", *RUN)
     program = (
         "import sys; from pathlib import Path; from heatsim.storage.folder import claim\n"
         "with claim(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
@@ -193,7 +238,7 @@ def test_a_folder_in_use_by_another_process_is_refused(tmp_path):
             pass
         process.kill()
         process.wait()
-        assert tree(folder) == RUN
+        assert tree(folder) == sorted([*RUN, manifest.NAME])
         with claim(folder):
             pass
 
@@ -290,42 +335,33 @@ def labelled(tmp_path):
     return load(tmp_path / "home" / "part.toml")
 
 
-def test_folders_of_slices_are_replaced_with_the_run(tmp_path):
-    run = tmp_path / "run"
-    write_resolved(labelled(tmp_path), run)
+def prepared(tmp_path):
+    """The folder of a run that has begun, with its copies of slices."""
+    run, scenario = tmp_path / "run", labelled(tmp_path)
+    prepare(run, overwrite=False, names=["scenario.toml", *input_names(scenario)])
+    write_resolved(scenario, run)
     assert sorted(path.relative_to(run).as_posix() for path in run.rglob("*.png")) == ["2/ct/0.png", "ct/0.png"]
-    for name in ("fields.vtkhdf", "summary.json"):
-        (run / name).write_bytes(b"{}")
-    prepare(run, overwrite=False)
-    assert list(run.iterdir()) == []
+    return run
+
+
+def test_folders_of_slices_are_replaced_with_the_run(tmp_path):
+    run = prepared(tmp_path)
+    prepare(run, overwrite=True)
+    assert tree(run) == [manifest.NAME]
 
 
 def test_folders_that_are_being_made_for_slices_are_taken_again(tmp_path):
-    run = tmp_path / "run"
-    write_resolved(labelled(tmp_path), run)
+    run = prepared(tmp_path)
     (run / "ct" / "0.png").unlink()
     (run / "2" / "ct" / "0.png").rename(run / "2" / "ct" / "0.png.part")
     (run / "scenario.toml").rename(run / "scenario.toml.part")
     prepare(run, overwrite=False)
-    assert list(run.iterdir()) == []
+    assert tree(run) == [manifest.NAME]
 
 
 def test_other_files_in_a_folder_of_slices_are_kept(tmp_path):
-    run = tmp_path / "run"
-    write_resolved(labelled(tmp_path), run)
-    for name in ("fields.vtkhdf", "summary.json"):
-        (run / name).write_bytes(b"{}")
+    run = prepared(tmp_path)
     (run / "ct" / "notes.txt").write_text("mine")
     with pytest.raises(FolderError, match=r"ct/notes\.txt"):
-        prepare(run, overwrite=False)
+        prepare(run, overwrite=True)
     assert (run / "ct" / "0.png").exists()
-
-
-@pytest.mark.parametrize("quantity", QUANTITIES)
-@pytest.mark.parametrize("cells", [None, ((0, 1), (0, 1), (0, 1))])
-def test_the_names_of_pictures_are_known(quantity, cells):
-    choice = PictureChoice(quantity=quantity, cells=cells)
-    named = [f"{choice.prefix}{view}{time}" for view in (*VIEWS, PLANE) for time in ("", "_t0007", "_t12345")]
-    for name in (*named, f"{choice.prefix}profile", "probes", "probes_2", "line_1", "energy", "heat_flows"):
-        for suffix in PICTURES:
-            assert OWN_NAMES["figures"].fullmatch(name + suffix)

@@ -10,6 +10,7 @@ import study_text
 from rich.console import Console
 
 from heatsim.cli import main
+from heatsim.storage import manifest
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
@@ -39,6 +40,7 @@ statistic = "final"
 def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
     """A study with given results that are easy to recognise; nothing is run."""
     definition, _ = read(study_text.write(at, study))
+    manifest.create(at, ())
     rows = []
     for number, point in zip(definition.numbers, definition.points, strict=True):
         row: Row = dict.fromkeys(column_types(definition))
@@ -95,7 +97,10 @@ def test_the_processes_beside_a_study_draw_its_pictures(
 ) -> None:
     figures = tmp_path / study_folder.FIGURES
     drawn = {path.name: path.read_bytes() for path in draw(tmp_path, *grid_study)}
-    (figures / "map_9_of_earlier_results.png").touch()
+    with manifest.replacing(tmp_path, ["figures/map_9_of_earlier_results.png"], "usual png"):
+        (figures / "map_9_of_earlier_results.png").touch()
+    (figures / "map_of_the_test_rig.png").write_bytes(b"mine")
+    drawn["map_of_the_test_rig.png"] = b"mine"
     if fails:
         (tmp_path / "matplotlib.py").write_text("raise ImportError")
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))

@@ -8,6 +8,7 @@ import study_text
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.run.interrupt import Stop
+from heatsim.storage import manifest
 from heatsim.study import folder
 from heatsim.study.definition import Definition, read
 from heatsim.study.run_group import run_group
@@ -47,7 +48,7 @@ def test_the_same_study_goes_on(tmp_path: Path, out: Path) -> None:
     assert merged.points == definition(tmp_path).points
     assert merged.table.responses[1].statistic == "min"
     after = tree(out)
-    assert {name for name in before if before[name] != after[name]} == {"study.json"}
+    assert {name for name in before if before[name] != after[name]} == {"study.json", "manifest.json"}
 
 
 def test_another_study_is_refused_with_what_differs(tmp_path: Path, out: Path) -> None:
@@ -93,19 +94,22 @@ def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path:
 
 
 def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None:
-    (out / "figures").mkdir()
-    (out / "figures" / "map_1_x.png").write_bytes(b"")
+    with manifest.replacing(out, ["figures/map_1_x.png"], "usual png"):
+        (out / "figures").mkdir()
+        (out / "figures" / "map_1_x.png").write_bytes(b"")
     for name in ("results.csv", "results.parquet.part", "lease"):
         (out / name).write_bytes(b"")
     (out / "runs" / "0003").mkdir()
+    manifest.create(out / "runs" / "0003", ["scenario.toml"])
     (out / "runs" / "0003" / "scenario.toml.part").write_bytes(b"")
     replaced = open_study(out, definition(tmp_path, FEWER), overwrite=True)
     assert len(replaced.points) == 3
-    assert list(tree(out)) == ["study.json"]
+    assert sorted(tree(out)) == ["manifest.json", "study.json"]
 
 
 @pytest.mark.parametrize(
-    "other", ["notes.txt", "runs/0002/notes.txt", "runs/notes.txt", "runs/0009/notes.txt", "figures/mine.png"]
+    "other",
+    ["notes.txt", "runs/0002/notes.txt", "runs/notes.txt", "runs/0009/notes.txt", "figures/map_mine.png"],
 )
 def test_if_a_file_of_others_is_there_nothing_is_removed(tmp_path: Path, out: Path, other: str) -> None:
     (out / other).parent.mkdir(exist_ok=True)
@@ -119,7 +123,7 @@ def test_if_a_file_of_others_is_there_nothing_is_removed(tmp_path: Path, out: Pa
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
     with pytest.raises(
-        FolderError, match=r"files that are not from a heatsim study \(.*thesis.tex\); nothing was removed"
+        FolderError, match=r"files that are not from a heatsim study, or were changed since \(.*thesis.tex\); nothing"
     ):
         open_study(tmp_path, definition(tmp_path / "elsewhere"), overwrite=True)
     assert not (tmp_path / "study.json").exists()

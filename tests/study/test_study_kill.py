@@ -91,7 +91,7 @@ def outcomes(out: Path) -> dict[str, object]:
         names = {path.name for path in at.iterdir() if not path.name.endswith(".part")}
         assert names - {run_folder.PREVIOUS} == {
             *(run_folder.SCENARIO, run_folder.FIELDS, run_folder.PROBES),
-            *(run_folder.ENERGY, run_folder.CHECKPOINT, run_folder.SUMMARY),
+            *(run_folder.ENERGY, run_folder.CHECKPOINT, run_folder.SUMMARY, "manifest.json"),
         }
         found[at.name] = runs.results(at)
         assert checkpoint.read_last_good(at)[1] == []

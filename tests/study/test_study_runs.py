@@ -23,7 +23,7 @@ from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
 from heatsim.solver.field import Field
 from heatsim.solver.stepper import Stepper
-from heatsim.storage import checkpoint
+from heatsim.storage import checkpoint, manifest
 from heatsim.storage import folder as run_folder
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
@@ -253,6 +253,7 @@ def test_an_interrupted_run_continues_from_its_checkpoint(tmp_path: Path, monkey
 def test_a_start_that_was_killed_is_cleared_away(tmp_path: Path, left: str) -> None:
     out = prepared(tmp_path)
     (out / "runs" / "0001").mkdir(parents=True)
+    manifest.create(out / "runs" / "0001", ["scenario.toml", "failure.json"])
     (out / "runs" / "0001" / left).write_text('{"message": "no space", "again": true}')
     assert [outcome.status for outcome in run_group(out, [1], ignore, Stop())] == ["done"]
     assert not (out / "runs" / "0001" / left).exists()

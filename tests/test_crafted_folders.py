@@ -1,6 +1,8 @@
 """Folders of runs from someone else: heatsim reads, replaces and executes nothing outside of them."""
 
+import base64
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +22,7 @@ from heatsim.storage.field_reader import FieldReader
 
 OWN = (*folder.FILES, folder.FAILURE)
 PRECIOUS = b"precious\n" * 100
+TABLE = 'type = "temperature"\nvalue = {{ file = "{}", time = "h", column = "T", unit = "degC" }}'
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +95,9 @@ def test_links_in_place_of_folders_are_refused(
 
 
 @pytest.mark.parametrize(("command", "name"), [("render", "probes.png"), ("export", "temperature_0000.vti.part")])
-def test_links_in_place_of_pictures_and_exports_are_replaced(crafted: Path, command: str, name: str) -> None:
+def test_links_in_place_of_pictures_and_exports_are_kept(
+    crafted: Path, command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("pyvista", reason="PyVista is not installed")
     victim = crafted.parent / "victim"
     victim.write_bytes(PRECIOUS)
@@ -101,9 +106,58 @@ def test_links_in_place_of_pictures_and_exports_are_replaced(crafted: Path, comm
     (at / name).symlink_to(victim)
     if command == "render":
         (crafted / folder.FIELDS).unlink()
-    assert main([command, str(crafted)]) == 0
+    assert f"{at.name}/{name.removesuffix('.part')} is not as heatsim wrote it" in refused(capsys, command, crafted)
     assert victim.read_bytes() == PRECIOUS
-    assert not (at / name).is_symlink()
+    assert (at / name).is_symlink()
+
+
+def test_a_link_in_figures_brings_no_file_into_the_report(crafted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nor into that of a study."""
+    secret = crafted.parent / "secret"
+    secret.write_bytes(PRECIOUS)
+    (crafted / folder.FIELDS).unlink()
+    (crafted / folder.FIGURES).mkdir()
+    (crafted / folder.FIGURES / "zz.png").symlink_to(secret)
+    os.mkfifo(crafted / folder.FIGURES / "pipe.png")
+    assert main(["render", str(crafted)]) == 0
+    page = (crafted / folder.REPORT).read_text()
+    assert base64.b64encode(PRECIOUS).decode() not in page
+    assert "zz" not in page
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir], ids=["pipe", "folder"])
+@pytest.mark.parametrize("name", [*OWN[1:], folder.FIGURES])
+@pytest.mark.parametrize("command", ["resume", "render", "export"])
+def test_what_is_no_file_is_refused_before_anything_changes(
+    crafted: Path, command: str, name: str, make: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reading a pipe would wait for ever."""
+    if name == folder.FIGURES and make is Path.mkdir:
+        return
+    (crafted / name).unlink(missing_ok=True)
+    make(crafted / name)
+    before = {path: path.stat().st_mtime_ns for path in crafted.rglob("*")}
+    if name == folder.SCENARIO:
+        assert "scenario.toml is missing" in refused(capsys, command, crafted)
+    else:
+        assert f"{crafted / name}: is a" in refused(capsys, command, crafted)
+    assert {path: path.stat().st_mtime_ns for path in crafted.rglob("*")} == before
+
+
+@pytest.mark.parametrize("outside", ["../secret.csv", "{at}/secret.csv", "link.csv", "folder/secret.csv"])
+def test_a_resumed_run_reads_only_files_of_its_folder(
+    crafted: Path, outside: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    secret = crafted.parent / "secret.csv"
+    secret.write_text("h,T\n0,10\n10,30\n")
+    (crafted / "link.csv").symlink_to(secret)
+    (crafted / "folder").symlink_to(crafted.parent)
+    name = outside.format(at=crafted.parent)
+    scenario = (crafted / folder.SCENARIO).read_text()
+    changed = re.sub(r"(\[boundaries\.y_max\]\n)[^[]*", rf"\1{TABLE.format(name)}\n\n", scenario)
+    assert changed != scenario
+    (crafted / folder.SCENARIO).write_text(changed)
+    assert "is a link, or lies outside of the run's folder" in refused(capsys, "resume", crafted)
 
 
 def replace_field(path: Path, make: Callable[[h5py.Group, str, Any], object]) -> None:

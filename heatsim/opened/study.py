@@ -8,6 +8,7 @@ from heatsim.errors import FolderError
 from heatsim.opened.run import Run
 from heatsim.render.notebook import ShownPictures
 from heatsim.storage.folder import SCENARIO
+from heatsim.storage.own_files import refuse_others
 from heatsim.storage.run_tables import header
 from heatsim.storage.study_hint import study_command
 from heatsim.study import folder as study_folder
@@ -57,6 +58,7 @@ class StudyResults:
         if number not in self._definition.numbers:
             raise FolderError(f"{self.folder}: got run {number}; the runs are 1 to {len(self._definition.points)}")
         path = study_folder.run_path(self.folder, number)
+        refuse_others((), [path])
         if not (path / SCENARIO).is_file():
             failure = study_folder.read_failure(path)
             state = "has not started" if failure is None else f"failed: {failure[0]}"

@@ -28,6 +28,7 @@ from heatsim.report.number_tables import NumberTable
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.manifest import write_own
+from heatsim.storage.own_files import is_own_file
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.storage.summary_file import read_summary
@@ -117,7 +118,7 @@ def _figures(folder: Path, steady: bool) -> list[Path]:
     """The pictures of a run except curves over time: first the fields, then the others."""
     figures = folder / run_folder.FIGURES
     suffixes = run_folder.PICTURES
-    found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and path.is_file())
+    found = sorted(path for path in figures.glob("*") if path.suffix in suffixes and is_own_file(path))
     if not steady:
         # The curves of the page show the same.
         found = [

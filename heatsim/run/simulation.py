@@ -29,6 +29,7 @@ from heatsim.run.resume import check_numerics
 from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
 from heatsim.storage import checkpoint, folder, manifest, traces
+from heatsim.storage.own_files import refuse_outside
 
 
 @dataclass(repr=False)
@@ -146,7 +147,9 @@ class Simulation:
         reached = team.broadcast(traces.latest_time(target) if saved is None and team.first else 0.0)
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
-        simulation = cls._assemble(load(target / folder.SCENARIO), target, saved, team=team, resuming=True)
+        scenario = load(target / folder.SCENARIO)
+        refuse_outside(target, scenario.input_files)
+        simulation = cls._assemble(scenario, target, saved, team=team, resuming=True)
         simulation.warnings.extend(warnings)
         return simulation
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage import manifest
 from heatsim.storage.disk import AGAIN, part_of, reason
-from heatsim.storage.own_files import is_own_file, refuse_links
+from heatsim.storage.own_files import is_own_file, refuse_others
 from heatsim.storage.study_hint import study_hint
 
 SCENARIO = "scenario.toml"
@@ -96,7 +96,7 @@ def require_run(folder: Path) -> Path:
     """`folder`, if a run wrote it.
 
     Raises:
-        FolderError: it does not exist, is not of a run, or has a symbolic link among the run's files.
+        FolderError: it does not exist, is not of a run, or has a link or a folder in the place of a file of the run.
     """
     check_names(folder)
     advice = f"give the folder that `heatsim run` wrote to, for instance {_run_within(folder)}"
@@ -105,7 +105,7 @@ def require_run(folder: Path) -> Path:
     if not (folder / SCENARIO).is_file():
         missing = f"is not the folder of a heatsim run, {SCENARIO} is missing; {advice}"
         raise FolderError(f"{folder}: {study_hint(folder) or missing}")
-    refuse_links([folder / name for name in (*FILES, FAILURE, FIGURES, EXPORT)])
+    refuse_others([folder / name for name in (*FILES, FAILURE)], [folder / FIGURES, folder / EXPORT])
     return folder
 
 

@@ -1,28 +1,66 @@
-"""Protection against links: heatsim reads and writes only files that are themselves in the folder of a run.
+"""Protection against links: heatsim reads and writes only regular files that are themselves in the folder of a run.
 
 The folder of a run may come from someone else. Through a symbolic link heatsim would change files outside of it, and an
 HDF5 file can refer to other files for its data.
 """
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import h5py
 
+from heatsim.errors import FolderError
 from heatsim.storage.disk import parts_of
 from heatsim.storage.system import link_refused
 
 
-def refuse_links(paths: list[Path]) -> None:
-    """Check that no path, and no name that it has while it is written, is a symbolic link.
+def refuse_others(files: Iterable[Path], folders: Iterable[Path] = ()) -> None:
+    """Check that what is at the paths of files of a run, and at the names they have while they are written, is a file.
+
+    Args:
+        files: paths where a regular file or nothing may be.
+        folders: paths where a folder or nothing may be.
 
     Raises:
-        FolderError: one is.
+        FolderError: a path is a link, or something else.
     """
-    for path in paths:
+    for path in files:
         for name in (path, *parts_of(path)):
-            if name.is_symlink():
-                raise link_refused(name)
+            _refuse_link(name)
+            # While it is written, a file has another name if a folder has the first one.
+            if os.path.lexists(name) and not name.is_file() and (name == path or not name.is_dir()):
+                what = "a folder" if name.is_dir() else "a pipe, a socket or a device"
+                raise FolderError(f"{name}: is {what} where a file of heatsim's belongs; move it away")
+    for path in folders:
+        _refuse_link(path)
+        if os.path.lexists(path) and not path.is_dir():
+            raise FolderError(f"{path}: is a file where a folder of heatsim's belongs; move it away")
+
+
+def refuse_outside(folder: Path, paths: Iterable[Path]) -> None:
+    """Check that files which a run reads again lie in its folder, without links on the way.
+
+    Raises:
+        FolderError: one does not; names it.
+    """
+    here = folder.resolve()
+    for path in paths:
+        inside = Path(os.path.abspath(path))
+        for each in sorted(inside.iterdir()) if inside.is_dir() else [inside]:
+            if here not in each.resolve().parents or each.resolve() != here / _relative(each, folder):
+                raise FolderError(
+                    f"{each}: is a link, or lies outside of the run's folder; put the file itself into {folder}"
+                )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    return os.path.relpath(path, os.path.abspath(folder))
+
+
+def _refuse_link(path: Path) -> None:
+    if path.is_symlink():
+        raise link_refused(path)
 
 
 def check_contained(file: h5py.File) -> None:

@@ -20,7 +20,7 @@ from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage import manifest, system
 from heatsim.storage.disk import make_folders, parts_of, reason, write_whole, writing
-from heatsim.storage.own_files import is_own_folder, refuse_links, walk
+from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_others, walk
 from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
@@ -62,8 +62,8 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
         FolderError: the folder has other files or another study, or a symbolic link in place of a file of the study or
             of a run's folder; the message has the differences.
     """
-    refuse_links([study / name for name in (*_FILES, RUNS, FIGURES)])
-    refuse_links([run_path(study, number) for number in definition.numbers])
+    _refuse_links(study)
+    refuse_others((), [run_path(study, number) for number in definition.numbers])
     entries = manifest.read(study) or {}
     if not (study / STUDY).exists() or STUDY not in entries:
         _refuse_others(study, manifest.find_files(study, entries))
@@ -112,10 +112,11 @@ def read_study(study: Path) -> Definition:
     """The definition in a study's folder.
 
     Raises:
-        FolderError: there is none.
+        FolderError: there is none, or a file of the study is a link.
         StorageError: it is damaged.
     """
     path = study / STUDY
+    _refuse_links(study)
     try:
         content = json.loads(path.read_bytes())
         definition = Definition(Path(content["path"]), content["document"], tuple(content["points"]))
@@ -146,6 +147,8 @@ def write_failure(folder: Path, message: str, *, again: bool) -> None:
 
 def read_failure(folder: Path) -> tuple[str, bool] | None:
     """The reason of a failure, and whether to run again; None if the run has not failed."""
+    if folder.is_symlink() or not is_own_file(folder / run_folder.FAILURE):
+        return None
     try:
         content = json.loads((folder / run_folder.FAILURE).read_bytes())
         return str(content["message"]), bool(content["again"])
@@ -223,6 +226,10 @@ def _flat(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield from _flat(item, f"{path}.")
         else:
             yield path, item
+
+
+def _refuse_links(study: Path) -> None:
+    refuse_others([study / name for name in (*_FILES, manifest.NAME)], [study / RUNS, study / FIGURES])
 
 
 def _refuse_others(study: Path, own: Collection[Path]) -> None:

@@ -8,6 +8,7 @@ from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
 from heatsim.storage.manifest import write_own
+from heatsim.storage.own_files import is_own_file
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
@@ -41,7 +42,7 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     import tomli_w
 
     done, failed = finished_rows(rows), [row for row in rows if row[STATUS] == FAILED]
-    drawn = sorted((study / study_folder.FIGURES).glob("*.png"))
+    drawn = sorted(filter(is_own_file, (study / study_folder.FIGURES).glob("*.png")))
     sections = [
         Part("What was varied", document.name_list(_describe(definition, done)) if done else ""),
         Part("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),

@@ -17,6 +17,7 @@ from heatsim.scenario.quantities import TEMPERATURE
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables, tables
 from heatsim.storage.disk import write_whole
+from heatsim.storage.own_files import refuse_others
 from heatsim.storage.run_tables import JOULE, SECOND
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
@@ -210,6 +211,7 @@ def _csv_value(value: object) -> str:
 
 def _read_run(path: Path, probes: Sequence[str], responses: Sequence[Response]) -> Row:
     """The values of a finished run, from its folder; temperatures in K."""
+    refuse_others((), [path])
     summary = read_summary(path)
     found: Row = {}
     temperature: Mapping[str, Any] = summary.get("temperature", {})

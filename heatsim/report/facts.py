@@ -139,7 +139,7 @@ def _beyond_cells(summary: Mapping[str, Any], probes: RunTable | None) -> dict[s
     found: dict[str, dict[str, Any]] = {}
     for name, kind, sign in (("hottest cell", "hottest probe", 1.0), ("coldest cell", "coldest probe", -1.0)):
         of_cells = summary.get(_EXTREMES[name])
-        if not columns or probes is None or not of_cells:
+        if not columns or probes is None or not len(probes.times) or not of_cells:
             continue
         probe, values = max(columns.items(), key=lambda column: float((sign * column[1]).max()))
         row = int((sign * values).argmax())

@@ -21,6 +21,7 @@ from heatsim.storage.vtkhdf import (
     VALUES,
     VOID,
     Field,
+    check_shapes,
     float_type,
     read_grid,
 )
@@ -67,11 +68,7 @@ class FieldReader:
                 self._field = root[TEMPERATURE]
                 self.dtype = float_type(self._field.dtype)
                 self.materials: tuple[str, ...] = tuple(root[MATERIAL].attrs["Names"]) if MATERIAL in root else ()
-                if len(self.times) != count or len(self._field) < count or self._field.shape[1:] != whole.shape:
-                    raise ValueError(
-                        f"{count} times of {whole.shape} are expected, {len(self.times)} times and fields "
-                        f"of shape {self._field.shape} are there"
-                    )
+                check_shapes(root, count, whole, self.times, self.materials)
         except StorageError:
             self._file.close()
             raise
@@ -165,6 +162,8 @@ class FieldReader:
             return np.zeros((len(range(*planes.indices(nz))), ny, nx), dtype=np.uint8)
         with self._reading():
             numbers: NDArray[np.uint8] = self._file[ROOT][MATERIAL][0, self._planes(planes), self._y, self._x]
+            if numbers.size and int(numbers.max()) >= len(self.materials):
+                raise ValueError(f"a cell has material {numbers.max()} of {len(self.materials)}")
         return numbers
 
     @property

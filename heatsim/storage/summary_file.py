@@ -42,10 +42,14 @@ def read_summary(folder: Path) -> dict[str, Any]:
         raise FolderError(
             f"{path}: is missing, the run has not finished; continue it with `{resume_command(folder)}`"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}") from error
     if not isinstance(summary, dict):
         raise StorageError(f"{path}: could not be read: it is not a JSON object; the file is damaged")
+    from heatsim.storage.summary_model import mistake_in
+
+    if (mistake := mistake_in(summary)) is not None:
+        raise StorageError(f"{path}: could not be read: {mistake}; the file is damaged")
     return summary
 
 

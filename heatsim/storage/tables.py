@@ -215,7 +215,7 @@ def read(path: Path) -> tuple[list[str], NDArray[np.float64]]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         columns = next(lines, None)
-        if columns is None:
+        if not columns:
             raise StorageError(f"{path}: has no complete header line; the file is damaged")
         rows = []
         for line in lines:

@@ -23,6 +23,7 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from heatsim.counts import counted
 from heatsim.grid import Grid
 from heatsim.storage.hdf5_image import early_without_fill
 
@@ -38,6 +39,7 @@ VOID = "void"
 UNITS = {TEMPERATURE: "K", HEAT_FLUX: "W/m^2", VALUES: "s"}
 
 CHUNK_BYTES = 4 << 20
+_SMALLEST, _LARGEST = 1e-15, 1e15  # m
 
 Field = NDArray[np.floating[Any]]
 
@@ -128,8 +130,43 @@ def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, 
 
 
 def read_grid(root: h5py.Group) -> Grid:
-    """The grid of a file."""
-    extent = [int(value) for value in root.attrs["WholeExtent"]]
-    size = [float(value) for value in root.attrs["Size"]]
-    origin = [float(value) for value in root.attrs["Origin"]]
-    return Grid((extent[1], extent[3], extent[5]), (size[0], size[1], size[2]), (origin[0], origin[1], origin[2]))
+    """The grid of a file.
+
+    Raises:
+        ValueError: it is none.
+    """
+    first, nx, second, ny, third, nz = (int(value) for value in root.attrs["WholeExtent"])
+    length, width, height = (float(value) for value in root.attrs["Size"])
+    x, y, z = (float(value) for value in root.attrs["Origin"])
+    grid = Grid((nx, ny, nz), (length, width, height), (x, y, z))
+    if (first, second, third) != (0, 0, 0) or min(grid.cells) < 1:
+        raise ValueError(f"{grid.cells} are no cells")
+    if not all(_SMALLEST < size < _LARGEST for size in grid.spacing) or not all(
+        abs(end) < _LARGEST for end in (*grid.origin, *grid.size)
+    ):
+        raise ValueError(f"{grid.size} m is no size, or {grid.origin} m no origin")
+    return grid
+
+
+def check_shapes(
+    root: h5py.Group, count: int, grid: Grid, times: NDArray[np.float64], materials: Sequence[str]
+) -> None:
+    """Check that a file has all values of a number of times.
+
+    Raises:
+        ValueError: an array has another shape or type, or is not on the disk; times do not rise.
+    """
+    if times.shape != (count,) or not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
+        raise ValueError(f"{count} rising times are expected")
+    arrays = [(TEMPERATURE, count, (), "f"), (HEAT_FLUX, count, (3,), "f"), (MATERIAL, 1, (), "u")]
+    for name, least, components, kind in arrays:
+        if name not in root and name != TEMPERATURE:
+            continue
+        array = root[name]
+        shape = (*grid.shape, *components)
+        there = array.shape[1:] == shape and array.shape[0] >= least and array.dtype.kind == kind
+        # heatsim does not compress: a small file cannot hold large arrays.
+        if not there or array.id.get_storage_size() < least * prod(shape) * array.dtype.itemsize:
+            raise ValueError(f"{name} has shape {array.shape}, and {shape} at {counted(least, 'time')} is expected")
+    if not all(isinstance(name, str) and name.isprintable() for name in materials):
+        raise ValueError("the names of materials are no texts")

@@ -1,6 +1,7 @@
 """A study and the scenarios of its runs, all of them checked before the first run starts."""
 
 import copy
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +53,19 @@ class Definition:
         if table is None:
             raise ScenarioError(self.path, mistakes)
         return table
+
+    def check(self) -> None:
+        """Check what the results need; the file of a study may come from someone else.
+
+        Raises:
+            ScenarioError, ValueError, LookupError, TypeError, AttributeError: it has mistakes.
+        """
+        keys, title = set(self.table.keys), self.document.get("title", "")
+        if not isinstance(title, str) or any(point.keys() != keys for point in self.points):
+            raise ValueError("its points do not give the values of its parameters")
+        json.dumps([self.document, self.points], allow_nan=False)
+        if not all(isinstance(name, str) for name in self.probe_units):
+            raise ValueError("its probes have no names")
 
     @property
     def probes(self) -> list[str]:

@@ -12,7 +12,9 @@ import json
 import time
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
@@ -24,6 +26,7 @@ from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_others,
 from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
+from heatsim.study.model import MAX_RUNS
 from heatsim.study.points import identity
 
 RUNS = "runs"
@@ -37,6 +40,16 @@ _FILES = (REPORT, RESULTS_CSV, RESULTS_PARQUET, LEASE, STUDY)
 _FREE = ("study", "output.figures", "output.checkpoint_wall")
 _MOST_DIFFERENCES = 8
 AGAIN = "the same `heatsim study` command again"
+
+
+class StoredStudy(BaseModel):
+    """The content of study.json."""
+
+    model_config = ConfigDict(strict=True)
+
+    path: str
+    document: dict[str, Any]
+    points: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_RUNS)]
 
 
 def run_path(study: Path, number: int) -> Path:
@@ -118,15 +131,15 @@ def read_study(study: Path) -> Definition:
     path = study / STUDY
     _refuse_links(study)
     try:
-        content = json.loads(path.read_bytes())
-        definition = Definition(Path(content["path"]), content["document"], tuple(content["points"]))
-        definition.table  # noqa: B018  (raises if it has mistakes)
+        content = StoredStudy.model_validate_json(path.read_bytes())
+        definition = Definition(Path(content.path), content.document, tuple(content.points))
+        definition.check()
         return definition
     except FileNotFoundError:
         raise FolderError(f"{study}: is not the folder of a study, {STUDY} is missing") from None
     except ScenarioError as error:
         raise StorageError(f"{path}: could not be read: {error.mistakes[0]}; choose another --output") from error
-    except (OSError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; choose another --output") from error
 
 

@@ -264,7 +264,7 @@ def test_the_summary_comes_back_in_order_and_without_nan(tmp_path):
         "device": "NVIDIA H100 – °C",
         "c": (np.float64(0.1), np.float32(0.5)),
         "cells": np.array([1, 2, 3]),
-        "dt": 0.1 + 0.2,
+        "step": 0.1 + 0.2,
         "limit": np.inf,
         "residual": [float("nan")],
         "folder": Path("outputs"),
@@ -276,7 +276,7 @@ def test_the_summary_comes_back_in_order_and_without_nan(tmp_path):
     assert list(found) == list(summary)
     assert found["c"] == [0.1, 0.5]
     assert found["cells"] == [1, 2, 3]
-    assert found["dt"] == 0.1 + 0.2
+    assert found["step"] == 0.1 + 0.2
     assert found["limit"] is None
     assert found["residual"] == [None]
     assert found["folder"] == "outputs"

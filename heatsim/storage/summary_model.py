@@ -1,0 +1,113 @@
+"""What summary.json may say, as a model: a folder may come from someone else, with any content in its files.
+
+All keys are optional, and others are allowed: an older or a newer heatsim may have written the file.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+# Numbers that fit into 64 bits.
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Number = Annotated[FiniteFloat, Field(ge=-1e100, le=1e100)]
+Positive = Annotated[FiniteFloat, Field(ge=0.0, le=1e100)]
+Three = Annotated[list[Number], Field(min_length=3, max_length=3)]
+_NEEDED_WITH_STAGES = ("steps", "method", "rejected", "tolerance")
+_NEEDED_WHEN_STEADY = ("newton_steps", "cycles", "tolerance")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _Extreme(_Model):
+    """A highest or lowest temperature, with its time and place."""
+
+    temperature: Number
+    time: Positive
+    cell: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
+    point: Three = Field(default_factory=list)
+    material: str | None = None
+    region: str | None = None
+    probe: str = ""
+
+
+class _Ends(_Model):
+    min: Number | None = None
+    max: Number | None = None
+    mean: Number | None = None
+
+
+class _Coefficients(_Model):
+    dt: Positive
+    steps: Count
+    c0: Number
+    c1: Number
+    c2: Number
+    c3: Number
+    c4: Number
+    c5: Number
+    c6: Number
+
+
+class SummaryModel(_Model):
+    """The keys of summary.json that heatsim reads again."""
+
+    title: str = ""
+    method: str = ""
+    device: str = ""
+    kernel: str = ""
+    precision: str = ""
+    rounding: str = "nearest"
+    cells: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
+    time: Positive | None = None
+    reference_temperature: Number | None = None
+    temperature: _Ends | None = None
+    highest_temperature: _Extreme | None = None
+    lowest_temperature: _Extreme | None = None
+    probe_extremes: dict[str, _Extreme] | None = None
+    wall_time: Positive | None = None
+    preparing_time: Positive | None = None
+    stepping_time: Positive | None = None
+    solving_time: Positive | None = None
+    observing_time: Positive | None = None
+    waiting_time: Positive | None = None
+    cells_per_second: Positive | None = None
+    tolerance: Positive | None = None
+    steps: Count | None = None
+    stages: Count | None = None
+    rejected: Count | None = None
+    newton_steps: Count | None = None
+    cycles: Count | None = None
+    equivalent_applications: Positive | None = None
+    dt: list[Positive] | None = None
+    dt_limit: Positive | None = None
+    coefficients: list[_Coefficients] | None = None
+    coefficients_of: str | None = None
+    end_state: str = ""
+    energy: dict[str, Number | None] | None = None
+    energy_bound: Number | None = None
+    checksums: dict[str, Count] = Field(default_factory=dict)
+    warnings: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_what_its_method_needs(self) -> "SummaryModel":
+        needed: tuple[str, ...] = () if self.stages is None else _NEEDED_WITH_STAGES
+        needed = _NEEDED_WHEN_STEADY if self.method == "steady" else needed
+        missing = [name for name in needed if getattr(self, name) in (None, "")]
+        if missing:
+            raise ValueError(f"{', '.join(missing)} is missing")
+        return self
+
+
+def mistake_in(summary: Any) -> str | None:
+    """What is wrong with the content of summary.json, in a few words; None if nothing is."""
+    try:
+        SummaryModel.model_validate(summary)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        # A key of the file may be anything, so do not print it to a terminal.
+        place = place if place.isascii() and place.isprintable() and len(place) < 80 else "a key"
+        return f"{place}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, ")
+    return None

@@ -14,6 +14,7 @@ HeatsimError
 └── Interrupted            stopped by a signal after saving a checkpoint: exit code 130
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -159,6 +160,16 @@ def from_system_error(error: BaseException) -> HeatsimError | None:
     """The error to report to the user for a MemoryError or an OSError; None for any other error."""
     if isinstance(error, MemoryError):
         return InputError(f"out of memory: {error}; use fewer cells or precision float32")
+    if isinstance(error, FileNotFoundError) and not error.filename and not _has_working_folder():
+        return RunError("the working folder was removed; change to another folder")
     if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
         return RunError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     return None
+
+
+def _has_working_folder() -> bool:
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True

@@ -4,6 +4,7 @@ import base64
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -306,3 +307,25 @@ def test_a_module_in_the_current_folder_is_not_executed(crafted: Path) -> None:
         (crafted / f"{name}.py").write_text(f"open({str(crafted / 'executed')!r}, 'w')\nraise SystemExit\n")
     runs.command("render", ".", cwd=crafted, safe_path=True)
     assert not (crafted / "executed").exists()
+
+
+def test_a_folder_whose_name_is_no_text_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """HTML, JSON and VTK need UTF-8; the system does not."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("names are UTF-8 here")
+    scenario, at = runs.write(tmp_path), tmp_path / os.fsdecode(b"caf\xe9")
+    assert "the name is not UTF-8 text" in refused(capsys, "run", scenario, "--output", at, "--quiet")
+    assert not at.exists()
+    at.mkdir()
+    for command in ("render", "resume", "export"):
+        assert "the name is not UTF-8 text" in refused(capsys, command, at)
+    assert list(at.iterdir()) == []
+
+
+def test_a_removed_working_folder_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "the working folder was removed" in refused(capsys, "schema", "a.json")

@@ -67,11 +67,15 @@ def claim(folder: Path) -> Iterator[None]:
 
 
 def check_names(folder: Path) -> None:
-    """Check that the system allows the names of a run's files in `folder`, which may not exist yet.
+    """Check that the system allows the names of a run's files in `folder`, which may not exist yet, and libraries too.
 
     Raises:
-        FolderError: the system refuses them, for instance because they are too long.
+        FolderError: the system refuses them, for instance because they are too long; or the name is no text.
     """
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError:
+        raise FolderError(f"{folder}: the name is not UTF-8 text; rename the folder, or choose another") from None
     try:
         os.lstat(part_of(folder / PREVIOUS))
     except (FileNotFoundError, NotADirectoryError):

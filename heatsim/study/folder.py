@@ -129,6 +129,7 @@ def read_study(study: Path) -> Definition:
         StorageError: it is damaged.
     """
     path = study / STUDY
+    run_folder.check_names(study)
     _refuse_links(study)
     try:
         content = StoredStudy.model_validate_json(path.read_bytes())

@@ -204,6 +204,7 @@ class Study:
         return bool(self.definition.document.get("output", {}).get("figures", True))
 
     def _make_folder(self) -> None:
+        run_folder.check_names(self.folder)
         try:
             make_folders(self.folder)
         except OSError as error:

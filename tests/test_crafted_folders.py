@@ -1,11 +1,15 @@
 """Folders of runs from someone else: heatsim reads, replaces and executes nothing outside of them."""
 
 import base64
+import copy
+import itertools
+import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +17,23 @@ import h5py
 import numpy as np
 import pytest
 import runs
+from study import study_text
 
+import heatsim
 from heatsim import Simulation
 from heatsim.cli import main
-from heatsim.errors import Interrupted
+from heatsim.errors import HeatsimError, Interrupted
+from heatsim.render import picture_names
+from heatsim.report.page import build
+from heatsim.report.tables import summarise
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import parts_of
 from heatsim.storage.field_reader import FieldReader
+from heatsim.storage.study_hint import STUDY
+from heatsim.study import folder as study_folder
+from heatsim.study import page as study_page
+from heatsim.study.definition import read
+from heatsim.study.results import Results
 
 OWN = (*folder.FILES, folder.FAILURE)
 PRECIOUS = b"precious\n" * 100
@@ -329,3 +343,134 @@ def test_a_removed_working_folder_is_named(
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert "the working folder was removed" in refused(capsys, "schema", "a.json")
+
+
+JUNK = [
+    *(None, True, -1, 7, 10**400, 1e308, float("nan"), float("inf"), "", "much", "\x1b[31m\u202e", "\ud800"),
+    *([], [1], ["x"], [[1]], [0] * 4, {}, {"temperature": 1}, "a" * 5000),
+]
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """All places in a JSON value, except those far into a list."""
+    yield path
+    entries = node.items() if isinstance(node, dict) else list(enumerate(node))[:3] if isinstance(node, list) else ()
+    for key, value in entries:
+        yield from places(value, (*path, key))
+
+
+def mutants(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The document without each of its entries, and with junk there."""
+    junk = itertools.cycle(JUNK)
+    for *above, last in list(places(document))[1:]:
+        for remove in (True, False):
+            mutant = copy.deepcopy(document)
+            node = mutant
+            for key in above:
+                node = node[key]
+            if remove:
+                del node[last]
+            else:
+                node[last] = next(junk)
+            yield mutant
+
+
+def refusals(attempts: Iterable[Callable[[], object]]) -> tuple[int, int]:
+    """How many attempts ended with a message, and how many without; any other error fails the test."""
+    messages, done = [], 0
+    for attempt in attempts:
+        try:
+            attempt()
+            done += 1
+        except HeatsimError as error:
+            messages.append(str(error))
+    assert all(message.replace("\n", "").isprintable() for message in messages)
+    return len(messages), done
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return runs.run(tmp_path_factory.mktemp("whole"), "time.method=stabilized", "output.heat_flux=true")
+
+
+def test_any_summary_is_shown_or_refused(whole: Path, tmp_path: Path) -> None:
+    at = shutil.copytree(whole, tmp_path / "run")
+    summary = json.loads((at / folder.SUMMARY).read_text())
+
+    def attempt(mutant: dict[str, Any], show: Callable[[Path], object]) -> None:
+        (at / folder.SUMMARY).write_text(json.dumps(mutant))
+        show(at)
+
+    both = itertools.cycle([build, partial(summarise, verbose=True)])
+    refused_, done = refusals(partial(attempt, mutant, next(both)) for mutant in mutants(summary))
+    assert min(refused_, done) > 50
+
+
+def test_any_study_is_shown_or_refused(tmp_path: Path) -> None:
+    definition = read(study_text.write(tmp_path, study_text.STUDY))[0]
+    (tmp_path / "study").mkdir()
+    study_folder.write_study(tmp_path / "study", definition)
+    path = tmp_path / "study" / STUDY
+    content = json.loads(path.read_text())
+
+    def attempt(mutant: dict[str, Any]) -> None:
+        path.write_text(json.dumps(mutant))
+        found = study_folder.read_study(path.parent)
+        rows = Results(path.parent, found).rows()
+        study_page.build(path.parent, found, rows)
+        repr(heatsim.open(path.parent))
+
+    refused_, done = refusals(partial(attempt, mutant) for mutant in mutants(content))
+    assert min(refused_, done) > 50
+
+
+def reshaped(name: str, change: Callable[[Any], Any]) -> Callable[[h5py.Group], None]:
+    def harm(root: h5py.Group) -> None:
+        values, attributes = root[name][...], dict(root[name].attrs)
+        del root[name]
+        root.create_dataset(name, data=change(values)).attrs.update(attributes)
+
+    return harm
+
+
+def attribute(name: str, value: Any) -> Callable[[h5py.Group], None]:
+    return lambda root: root.attrs.__setitem__(name, value)
+
+
+HARMS: list[Callable[[h5py.Group], None]] = [
+    *(
+        reshaped("CellData/temperature", change)
+        for change in (
+            *(lambda values: values[..., None], lambda values: values[:1], lambda values: values.reshape(-1)),
+            *(lambda values: values.astype("S4"), lambda values: values > 0.0, lambda values: values * np.nan),
+            *(lambda values: np.zeros(0), lambda values: 7.0),
+        )
+    ),
+    reshaped("CellData/heat_flux", lambda values: values[..., None]),
+    reshaped("CellData/heat_flux", lambda values: values[..., :2]),
+    *(reshaped("Steps/Values", change) for change in (lambda times: times[::-1], lambda times: times[:, None])),
+    *(attribute("WholeExtent", value) for value in ([0, 10**6] * 3, [0, -7, 0, 5, 0, 6], [0, 7], 5, [0, 0] * 3)),
+    *(attribute(name, value) for name in ("Size", "Origin") for value in ([np.nan] * 3, [1e308] * 3, "x", [0.0])),
+    *(attribute("Size", value) for value in ([0.0] * 3, [-1.0] * 3, [1e-320] * 3)),
+    lambda root: root["Steps"].attrs.__setitem__("NSteps", 10**9),
+    lambda root: root["Steps"].attrs.__setitem__("NSteps", -1),
+]
+
+
+def test_fields_of_any_other_shape_are_refused(whole: Path, tmp_path: Path) -> None:
+    fields = (whole / folder.FIELDS).read_bytes()
+    at = shutil.copytree(whole, tmp_path / "run")
+
+    def attempt(harm: Callable[[h5py.Group], None]) -> None:
+        (at / folder.FIELDS).write_bytes(fields)
+        with h5py.File(at / folder.FIELDS, "r+") as file:
+            harm(file["VTKHDF"])
+        run = heatsim.open(at)
+        repr(run)
+        assert isinstance(run, heatsim.Run)
+        for array in (run.temperature, run.heat_flux, run.material):
+            array.load()
+        picture_names(at)
+
+    refused_, done = refusals(partial(attempt, harm) for harm in HARMS)
+    assert (refused_, done) == (len(HARMS), 0)

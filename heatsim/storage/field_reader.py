@@ -195,6 +195,8 @@ class FieldReader:
             if inside.size:
                 lowest.append(inside.min())
                 highest.append(inside.max())
+        if not np.isfinite([*lowest, *highest]).all() or not lowest:
+            raise StorageError(f"{self.path}: has no finite temperatures at t = {self.times[i]:.6g} s; it is damaged")
         return float(min(lowest)), float(max(highest))
 
     def close(self) -> None:

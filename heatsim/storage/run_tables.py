@@ -21,6 +21,7 @@ TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
 # The names of heats that the balance of the body does not add up begin with these. The heat through the surface of a
 # region towards void is a part of that through all of them.
 REGION, CONTACT, SURFACE = PARTS = "region ", "contact ", "surface "
+_LARGEST = 1e100
 # Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
 _RESIDUAL = "residual"
 
@@ -83,6 +84,9 @@ def _read(path: Path) -> RunTable | None:
     if not path.exists():
         return None
     headers, rows = tables.read(path)
+    # A value that a row does not have is NaN; the first row has no heat flows.
+    if (np.abs(rows) > _LARGEST).any() or not np.isfinite(rows[:, 0]).all() or (np.diff(rows[:, 0]) < 0.0).any():
+        raise StorageError(f"{path}: its times do not rise, or a value is infinite; the file is damaged")
     if headers[0] == header(TIME, SECOND):
         named = [split_header(text) for text in headers]
     elif headers[0] == TIME:

@@ -63,9 +63,14 @@ class Definition:
         keys, title = set(self.table.keys), self.document.get("title", "")
         if not isinstance(title, str) or any(point.keys() != keys for point in self.points):
             raise ValueError("its points do not give the values of its parameters")
-        json.dumps([self.document, self.points], allow_nan=False)
-        if not all(isinstance(name, str) for name in self.probe_units):
-            raise ValueError("its probes have no names")
+        import tomli_w
+
+        tomli_w.dumps(self.document).encode()
+        json.dumps(self.points, allow_nan=False, ensure_ascii=False).encode()
+        if any(isinstance(value, int) and abs(value) >= 1 << 63 for point in self.points for value in point.values()):
+            raise ValueError("a value of a parameter has more than 63 bits")
+        if not all(response.probe in self.probe_units for response in self.table.responses):
+            raise ValueError("a response names a probe that is not there")
 
     @property
     def probes(self) -> list[str]:

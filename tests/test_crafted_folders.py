@@ -159,6 +159,17 @@ def test_what_is_no_file_is_refused_before_anything_changes(
     assert {path: path.stat().st_mtime_ns for path in crafted.rglob("*")} == before
 
 
+@pytest.mark.parametrize("command", ["resume", "render", "export"])
+def test_a_folder_without_a_manifest_stays_as_it_is(
+    crafted: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its scenario.toml and the files that this names may be the user's only copies."""
+    (crafted / "manifest.json").unlink()
+    before = {path: path.read_bytes() for path in crafted.iterdir()}
+    assert "manifest.json is missing, so heatsim did not write this folder" in refused(capsys, command, crafted)
+    assert {path: path.read_bytes() for path in crafted.iterdir()} == before
+
+
 @pytest.mark.parametrize("outside", ["../secret.csv", "{at}/secret.csv", "link.csv", "folder/secret.csv"])
 def test_a_resumed_run_reads_only_files_of_its_folder(
     crafted: Path, outside: str, capsys: pytest.CaptureFixture[str]

@@ -116,8 +116,8 @@ def test_heat_flows_are_told_in_watts_with_what_is_left(tmp_path: Path) -> None:
     columns, rows = tables.read(tmp_path / "out" / folder.ENERGY)
     row = dict(zip(columns, rows[0].tolist(), strict=True))
     faces = [f"{name} (W)" for name in ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")]
-    assert columns == ["time (s)", "heater (W)", *faces, "window (W)", "imbalance (W)", "imbalance (%)"]
-    assert row["heater (W)"] == 20.0
+    assert columns == ["time (s)", "source heater (W)", *faces, "window (W)", "imbalance (W)", "imbalance (%)"]
+    assert row["source heater (W)"] == 20.0
     assert row["x_max (W)"] == pytest.approx(-20.0, rel=1e-4)
     assert row["window (W)"] == pytest.approx(-10.0, rel=1e-4)
     assert row["imbalance (W)"] == pytest.approx(20.0 + row["x_max (W)"], abs=1e-12)
@@ -134,7 +134,7 @@ def test_the_summary_tells_how_it_was_found(tmp_path: Path) -> None:
     spread = summary["temperature"]["max"] - summary["temperature"]["min"]
     assert summary["tolerance"] == pytest.approx(1e-4 * spread, rel=0.01)
     assert summary["last_correction"] <= 0.1 * summary["tolerance"]
-    assert summary["heat_flows"]["heater (W)"] == 20.0
+    assert summary["heat_flows"]["source heater (W)"] == 20.0
 
 
 def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.steady_state import SteadyState
 from heatsim.storage import folder
+from heatsim.storage.column_beginnings import SOURCE
 from heatsim.storage.run_tables import PERCENT, WATT, header, split_header
 
 IMBALANCE, RELATIVE = header("imbalance", WATT), header("imbalance", PERCENT)
@@ -28,9 +29,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     if problem.materials.weighted_surfaces.void:
         surfaces["void"] = flows.void
         surfaces |= dict(zip(surface_names(problem), flows.surfaces, strict=True))
-    # A source may have the name of a patch.
-    taken = (*surfaces, *contact_names(problem))
-    sources = {f"source {name}" if name in taken else name: power for name, power in flows.sources.items()}
+    sources = {SOURCE + name: power for name, power in flows.sources.items()}
     found = {header(name, WATT): heat for name, heat in (*sources.items(), *surfaces.items())}
     relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}

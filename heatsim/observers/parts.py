@@ -11,7 +11,7 @@ from heatsim.observers.state import RunState
 from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.cell_parts import regions_with_heat
-from heatsim.storage.run_tables import CONTACT, REGION, SURFACE
+from heatsim.storage.column_beginnings import CONTACT, REGION, SURFACE
 
 
 def region_names(problem: HeatProblem) -> list[str]:
@@ -29,7 +29,7 @@ def contact_names(problem: HeatProblem) -> list[str]:
     scenario = problem.scenario
     if not scenario.output.region_heat:
         return []
-    return [CONTACT + " to ".join(contact.between) for contact in scenario.contacts]
+    return [CONTACT + contact.name for contact in scenario.contacts]
 
 
 class RegionHeats:

@@ -12,8 +12,9 @@ from heatsim.render.energy_balance import EnergyBalance, no_heat_flows, turnover
 from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
+from heatsim.storage.column_beginnings import CONTACT, REGION, SURFACE
 from heatsim.storage.run_settings import RunSettings
-from heatsim.storage.run_tables import CONTACT, JOULE, REGION, SURFACE, WATT, RunTable, header
+from heatsim.storage.run_tables import JOULE, WATT, RunTable, header
 from heatsim.temperature_units import KELVIN
 
 _Floats = NDArray[np.float64]
@@ -47,24 +48,26 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
     If values are not temperatures, the name has their unit: m and s in readable multiples, such as mm and h.
     """
     unit, once = settings.temperature_unit, len(probes.times) == 1
-    names: dict[str, list[_Floats]] = {}  # in the order of the file
-    of_temperature: dict[str, list[_Floats]] = {}
+    curves_of: dict[str, list[_Floats]] = {}  # by probe, in the order of the file
+    labels: dict[str, str] = {}
+    others: dict[str, str] = {}  # of other quantities
     lengths = np.concatenate([np.zeros(1), *probes.in_unit("m").values()])
     for (column, its_unit), values in probes.columns.items():
         line = settings.line_of(column)
-        name = column if line is None else f"{line} ({counted(settings.lines[line][1], 'point')})"
         if its_unit == KELVIN.name:
-            of_temperature.setdefault(name, []).append(unit.of(values))
-            names[name] = of_temperature[name]
+            curves_of.setdefault(line or column, []).append(unit.of(values))
+            labels[line or column] = column if line is None else f"{line} ({counted(settings.lines[line][1], 'point')})"
         else:
             # Lengths can be compared; durations of a pulse and of a year have little in common.
             shown = readable_unit(its_unit, lengths if its_unit == "m" else values)
-            names[header(name, shown.symbol)] = [values / shown.size]
-    decimals = decimals_of_temperatures(span_of([curve for curves in of_temperature.values() for curve in curves]))
-    numbers = {name: _numbers(np.stack(curves), once) for name, curves in names.items()}
+            curves_of[column], others[column] = [values / shown.size], header(column, shown.symbol)
+    of_temperature = [name for name in curves_of if name not in others]
+    decimals = decimals_of_temperatures(span_of([curve for name in of_temperature for curve in curves_of[name]]))
+    numbers = {name: _numbers(np.stack(curves), once) for name, curves in curves_of.items()}
     texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}
     texts |= _columns({name: numbers[name] for name in of_temperature}, decimals)
-    rows = [(name, *_joined(texts[name], once)) for name in names]
+    labels |= others
+    rows = [(labels[name], *_joined(texts[name], once)) for name in curves_of]
     headers = ("name", "temperature") if once else ("name", "first", "last", "min", "max")
     return NumberTable(
         f"Probes ({unit.symbol})", headers, rows[:most], _mention_rest(len(rows), run_folder.PROBES, most)
@@ -200,7 +203,7 @@ def _title(names: Iterable[str]) -> str:
 
 def _part(name: str) -> str:
     if name.startswith(REGION):
-        return f"into {name.removeprefix(REGION)}"
+        return f"into {name}"
     if name.startswith(SURFACE):
         return f"through the surface of {name.removeprefix(SURFACE)}"
     return name

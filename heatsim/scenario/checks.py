@@ -13,6 +13,7 @@ from heatsim.scenario.functions import formulas_in_time
 from heatsim.scenario.interfaces import (
     conditions_towards_void_need_void,
     contacts_differ,
+    contacts_have_different_columns,
     contacts_name_known_parts,
     has_no_void,
     materials_of,
@@ -192,6 +193,7 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     materials_exist,
     contacts_name_known_parts,
     contacts_differ,
+    contacts_have_different_columns,
     layers_have_constant_materials,
     layers_lie_between_cells,
     layers_are_thinner_than_cells,

@@ -40,3 +40,8 @@ class Contact(BaseModel):
         )
     )
     resistance: ContactResistance = Field(examples=["resistance = 1e-5"], description="Resistance wherever they touch")
+
+    @property
+    def name(self) -> str:
+        """Its name in tables: "copper to silicon"."""
+        return " to ".join(self.between)

@@ -73,6 +73,25 @@ def contacts_differ(scenario: Scenario) -> list[Mistake]:
     return mistakes
 
 
+def contacts_have_different_columns(scenario: Scenario) -> list[Mistake]:
+    """With ``output.region_heat``, each contact has a column of a different name in energy.csv."""
+    if not known(scenario.output) or not scenario.output.region_heat:
+        return []
+    mistakes: list[Mistake] = []
+    first: dict[str, tuple[str, str]] = {}
+    for index, contact in entries(scenario.contacts):
+        if not known(contact.between):
+            continue
+        other = first.setdefault(contact.name, contact.between)
+        if other != contact.between:
+            message = (
+                f"got {show(contact.between)} beside {show(other)}; both would be the column {show(contact.name)} of "
+                "energy.csv: rename one of these materials or regions"
+            )
+            mistakes.append(Mistake(f"contacts.{index}.between", message))
+    return mistakes
+
+
 def _region_and_material(
     between: tuple[str, str], scenario: Scenario, regions: Mapping[str, Region]
 ) -> tuple[str, str] | None:

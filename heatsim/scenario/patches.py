@@ -12,12 +12,12 @@ from heatsim.scenario.fields import STRICT, FaceName, FacePoint, Pair, Text
 from heatsim.scenario.messages import fault, refuse, show
 from heatsim.scenario.named import default_names
 from heatsim.scenario.surfaces import gather_condition
+from heatsim.storage.column_beginnings import PARTS, SOURCE
 
 Array = NDArray[np.float64]
 
 # Columns of energy.csv, which also has a column for every patch.
-RESERVED_BEGINNINGS = ("region ", "contact ", "surface ")
-RESERVED = ("time", "stored", "sources", *FACES, "void", "residual")
+RESERVED = ("time", "stored", "sources", *FACES, "void", "residual", "imbalance")
 OWN_KEYS = ("name", "face", "rectangle")
 # The largest rounding error of a coordinate in decimals, as a fraction of a cell.
 TOLERANCE = 1e-9
@@ -106,7 +106,7 @@ class Patch(BaseModel):
     @field_validator("name", mode="after")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if name in RESERVED or name.startswith(RESERVED_BEGINNINGS):
+        if name in RESERVED or name.startswith((SOURCE, *PARTS)):
             raise ValueError(f"got {show(name)}; energy.csv has a column of this name: choose another name")
         return name
 

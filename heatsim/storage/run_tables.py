@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from heatsim.errors import StorageError
 from heatsim.storage import tables
+from heatsim.storage.column_beginnings import PARTS
 from heatsim.storage.folder import ENERGY, PROBES
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]
 TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
-# The names of heats that the balance of the body does not add up begin with these. The heat through the surface of a
-# region towards void is a part of that through all of them.
-REGION, CONTACT, SURFACE = PARTS = "region ", "contact ", "surface "
 _LARGEST = 1e100
 # Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
 _RESIDUAL = "residual"

@@ -14,6 +14,7 @@ from heatsim import Simulation, device
 from heatsim.errors import ScenarioError
 from heatsim.physics import jumps, method_work
 from heatsim.physics.jumps import Jumps
+from heatsim.physics.method_choice import MethodChoice
 from heatsim.physics.method_work import (
     WorkEstimate,
     count_work,
@@ -218,22 +219,30 @@ def test_auto_never_takes_a_method_that_refuses_the_scenario(override, words, tm
     assert found.timeline.last_step > 1000
 
 
-def test_the_resolved_scenario_has_the_method_that_was_chosen(tmp_path):
-    """Running it gives the same bits, with the method given."""
+def test_auto_stays_auto_in_the_resolved_scenario(tmp_path):
+    """Running it makes the same choice, and gives the same bits."""
     for text, method in ((block(8, 10.0), "euler"), (block(32, 1000.0), "stabilized"), (FOIL, "implicit")):
         first, second = tmp_path / method, tmp_path / f"{method} again"
         Simulation.from_scenario(runs.write(tmp_path, text), output=first).run()
         written = tomllib.loads((first / folder.SCENARIO).read_text())["time"]
-        assert written["method"] == method
-        assert ("safety" in written) == ("dt" in written) == (method == "euler")
+        assert written["method"] == "auto"
         again = Simulation.from_scenario(first / folder.SCENARIO, output=second)
-        assert again.plan.problem.choice is None
+        assert again.plan.problem.choice.method == method
         again.run()
         assert runs.results(second)["checkpoint"] == runs.results(first)["checkpoint"]
         summary = json.loads((first / folder.SUMMARY).read_text())
         assert summary["method"] == method
         assert (summary["tolerance"] is None) == (summary["stages"] is None) == (method == "euler")
         assert (summary["rejected"] is None) == (method == "euler")
+
+
+def test_resume_keeps_the_method_of_the_run(tmp_path, monkeypatch):
+    """Also if this heatsim would choose another; the tolerance of the user stays in scenario.toml."""
+    out = tmp_path / "out"
+    Simulation.from_scenario(runs.write(tmp_path, block(8, 10.0)), ["time.tolerance=0.1"], output=out).run()
+    assert tomllib.loads((out / folder.SCENARIO).read_text())["time"]["tolerance"] == 0.1
+    monkeypatch.setattr("heatsim.physics.problem.choose_method", lambda problem: MethodChoice("implicit", ""))
+    assert Simulation.resume(out).plan.problem.scenario.time.method == "euler"
 
 
 def test_a_tolerance_that_is_not_used_is_named(tmp_path):

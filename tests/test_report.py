@@ -113,7 +113,7 @@ def test_flows_through_contacts_are_told_in_watts_and_joules(tmp_path: Path) -> 
     rows = [[0.0] * 11 + [nan, 0.0], [2.0, 3.0, 3.0] + [0.0] * 7 + [3.0, 1.5, 4.0]]
     write_table(folder / "energy.csv", headers, rows)
     lines = [line.split() for line in show(folder).splitlines()]
-    assert ["into", "die", "1.5", "3"] in lines
+    assert ["into", "region", "die", "1.5", "3"] in lines
     assert ["contact", "copper", "to", "silicon", "4.0", "4"] in lines
     assert "Regions and contacts" in page.build(folder)
     assert "all other cells" not in show(folder)

@@ -48,7 +48,8 @@ class HeatProblem:
     """Everything that kernels and observers need from a scenario.
 
     Attributes:
-        scenario: the scenario.
+        scenario: the scenario, with the method that the run takes.
+        asked: the same as the user wrote it: the method may be "auto".
         grid: the cells.
         materials: the cell types; a body of one material has one.
         boundary: the conditions on faces, patches and surfaces towards void.
@@ -66,6 +67,7 @@ class HeatProblem:
     """
 
     scenario: Scenario
+    asked: Scenario
     grid: Grid
     materials: CellTypes
     boundary: Boundary
@@ -102,6 +104,7 @@ class HeatProblem:
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
             scenario=scenario,
+            asked=scenario,
             grid=scenario.grid,
             materials=painted.materials,
             boundary=painted.boundary,

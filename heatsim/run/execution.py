@@ -170,7 +170,7 @@ class Execution:
                     prepare(self.folder, self.overwrite, inputs, names=(*own, *folder.FILES))
                 stack.enter_context(folder.claim(self.folder))
                 if not self.resuming:
-                    write_resolved(scenario, self.folder)
+                    write_resolved(self.plan.problem.asked, self.folder)
                     manifest.end(self.folder, own)
         self.resuming = True
 

@@ -8,8 +8,10 @@ from typing import Any
 from heatsim.errors import FolderError
 from heatsim.run.plan import Plan
 from heatsim.scenario import Scenario, input_checksums, input_names, read_document
+from heatsim.scenario.messages import show
 from heatsim.scenario.resolved import document
-from heatsim.storage.checkpoint import Checkpoint
+from heatsim.scenario.time import ADAPTIVE
+from heatsim.storage.checkpoint import Checkpoint, understanding
 from heatsim.storage.disk import AGAIN
 from heatsim.storage.folder import CHECKPOINT, SCENARIO
 from heatsim.version import NUMERICS
@@ -51,6 +53,21 @@ def settings(scenario: Scenario) -> dict[str, Any]:
     ):
         tables[table].pop(name, None)
     return tables
+
+
+def with_method_of(saved: Checkpoint, scenario: Scenario, folder: Path) -> Scenario:
+    """The scenario with the method of the checkpoint in a folder, if the scenario leaves the method to "auto".
+
+    Raises:
+        StorageError: the checkpoint names no such method.
+    """
+    if scenario.time.method != "auto":
+        return scenario
+    with understanding(folder):
+        method = json.loads(str(saved.values["scenario"]))["time"]["method"]
+        if method not in ("euler", *ADAPTIVE):
+            raise ValueError(f"time.method is {show(method)}")
+        return scenario.with_method(method)
 
 
 def check_numerics(folder: Path, saved: Checkpoint) -> None:

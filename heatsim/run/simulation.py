@@ -25,7 +25,7 @@ from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import check_inputs_of_ranks, held_planes
-from heatsim.run.resume import check_numerics
+from heatsim.run.resume import check_numerics, with_method_of
 from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
 from heatsim.storage import checkpoint, folder, manifest, traces
@@ -149,6 +149,8 @@ class Simulation:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
         scenario = load(target / folder.SCENARIO)
         refuse_outside(target, scenario.input_files)
+        if saved is not None:
+            scenario = with_method_of(saved, scenario, target)
         simulation = cls._assemble(scenario, target, saved, team=team, resuming=True)
         simulation.warnings.extend(warnings)
         return simulation

@@ -75,13 +75,13 @@ def scenario(
 ) -> str:
     """The text of a scenario file; a probe's name is its number. ``every`` is for the rows of its tables."""
     quoted = f'"{initial}"' if isinstance(initial, str) else repr(initial)
-    step = f'"{dt}"' if isinstance(dt, str) else repr(dt)
+    step = f'dt = "{dt}", safety = {safety!r}' if isinstance(dt, str) else f"dt = {dt!r}"
     lines = [
         f"domain = {{ size = {list(size)!r}, cells = {list(cells)!r} }}",
         f"material = {{ conductivity = {k if isinstance(k, float) else list(k)!r}, "
         f"density = {rho!r}, specific_heat = {cp!r} }}",
         f"initial = {{ temperature = {quoted} }}",
-        f"time = {{ end = {end!r}, dt = {step}, safety = {safety!r} }}",
+        f"time = {{ end = {end!r}, {step} }}",
         f'solver = {{ precision = "{precision}" }}',
         f"output = {{ figures = false{'' if every is None else f', probe_every = {every!r}'} }}",
         f"[boundaries]\n{boundaries}",

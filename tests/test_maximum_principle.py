@@ -110,6 +110,7 @@ def cases(draw: st.DrawFn) -> Case:
     )
     end = float(f"{draw(magnitudes(0.1, 20.0)) / rate:.6g}")
     dt = draw(st.sampled_from(['"auto"'] * 6 + [repr(end / 50.0), repr(end / 200.0)]))
+    safety = draw(st.sampled_from((0.5, 0.9, 1.0)))
     every, probe_every = (end * draw(st.sampled_from((0.05, 0.1, 0.25, 0.3, 1.0, 2.0))) for _ in range(2))
 
     low, high = sorted((draw(KELVIN), draw(KELVIN)))
@@ -164,8 +165,7 @@ temperature = {start}
 {chr(10).join(boundaries)}
 [time]
 end = {end!r}
-dt = {dt}
-safety = {draw(st.sampled_from((0.5, 0.9, 1.0)))!r}
+dt = {dt}{f"{chr(10)}safety = {safety!r}" if dt == '"auto"' else ""}
 [solver]
 device = "cpu"
 kernel = "{"none" if mistake == "kernel" else kernel}"

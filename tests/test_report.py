@@ -140,7 +140,7 @@ def test_heat_outside_of_all_regions_has_a_row(tmp_path: Path) -> None:
     rows = [[0.0] * 12 + [nan] * 3, [2.0, 3.0, 3.0] + [0.0] * 7 + [1.25, 0.5, 2.0, 0.75, -0.25]]
     write_table(folder / "energy.csv", ["time (s)", *heats, *regions], rows)
     lines = [line.split() for line in show(folder).splitlines()]
-    assert ["into", "lid", "-0.25", "0.50"] in lines
+    assert ["into", "region", "lid", "-0.25", "0.50"] in lines
     assert ["into", "all", "other", "cells", "1.50", "1.25"] in lines
 
 

@@ -18,7 +18,7 @@ def method_override(scenario: Scenario, method: str, tolerance: float | None = N
     time = scenario.time
     keys: dict[str, str | float | None] = {"method": method, "end": time.end if end is None else end}
     if method == "euler":
-        keys |= {"dt": time.dt, "safety": time.safety}
+        keys |= {"dt": time.dt, "safety": time.safety if time.dt == "auto" else None}
     else:
         keys["tolerance"] = tolerance
     if end is None:

@@ -135,6 +135,8 @@ def document(scenario: Scenario) -> dict[str, Any]:
     tables: dict[str, Any] = _plain(scenario, copies)
     for table, name in KEYS_WITHOUT_MEANING[scenario.time.method]:
         tables[table].pop(name, None)
+    if scenario.time.dt != "auto":
+        tables["time"].pop("safety", None)
     return tables
 
 

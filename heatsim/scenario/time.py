@@ -97,7 +97,10 @@ class Time(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _check_keys_of_euler(cls, table: Any, validate: ModelWrapValidatorHandler["Time"]) -> "Time":
-        """Choose "euler" where the length of its steps is set; refuse this if the method chooses it itself."""
+        """Choose "euler" where the length of its steps is set.
+
+        Refuse a length if the method chooses it itself, and two keys that both set it.
+        """
         faults = []
         if isinstance(table, Mapping) and "method" not in table and any(key in table for key in KEYS_OF_EULER):
             table = {**table, "method": "euler"}
@@ -112,6 +115,9 @@ class Time(BaseModel):
                 for key in KEYS_OF_EULER
                 if key in table
             ]
+        elif isinstance(table, Mapping) and "safety" in table and table.get("dt", "auto") != "auto":
+            message = f'got {show(table["safety"])} beside dt = {show(table["dt"])}; leave it out, or write dt = "auto"'
+            faults = [fault(message, ("safety",))]
         return validate_beside(faults, validate, table)
 
     def with_method(self, method: str) -> "Time":

@@ -39,7 +39,7 @@ def test_everything_given_is_taken_in_si(tmp_path):
         tmp_path,
         ("size = [0.1, 0.2, 0.3]", 'size = ["10 cm", 0.2, 0.3]\norigin = [-1, "5 mm", 0]'),
         ("conductivity = 237.0", 'conductivity = [1, 2, "3 W/(m K)"]'),
-        ("end = 60.0", 'end = "1 min"\ndt = "10 ms"\nsafety = 0.5'),
+        ("end = 60.0", 'end = "1 min"\ndt = "10 ms"'),
         extra="""
 [boundaries]
 default = { type = "convection", coefficient = 500, ambient = "20 degC" }
@@ -67,7 +67,7 @@ point = [-0.9, 0.205, "30 cm"]
     assert scenario.title == 'A "quoted" title'
     assert scenario.grid == Grid((4, 5, 6), (0.1, 0.2, 0.3), (-1.0, 0.005, 0.0))
     assert scenario.material.conductivity == (1.0, 2.0, 3.0)
-    assert (scenario.time.end, scenario.time.dt, scenario.time.safety) == (60.0, 0.01, 0.5)
+    assert (scenario.time.end, scenario.time.dt, scenario.time.safety) == (60.0, 0.01, 0.9)
     faces = [scenario.boundaries.face(name) for name in ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")]
     assert [type(face) for face in faces] == [Temperature, Flux, Periodic, Periodic, Insulated, Convection]
     assert [face.type for face in faces] == ["temperature", "flux", "periodic", "periodic", "insulated", "convection"]
@@ -184,6 +184,12 @@ MISTAKES = {
     "dt word": (("60.0", '60.0\ndt = "Auto"'), "", "time.dt", ['or "auto"', 'did you mean "auto"?']),
     "dt negative": (("60.0", "60.0\ndt = -1"), "", "time.dt", ["got -1; a duration must be greater", 'or "auto"']),
     "safety": (("60.0", "60.0\nsafety = 1.5"), "", "time.safety", ["got 1.5; a fraction must be at most 1"]),
+    "safety beside dt": (
+        ("60.0", "60.0\ndt = 0.1\nsafety = 0.9"),
+        "",
+        "time.safety",
+        ["got 0.9 beside dt = 0.1", 'write dt = "auto"'],
+    ),
     "safety zero": (("60.0", "60.0\nsafety = 0"), "", "time.safety", ["greater than 0 and at most 1"]),
     "title number": (("[domain]", "title = 5\n[domain]"), "", "title", ["got 5; a text in quotes"]),
     "title empty": (("[domain]", 'title = ""\n[domain]'), "", "title", ['got ""; a text in quotes']),

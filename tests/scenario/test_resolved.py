@@ -121,7 +121,8 @@ documents = st.fixed_dictionaries(
         ),
         "material": st.fixed_dictionaries({"conductivity": positive, "density": positive, "specific_heat": positive}),
         "initial": st.fixed_dictionaries({"temperature": st.one_of(kelvin, st.just("300 + abs(cos(x*y + z))"))}),
-        "time": st.fixed_dictionaries({"end": positive}, optional={"dt": positive, "safety": st.floats(1e-3, 1.0)}),
+        "time": st.fixed_dictionaries({"end": positive}, optional={"dt": positive})
+        | st.fixed_dictionaries({"end": positive, "safety": st.floats(1e-3, 1.0)}),
     },
     optional={
         "title": texts,

@@ -1,6 +1,7 @@
 """The command line: arguments in, exit code out."""
 
 import os
+import re
 import signal
 import socket
 import sys
@@ -75,6 +76,20 @@ def _refuse_launcher(words: Sequence[str]) -> None:
         )
 
 
+def _refuse_empty(words: Sequence[str]) -> None:
+    """Refuse an empty path or value, which a shell gives for a variable that is not set.
+
+    Raises:
+        InputError: names the option.
+    """
+    for before, word in zip(("", *words), words, strict=False):
+        empty = re.fullmatch(r"(--[a-z-]+)=|", word)
+        if empty is not None:
+            option = empty[1] or (before if re.fullmatch(r"--[a-z-]+", before) else None)
+            remedy = "write a value" if option is None else "write a value, or leave the option out"
+            raise InputError(f'{option or "an argument"}: got ""; {remedy}')
+
+
 def _main_of_rank(words: Sequence[str]) -> int:
     """Run the command line on one of several ranks. All have the same exit code; rank 0 prints."""
     with usable_streams(silent=not environment.is_first()):
@@ -115,6 +130,7 @@ def _main(words: Sequence[str]) -> tuple[int, str]:
     try:
         with no_traceback():
             _refuse_launcher(words)
+            _refuse_empty(words)
             if words and not words[0].startswith("-") and words[0] not in _commands():
                 _check_is_file(words[0])
             code = int(app(words, exit_on_error=False, print_error=False, result_action="return_value") or 0)

@@ -12,7 +12,7 @@ import pytest
 import runs
 
 import heatsim
-from heatsim import Simulation, device, render
+from heatsim import Simulation, Study, device, render
 from heatsim.cli import main
 from heatsim.commands.terminal import usable_streams
 from heatsim.errors import DeviceError, InputError, Interrupted
@@ -233,6 +233,11 @@ def test_help_and_version() -> None:
         (["run", "SCENARIO", "--overwite"], ["--overwite", "--overwrite"]),
         (["run", "SCENARIO", "another"], ['"another"', "--help"]),
         (["run", "SCENARIO", "--output"], ["--output"]),
+        (["run", "SCENARIO", "--output", ""], ['--output: got ""', "leave the option out"]),
+        (["SCENARIO", "--output="], ['--output: got ""']),
+        (["study", "SCENARIO", "--output", ""], ['--output: got ""']),
+        (["plan", "SCENARIO", "--picture", ""], ['--picture: got ""']),
+        (["resume", ""], ['an argument: got ""']),
         (["run", "SCENARIO", "--set"], ["--set"]),
         (["run", "SCENARIO", "--set", "time.end"], ["--set", '"time.end"', "key.path=value"]),
         (["run", "SCENARIO", "--precision", "float16"], ["float16", "--precision", "float32", "float64"]),
@@ -263,6 +268,14 @@ def test_wrong_usage_is_told_in_a_line_or_two(
     for fragment in fragments:
         assert fragment in err
     assert [path.name for path in tmp_path.iterdir()] == ["SCENARIO.toml"]
+
+
+def test_an_empty_output_is_refused_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the files of the run, or of the study, would lie in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for start in (Simulation.from_scenario, Study.from_scenario):
+        with pytest.raises(InputError, match='output: got ""'):
+            start(runs.write(tmp_path), output="")
 
 
 def test_wrong_usage_of_the_process_is_exit_code_2() -> None:

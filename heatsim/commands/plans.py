@@ -20,6 +20,7 @@ from heatsim.commands.options import (
 from heatsim.commands.terminal import show_lines, showing_work, warn
 from heatsim.errors import InputError
 from heatsim.parallel import environment
+from heatsim.preview import output_folder
 
 if TYPE_CHECKING:
     from heatsim.parallel.team import Team
@@ -53,7 +54,7 @@ def plan(
 
     if picture is not None:
         check_replaceable(picture, PICTURES, overwrite)
-    target = output or Path("outputs") / scenario.stem
+    target = output_folder(scenario, output)
     changes = all_overrides(overrides, device, kernel, precision)
     if "study" in read_document(scenario):
         if ranks is not None:

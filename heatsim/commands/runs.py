@@ -23,6 +23,7 @@ from heatsim.commands.options import (
 from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import HeatsimError, Interrupted, RanksError
 from heatsim.parallel import environment
+from heatsim.preview import output_folder
 
 if TYPE_CHECKING:
     from heatsim.commands.pictures import BackgroundRenderer
@@ -48,7 +49,7 @@ def run(
 ) -> int:
     """Run a scenario (the same as `heatsim SCENARIO`)."""
     changes = all_overrides(overrides, device, kernel, precision)
-    target = output or Path("outputs") / scenario.stem
+    target = output_folder(scenario, output)
     with ExitStack() as stack:
         early = None
         if ranks is None and environment.is_first():

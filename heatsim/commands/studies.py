@@ -23,7 +23,9 @@ def study(
         Parameter(help="Processes on this machine. Default: up to eight per GPU, else one per core."),
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
-    extend: Annotated[bool, Parameter(help="Add points to the study in the folder.", negative="")] = False,
+    extend: Annotated[
+        bool, Parameter(help="Add points to the study in the folder, or drop points without a run.", negative="")
+    ] = False,
     overwrite: Annotated[bool, Parameter(help="Replace a different study in the folder.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,

@@ -18,6 +18,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
+from heatsim.preview import output_folder
 from heatsim.run.capacity import check_room
 from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
@@ -80,8 +81,7 @@ class Simulation:
         if isinstance(path, Mapping):
             raise InputError("got a dictionary; a path is expected; Simulation.from_dict reads a dictionary")
         scenario = load(path, overrides)
-        target = Path("outputs") / Path(path).stem if output is None else Path(output)
-        return cls._assemble(scenario, target, team=team, overwrite=overwrite)
+        return cls._assemble(scenario, output_folder(path, output), team=team, overwrite=overwrite)
 
     @classmethod
     def from_dict(
@@ -120,7 +120,7 @@ class Simulation:
             team: as for :meth:`from_scenario`.
             like: the problem of another simulation; its arrays are shared if both have the same body.
         """
-        return cls._assemble(scenario, Path(output), team=team, overwrite=overwrite, like=like)
+        return cls._assemble(scenario, output_folder(scenario.path, output), team=team, overwrite=overwrite, like=like)
 
     @classmethod
     def resume(cls, path: str | Path, *, team: Team = ALONE) -> "Simulation":

@@ -50,6 +50,20 @@ class Override:
                 return Mistake("--set", f"got {show_key(self.parts)}; {at} is {show(place)}, which has no keys")
         return None
 
+    def sets(self, parts: Sequence[str]) -> bool:
+        """Whether its value is a table or list that has the key at a path."""
+        if tuple(parts[: len(self.parts)]) != self.parts:
+            return False
+        place: Any = self.value
+        for part in parts[len(self.parts) :]:
+            if isinstance(place, list) and INDEX.fullmatch(part) and int(part) < len(place):
+                place = place[int(part)]
+            elif isinstance(place, dict) and part in place:
+                place = place[part]
+            else:
+                return False
+        return True
+
     def _empty(self, depth: int) -> dict[str, Any] | list[Any]:
         """The container to create: a list if the next part of the path is a number, else a table."""
         following = self.parts[depth + 1 : depth + 2]
@@ -62,13 +76,17 @@ def read_overrides(texts: Sequence[str]) -> tuple[list[Override], list[Mistake]]
     for text in [texts] if isinstance(texts, str) else texts:
         key = KEY.match(text)
         if key is not None and text[key.end() :].startswith("="):
-            parts = tuple(_unquoted(part[0]) for part in PART.finditer(key[0]))
-            overrides.append(Override(parts, _read_value(text[key.end() + 1 :].strip())))
+            overrides.append(Override(parts_of(key[0]), _read_value(text[key.end() + 1 :].strip())))
         elif text[:1] in _QUOTES and text[-1:] == text[:1]:
             mistakes.append(Mistake("--set", f"got {show(text)}; leave out the quotes around it: {text[1:-1]}"))
         else:
             mistakes.append(Mistake("--set", f"got {show(text)}; {EXAMPLE}"))
     return overrides, mistakes
+
+
+def parts_of(path: str) -> tuple[str, ...]:
+    """The parts of a dotted key, without their quotes."""
+    return tuple(_unquoted(part[0]) for part in PART.finditer(path))
 
 
 def _unquoted(part: str) -> str:

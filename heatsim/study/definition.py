@@ -13,8 +13,8 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse, read_document
-from heatsim.scenario.messages import show
-from heatsim.scenario.overrides import Override, read_overrides
+from heatsim.scenario.messages import show, show_key
+from heatsim.scenario.overrides import Override, parts_of, read_overrides
 from heatsim.scenario.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     read_table,
@@ -23,7 +23,7 @@ from heatsim.study.checks import (
     responses_suit_the_method,
     thresholds_are_temperatures,
 )
-from heatsim.study.model import MAX_RUNS, Range, StudyTable, flatten
+from heatsim.study.model import GRID, MAX_RUNS, Axis, Range, StudyTable, flatten
 from heatsim.study.points import Point, count, describe, identity, points
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
@@ -150,7 +150,7 @@ def read(
         message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
         raise ScenarioError(path, [*mistakes, Mistake("study", message)])
     table, mistakes_in_table = read_table(document["study"])
-    mistakes += mistakes_in_table
+    mistakes += mistakes_in_table + _settings_of_varied_keys(settings, table)
     if table is None:
         raise ScenarioError(path, mistakes + _mistakes_beside_the_study(document, file))
     if count(table) > MAX_RUNS:
@@ -161,7 +161,9 @@ def read(
     if impossible:
         raise ScenarioError(path, [*mistakes, *impossible, *_mistakes_beside_the_study(document, file)])
     ends, known = _refused_ends(definition)
-    mistakes += [*ends, *_repeated_points(definition.points)]
+    whole, of_whole_numbers = _ranges_of_whole_numbers(definition, known)
+    known |= of_whole_numbers
+    mistakes += [*ends, *whole, *_repeated_points(definition.points)]
     problems, refused = _derive(definition, elsewhere, known)
     if not refused:
         mistakes += responses_name_free_columns(table, definition.probes)
@@ -171,7 +173,20 @@ def read(
 
 
 def _override(key: str, value: object) -> Override:
-    return Override(tuple(key.split(".")), value)
+    return Override(parts_of(key), value)
+
+
+def _settings_of_varied_keys(settings: Iterable[Override], table: StudyTable | None) -> list[Mistake]:
+    """The settings of the command line that the values of the study would replace in each run."""
+    mistakes = []
+    for axis in () if table is None else table.axes:
+        for key in axis.keys:
+            parts = parts_of(key)
+            for setting in settings:
+                if setting.parts[: len(parts)] == parts or setting.sets(parts):
+                    message = f"got {show_key(setting.parts)}; {axis.location} varies {key}: leave out one of them"
+                    mistakes.append(Mistake("--set", message))
+    return mistakes
 
 
 def _mistakes_beside_the_study(document: Mapping[str, Any], file: Path) -> list[Mistake]:
@@ -220,14 +235,42 @@ def _refused_ends(definition: Definition) -> tuple[list[Mistake], set[str]]:
         if not isinstance(axis.values, Range):
             continue
         for name, end in (("min", axis.values.min), ("max", axis.values.max)):
-            point = {**definition.points[0], **dict.fromkeys(axis.keys, end)}
-            try:
-                Definition(definition.path, definition.document, (point,)).scenario(1)
-            except ScenarioError as error:
-                at_ends = [mistake for mistake in error.mistakes if _is_below(mistake.key, axis.keys)]
-                mistakes += [Mistake(f"{axis.location}.{name}", mistake.message) for mistake in at_ends]
-                keys |= {mistake.key for mistake in at_ends}
+            at_end = _mistakes_with(definition, axis, end)
+            mistakes += [Mistake(f"{axis.location}.{name}", mistake.message) for mistake in at_end]
+            keys |= {mistake.key for mistake in at_end}
     return list(dict.fromkeys(mistakes)), keys
+
+
+def _ranges_of_whole_numbers(definition: Definition, known: Collection[str]) -> tuple[list[Mistake], set[str]]:
+    """The ranges of keys that take whole numbers only, which a draw never gives; and these keys.
+
+    Mistakes at the keys ``known`` have been reported before.
+    """
+    mistakes, keys = [], set()
+    for axis in definition.table.axes:
+        if not isinstance(axis.values, Range) or _is_below(axis.keys[0], known):
+            continue
+        drawn = definition.points[0][axis.keys[0]]
+        assert isinstance(drawn, float), "values from a range"
+        refused = _mistakes_with(definition, axis, drawn)
+        if refused and not _mistakes_with(definition, axis, round(drawn)):
+            message = (
+                f'draws values such as {drawn:.6g}, but {" and ".join(axis.keys)} must be whole: use method = "{GRID}" '
+                "with a list of values"
+            )
+            mistakes.append(Mistake(axis.location, message))
+            keys |= {mistake.key for mistake in refused}
+    return mistakes, keys
+
+
+def _mistakes_with(definition: Definition, axis: Axis, value: object) -> list[Mistake]:
+    """The mistakes at the keys of an axis in the first run if they have this value."""
+    point = {**definition.points[0], **dict.fromkeys(axis.keys, value)}
+    try:
+        Definition(definition.path, definition.document, (point,)).scenario(1)
+    except ScenarioError as error:
+        return [mistake for mistake in error.mistakes if _is_below(mistake.key, axis.keys)]
+    return []
 
 
 def _is_below(key: str, keys: Iterable[str]) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.device import connect, listed_gpus
-from heatsim.preview import preview
+from heatsim.preview import output_folder, preview
 from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
 
 
@@ -76,7 +76,7 @@ class EarlyWorkers:
             output: the study's folder; None for the default.
             requested: the number of workers that the user wants; None for the default.
         """
-        early = cls(folder_of(path, output), requested)
+        early = cls(output_folder(path, output), requested)
         look = StudyPreview.at(path, overrides)
         if look is not None and (requested is None or requested > 0):
             on_gpu = look.device != "cpu" and find_spec("cupy") is not None
@@ -100,8 +100,3 @@ class EarlyWorkers:
         if self._processes is not None:
             self._processes.close()
             self._processes = None
-
-
-def folder_of(path: str | Path, output: str | Path | None) -> Path:
-    """The output folder of a study: ``output``, or by default outputs/<stem of the file>."""
-    return Path("outputs") / Path(path).stem if output is None else Path(output)

@@ -27,7 +27,7 @@ from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
 from heatsim.study.definition import Definition
 from heatsim.study.model import MAX_RUNS
-from heatsim.study.points import identity
+from heatsim.study.points import Point, identity
 
 RUNS = "runs"
 RESULTS_CSV, RESULTS_PARQUET = "results.csv", "results.parquet"
@@ -205,21 +205,54 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
     differences = list(_differences(there.document, here.document))
     known, wanted = ({identity(point): point for point in each.points} for each in (there, here))
     missing, added = known.keys() - wanted.keys(), [point for key, point in wanted.items() if key not in known]
-    if missing:
+    kept = [
+        None if identity(point) in missing and not run_path(study, number).exists() else point
+        for number, point in enumerate(there.points, 1)
+    ]
+    unwanted = [point for point in kept if point is not None and identity(point) in missing]
+    if unwanted:
         differences += _differences({"study ": there.document["study"]}, {"study ": here.document["study"]})
-    if differences or missing:
+    if differences or unwanted:
         lines = [f"\n  {line}" for line in differences[:_MOST_DIFFERENCES]]
         if len(differences) > _MOST_DIFFERENCES:
             lines.append(f"\n  and {len(differences) - _MOST_DIFFERENCES} more")
-        if missing:
-            lines.append(f"\n  {len(missing)} of its {len(known)} points are not among the {len(wanted)} of the file")
+        if unwanted:
+            lines.append(
+                f"\n  {len(unwanted)} of its {len(known)} points, which have runs, are not among the {len(wanted)} of "
+                "the file"
+            )
         raise FolderError(f"{study}: holds a study with other settings; {elsewhere}:{''.join(lines)}")
-    if added and not extend:
+    if (added or missing) and not extend:
+        changes = [f"adds {len(added)}"] * bool(added) + [f"drops {len(missing)} that have no run"] * bool(missing)
         raise FolderError(
-            f"{study}: holds a study of {counted(len(known), 'point')}, to which the file adds {len(added)}; add them "
-            f"with --extend, or choose another --output"
+            f"{study}: holds a study of {counted(len(known), 'point')}, to which the file {' and '.join(changes)}; "
+            f"{'change' if added and missing else 'add' if added else 'drop'} them with --extend, or choose another "
+            "--output"
         )
-    return Definition(here.path, here.document, (*there.points, *added))
+    return Definition(here.path, here.document, _numbered(study, kept, added))
+
+
+def _numbered(study: Path, kept: Sequence[Point | None], added: Sequence[Point]) -> tuple[Point, ...]:
+    """The points of a study without those that were dropped, which are None. Points with a run keep their numbers.
+
+    Points that are added, and then the last points without a run, take the places of dropped ones.
+
+    Raises:
+        FolderError: a point with a run would get another number.
+    """
+    points, waiting = list(kept), list(added)
+    while None in points:
+        if points[-1] is None:
+            points.pop()
+            continue
+        place = points.index(None)
+        if not waiting and run_path(study, len(points)).exists():
+            raise FolderError(
+                f"{study}: run {len(points)} would get another number, because the file drops point {place + 1}; keep "
+                "this point, or choose another --output"
+            )
+        points[place] = waiting.pop(0) if waiting else points.pop()
+    return (*(point for point in points if point is not None), *waiting)
 
 
 def _differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, Interrupted
 from heatsim.physics.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
+from heatsim.preview import output_folder
 from heatsim.run.interrupt import stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
@@ -22,7 +23,7 @@ from heatsim.study.columns import DONE, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.dispatch import Dispatch
 from heatsim.study.drawing import BackgroundStudyPictures
-from heatsim.study.early_workers import EarlyWorkers, folder_of
+from heatsim.study.early_workers import EarlyWorkers
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.report import title_of
@@ -81,7 +82,7 @@ class Study:
             output: the folder to write to; by default outputs/<the file's stem>.
             workers: the number of processes on this machine; by default one per core, or up to eight per GPU.
             cluster: the address of a Dask scheduler that runs the groups instead.
-            extend: whether to add points that the study in the folder does not have.
+            extend: whether to add points that the study in the folder does not have, and to drop points without a run.
             overwrite: whether to replace another study in the folder.
             early: workers on this machine that were started for the study; :meth:`run` uses them.
 
@@ -94,7 +95,7 @@ class Study:
             raise InputError("--workers and --cluster exclude each other: the cluster determines the number of workers")
         if workers is not None and workers < 1:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
-        target = folder_of(path, output)
+        target = output_folder(path, output)
         definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
         plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
         ids = {number: identity(definition.points[number - 1]) for number in problems}

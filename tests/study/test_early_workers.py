@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 import study_text
 
+from heatsim.preview import output_folder
 from heatsim.study import early_workers
 from heatsim.study.definition import read
-from heatsim.study.early_workers import EarlyWorkers, StudyPreview, folder_of
+from heatsim.study.early_workers import EarlyWorkers, StudyPreview
 from heatsim.study.worker_processes import Shares
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -75,8 +76,8 @@ def test_workers_are_killed_at_once_if_the_study_is_refused(tmp_path: Path) -> N
 
 
 def test_the_default_folder_has_the_name_of_the_file() -> None:
-    assert folder_of("at/cube.toml", None) == Path("outputs/cube")
-    assert folder_of("at/cube.toml", "there") == Path("there")
+    assert output_folder("at/cube.toml", None) == Path("outputs/cube")
+    assert output_folder("at/cube.toml", "there") == Path("there")
 
 
 def test_gpus_are_listed_without_starting_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,35 @@ def test_a_response_needs_a_probe_that_is_there(tmp_path: Path) -> None:
     assert told == 'study.responses.0.probe: got "midle"; the probes are "middle"; did you mean "middle"?'
 
 
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "material.density=1.0",
+        "material={ conductivity = 1.0, density = 1.0, specific_heat = 1.0 }",
+        "boundaries.x_min.coefficient.repeat=true",
+        'boundaries={ x_min = { type = "convection", coefficient = 5.0, ambient = 300.0 } }',
+    ],
+)
+def test_a_setting_of_a_key_that_varies_is_refused(setting: str, tmp_path: Path) -> None:
+    varied = parameters('"material.density" = [1000.0, 2000.0]', '"boundaries.x_min.coefficient" = [100.0]')
+    told = refused(tmp_path, varied, setting)
+    assert any(line.startswith("--set: got") and "leave out one of them" in line for line in told)
+
+
+def test_a_setting_beside_keys_that_vary_is_taken(tmp_path: Path) -> None:
+    varied = parameters('"material.density" = [1000.0, 2000.0]', '"boundaries.x_min.coefficient" = [100.0]')
+    beside = ["boundaries.x_max.value=300", 'boundaries.x_min={ type = "convection", ambient = 300.0 }']
+    assert read(study_text.write(tmp_path, varied), beside)[0].scenario(1).boundaries.x_min.ambient.value == 300.0
+
+
+def test_a_range_of_whole_numbers_leads_to_a_grid(tmp_path: Path) -> None:
+    """One mistake, and not one for each of the five draws."""
+    told = refused(tmp_path, latin('"domain.cells.0" = { min = 8, max = 60 }'))
+    assert len(told) == 1
+    assert told[0].startswith('study.parameters."domain.cells.0": draws values such as ')
+    assert told[0].endswith('domain.cells.0 must be whole: use method = "grid" with a list of values')
+
+
 def test_the_same_point_twice(tmp_path: Path) -> None:
     study = parameters('"material.density" = [1.0, 2.0, 1.0]').replace('"grid"', '"zip"')
     (told,) = refused(tmp_path, study)

@@ -71,11 +71,11 @@ def test_a_study_of_which_nothing_was_run_is_replaced(tmp_path: Path) -> None:
     assert len(folder.read_study(tmp_path / "out").points) == 9
 
 
-def test_points_that_are_gone_are_refused(tmp_path: Path, out: Path) -> None:
+def test_points_with_a_run_cannot_be_dropped(tmp_path: Path, out: Path) -> None:
     for extend in (False, True):
         with pytest.raises(FolderError) as caught:
             open_study(out, definition(tmp_path, FEWER), extend=extend)
-        assert "3 of its 6 points are not among the 3 of the file" in str(caught.value)
+        assert "1 of its 6 points, which have runs, are not among the 3 of the file" in str(caught.value)
         assert "study.parameters.material.conductivity: [20.0, 40.0] there, [40.0] in the file" in str(caught.value)
 
 
@@ -89,8 +89,25 @@ def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path:
     assert folder.is_done(out / "runs" / "0002")
     # From then on the study has the longer file.
     assert open_study(out, definition(tmp_path, MORE)).points == extended.points
-    with pytest.raises(FolderError, match="3 of its 9 points are not among the 6 of the file"):
+    # Those that were added by mistake have no run yet.
+    with pytest.raises(FolderError, match="the file drops 3 that have no run; drop them with --extend"):
         open_study(out, definition(tmp_path))
+    assert open_study(out, definition(tmp_path), extend=True).points == first
+
+
+def test_points_without_a_run_can_be_dropped_and_the_runs_keep_their_numbers(tmp_path: Path, out: Path) -> None:
+    """Run 2 stays; points that have no run take the places of those that are dropped."""
+    points, text = definition(tmp_path).points, study_text.STUDY
+    swapped = text.replace("[100.0, 300.0, 900.0]", "[300.0, 50.0]")
+    changed = open_study(out, definition(tmp_path, swapped), extend=True)
+    assert changed.points[1] == points[1]
+    assert len(changed.points) == 4
+    assert {point["boundaries.x_min.coefficient"] for point in changed.points} == {300.0, 50.0}
+    assert folder.read_study(out).points == changed.points
+    with pytest.raises(FolderError, match="run 2 would get another number, because the file drops point 1"):
+        open_study(
+            out, definition(tmp_path, swapped.replace("[20.0, 40.0]", "[20.0]").replace(", 50.0", "")), extend=True
+        )
 
 
 def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None:

@@ -1,5 +1,6 @@
 """`python -m heatsim`, and the command `heatsim`."""
 
+import os
 import sys
 
 
@@ -10,6 +11,8 @@ def main() -> int:
         from heatsim.parallel import environment
 
         garbage.search_rarely()
+        # Pictures need no display. Matplotlib fails at its import if another environment has set a backend.
+        os.environ.pop("MPLBACKEND", None)
         if environment.size() > 1:
             return _main_of_rank()
         from heatsim import cli

@@ -147,8 +147,10 @@ def choose(requested: str) -> Device:
     """The device for "auto", "cuda" or "cpu"; auto chooses a GPU if one works.
 
     Raises:
-        DeviceError: "cuda" was requested and does not work; the message gives the reason.
+        DeviceError: "cuda" was requested and does not work; the message gives the reason. Or the number of threads on
+            the CPU is none.
     """
+    _check_threads()
     if requested == "cpu" or (requested == "auto" and not _driver_installed()):
         return _cpu()
     try:
@@ -157,6 +159,20 @@ def choose(requested: str) -> Device:
         if requested == "auto":
             return _cpu()
         raise
+
+
+def _check_threads() -> None:
+    """Refuse a number of threads with which numba cannot be imported.
+
+    Raises:
+        DeviceError: names the environment variable.
+    """
+    import os
+
+    name = "NUMBA_NUM_THREADS"
+    given = os.environ.get(name, "1").strip()
+    if not (given.isdecimal() and int(given) > 0):
+        raise DeviceError(f'{name}: got "{given}"; a whole number from 1 is expected: correct it, or unset it')
 
 
 def choose_gpu(number: int) -> None:

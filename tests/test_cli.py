@@ -10,13 +10,17 @@ from pathlib import Path
 
 import pytest
 import runs
+from rich.console import Group
+from rich.text import Text
 
 import heatsim
 from heatsim import Simulation, Study, device, render
 from heatsim.cli import main
-from heatsim.commands.terminal import usable_streams
+from heatsim.commands.terminal import readable, show_lines, show_table, tell, usable_streams
 from heatsim.errors import DeviceError, InputError, Interrupted
 from heatsim.kernels.catalog import KERNELS
+from heatsim.report.number_tables import NumberTable
+from heatsim.report.terminal import TerminalTable
 from heatsim.storage import folder
 from heatsim.version import version
 
@@ -276,6 +280,52 @@ def test_an_empty_output_is_refused_in_python(tmp_path: Path, monkeypatch: pytes
     for start in (Simulation.from_scenario, Study.from_scenario):
         with pytest.raises(InputError, match='output: got ""'):
             start(runs.write(tmp_path), output="")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("MPLBACKEND", "module://matplotlib_inline.backend_inline", ""),
+        ("NUMBA_NUM_THREADS", "0", 'NUMBA_NUM_THREADS: got "0"; a whole number from 1 is expected'),
+        ("NUMBA_NUM_THREADS", "two", 'NUMBA_NUM_THREADS: got "two"; a whole number from 1 is expected'),
+    ],
+)
+def test_variables_of_another_environment(
+    name: str, value: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pictures need no backend of Matplotlib. Without threads there is one message, and no folder."""
+    monkeypatch.setenv(name, value)
+    code, _, err = runs.command("run", runs.write(tmp_path), "--set=output.figures=true", "--quiet", cwd=tmp_path)
+    assert code == (2 if told else 0)
+    assert err.startswith(f"heatsim: {told}") if told else err == ""
+    assert (tmp_path / "outputs").exists() == (told == "")
+
+
+def test_a_backend_of_another_environment_hinders_no_picture_from_python(tmp_path: Path) -> None:
+    """The variable stays as the user set it."""
+    Simulation.from_scenario(runs.write(tmp_path), output=tmp_path / "out").run()
+    program = (
+        "import os; from heatsim.report.page import write_report; from pathlib import Path; "
+        f"write_report(Path({str(tmp_path / 'out')!r})); print(os.environ['MPLBACKEND'])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "MPLBACKEND": "nonsense"}, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("nonsense\n", "")
+
+
+def test_texts_of_others_do_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A summary from someone else may colour, erase or turn around what follows it."""
+    title = "a\x1b[2Jb\u202ec [bold]d[/] é 温度"
+    table = Group(Text(title, style="bold"), TerminalTable(NumberTable(title, ("name", "K"), [(title, "1")], title)))
+    show_table(table)
+    show_lines(title)
+    tell(f"{title}\nsecond line")
+    out, err = capsys.readouterr()
+    for line in (*out.splitlines(), err.splitlines()[0]):
+        assert readable(line) == line
+    assert out.count("a?[2Jb?c [bold]d[/] é 温度") == 5
+    assert err.splitlines()[1] == "second line"
 
 
 def test_wrong_usage_of_the_process_is_exit_code_2() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import runs
 from PIL import Image
-from run_folders import gaussian, write_run
+from run_folders import gaussian, uniform, write_run
 
 from heatsim.cli import main
 from heatsim.errors import InputError
@@ -189,6 +189,22 @@ def test_an_animation_is_written_as_mp4(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", Grid((40, 1, 1), (0.1, 1.0, 1.0)), times=TIMES, probes=())
     assert main(["render", str(folder), "--animate", "--format", "mp4", "--times", "0, 2"]) == 0
     assert (folder / "figures" / "profile.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+@pytest.mark.parametrize("still", [0, 2])
+def test_an_animation_of_isosurfaces_has_a_frame_without_any(still: int, tmp_path: Path) -> None:
+    """As at the start of most runs, whose initial temperature is one number."""
+    pytest.importorskip("pyvista", reason="PyVista is not installed")
+
+    def field(grid: Grid, time: float) -> np.ndarray:
+        return uniform(grid, time) if time == TIMES[still] else gaussian(grid, time)
+
+    folder = write_run(tmp_path / "run", BLOCK, field, times=TIMES[:3], probes=())
+    assert main(["render", str(folder), "--animate", "--view", "isosurface"]) == 0
+    with Image.open(folder / "figures" / "isosurface.gif") as animation:
+        assert animation.n_frames == 3
+    none = PictureChoice(views=("isosurface",), times=(TIMES[still],), span=(310.0, 320.0))
+    assert [path.name for path in render(folder, none)] == [f"isosurface_t{still:04d}.png"]
 
 
 def test_what_is_missing_for_an_animation_is_said(

@@ -10,10 +10,13 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import normalize
 
 from heatsim.errors import from_system_error
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 _NARROWEST = 40  # characters: lines are not broken shorter than this
 _AFTER_LABEL = 13  # column at which the text of a plan's line begins
@@ -89,14 +92,14 @@ def show_table(table: Any) -> None:
     from rich.console import Console
 
     with suppress(SystemExit):  # rich's answer to a closed pipe
-        Console().print(table)
+        Console().print(_Readable(table))
 
 
 def show_lines(text: str) -> None:
     """Print lines. On a terminal, break long lines and indent the rest below the text of the line."""
     for line in text.split("\n"):
         indent = _AFTER_LABEL if line[:_AFTER_LABEL].rstrip() != line[:_AFTER_LABEL] else 0
-        print(fitted(line, sys.stdout, " " * indent))
+        print(fitted(readable(line), sys.stdout, " " * indent))
 
 
 @contextmanager
@@ -133,7 +136,16 @@ def warn(warning: str) -> None:
 
 def tell(message: str) -> None:
     """Print a message on stderr; on a terminal, break it between words."""
-    print("\n".join(fitted(line, sys.stderr, "  ") for line in message.split("\n")), file=sys.stderr)
+    print("\n".join(fitted(readable(line), sys.stderr, "  ") for line in message.split("\n")), file=sys.stderr)
+
+
+def readable(text: str) -> str:
+    """The text with ? for characters that would break a terminal: files and folders of others may have them."""
+    if text.isprintable():
+        return text
+    from heatsim.scenario.messages import has_control_characters
+
+    return "".join("?" if has_control_characters(each) and each not in "\n\t" else each for each in text)
 
 
 def fitted(line: str, stream: TextIO, indent: str) -> str:
@@ -152,6 +164,19 @@ def fitted(line: str, stream: TextIO, indent: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     ).replace(_NBSP, " ")
+
+
+class _Readable:
+    """Something that rich prints, with readable texts."""
+
+    def __init__(self, content: Any) -> None:
+        self._content = content
+
+    def __rich_console__(self, console: "Console", options: "ConsoleOptions") -> "RenderResult":
+        from rich.segment import Segment
+
+        for segment in console.render(self._content, options):
+            yield segment if segment.control else Segment(readable(segment.text), segment.style)
 
 
 class _Stream:

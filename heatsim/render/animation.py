@@ -15,6 +15,7 @@ from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.render.choice import MATERIAL, PictureChoice
 from heatsim.render.field_pictures import frames_of
 from heatsim.render.fields import Fields
+from heatsim.render.figure import import_matplotlib
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.quantities import open_reader
 from heatsim.storage import folder as run_folder
@@ -50,6 +51,7 @@ def animate(folder: Path, choice: PictureChoice) -> Path:
         InputError: the view cannot be drawn on this machine, or ffmpeg is missing.
         StorageError: a file cannot be read or written.
     """
+    import_matplotlib()
     run_folder.require_run(folder)
     run = read_settings(folder)
     encoder = find_ffmpeg() if choice.format == "mp4" else ""

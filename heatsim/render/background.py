@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import NoReturn, Self
 
 from heatsim.device import usable_cores
+from heatsim.render.opengl import BACKEND
 
 _MOST_WORKERS = 4
 _LONGEST = 120.0  # s
@@ -45,7 +46,7 @@ class DrawingProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**threads, "PYTHONPATH": paths},
+            env={**threads, "PYTHONPATH": paths, BACKEND: "agg"},
             # Ctrl-C reaches only the run, which then ends this process.
             start_new_session=True,
         )

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from heatsim.errors import InputError
 from heatsim.render.choice import PictureChoice
+from heatsim.render.figure import import_matplotlib
 from heatsim.render.opengl import finish_trial, start_trial
 from heatsim.render.picture import Picture
 from heatsim.render.run_pictures import Pictures, find_pictures
@@ -39,6 +40,7 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
             have what was chosen.
         StorageError: a file cannot be read, or a picture cannot be written.
     """
+    import_matplotlib()
     run_folder.require_run(folder)
     with ExitStack() as stack:
         found = find_pictures(folder, stack, choice)

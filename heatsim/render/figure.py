@@ -4,6 +4,8 @@ Positions and sizes are in pixels: 100 pixels are 1 cm, so that a figure of 1600
 a page, and texts have their size in points in print.
 """
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -63,6 +65,23 @@ QUIET = "#444444"  # the colour of remarks
 # DejaVu Sans comes with Matplotlib. The others, if installed, have the letters of more languages.
 _FONT = "DejaVu Sans"
 _MORE_FONTS = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Microsoft YaHei", "Yu Gothic", "PingFang SC", "Malgun Gothic")
+
+
+def import_matplotlib() -> None:
+    """Import Matplotlib, also if MPLBACKEND names a backend that this environment does not have.
+
+    Pictures need no backend. Everything that draws, or makes a report, calls this before other imports of Matplotlib.
+    """
+    try:
+        import matplotlib
+    except ValueError:
+        backend = os.environ.pop("MPLBACKEND")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "matplotlib"]:
+            del sys.modules[name]  # imported in part
+        try:
+            import matplotlib  # noqa: F401
+        finally:
+            os.environ["MPLBACKEND"] = backend
 
 
 @lru_cache(maxsize=1)

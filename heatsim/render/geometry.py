@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.grid import AXES
 from heatsim.render.axes import add_panel, add_view, length_unit
 from heatsim.render.caption import Caption, remarks_of
-from heatsim.render.figure import WIDTH, new_figure, title_of
+from heatsim.render.figure import WIDTH, import_matplotlib, new_figure, title_of
 from heatsim.render.labels import PlacedLabels
 from heatsim.render.layers import corners_of
 from heatsim.render.layout import Page, Panel, arrange
@@ -45,6 +45,7 @@ def draw(path: Path, geometry: Geometry, with_view: bool) -> None:
     Raises:
         StorageError: the picture could not be written.
     """
+    import_matplotlib()
     grid = geometry.grid
     caption = Caption(
         title_of(geometry.title, "geometry"),

@@ -39,7 +39,8 @@ class IsosurfaceScene(Scene):
         Args:
             samples: the temperatures.
             scale: converts them to drawn numbers.
-            levels: of the surfaces; if empty, for a uniform field, the box itself is drawn.
+            levels: of the surfaces; if empty, for a uniform field, the box itself is drawn. A field may have none of
+                them, as at one time of an animation; then its edges are drawn.
             uniform: the colour of the box.
             materials: the names of the materials; the edges of the parts are drawn in their colours.
             layers: the edges of thin layers.
@@ -61,8 +62,10 @@ class IsosurfaceScene(Scene):
         ]
         mesh = self._pyvista.RectilinearGrid(*coordinates)
         mesh.point_data["drawn"] = np.pad(scale.drawn(samples.values), 1, mode="edge").reshape(-1)
-        surfaces = [mesh.contour([level.value], scalars="drawn") for level in levels]
-        self._add_translucent(*_join(surfaces, [level.colour for level in levels]))
+        contours = [(mesh.contour([level.value], scalars="drawn"), level.colour) for level in levels]
+        surfaces = [(contour, colour) for contour, colour in contours if contour.n_points]
+        if surfaces:
+            self._add_translucent(*_join(*zip(*surfaces, strict=True)))
         return self._image()
 
     def _add_translucent(
@@ -107,7 +110,7 @@ class IsosurfaceScene(Scene):
 def _join(
     surfaces: Sequence[Any], colours: Sequence[str]
 ) -> tuple[_Floats, _Floats, NDArray[np.uint8], NDArray[np.intp]]:
-    """Points, normals, RGBA of the points, and triangles of several contours. Each contour has one colour."""
+    """Points, normals, RGBA of the points, and triangles of several contours with points. Each has one colour."""
     from matplotlib.colors import to_rgba
 
     areas = [surface.area for surface in surfaces]
@@ -121,7 +124,6 @@ def _join(
             np.asarray(surface.faces, dtype=np.intp).reshape(-1, 4)[:, 1:] + start,
         )
         for surface, colour, opacity, start in zip(surfaces, colours, opacities, starts[:-1], strict=True)
-        if surface.n_points
     ]
     points, normals, rgba, triangles = (np.concatenate(part) for part in zip(*parts, strict=True))
     return points, normals, rgba, triangles

@@ -11,6 +11,8 @@ from heatsim.storage.pyvista import import_pyvista
 
 # A broken driver may hang instead of failing; a slow machine needs a few seconds.
 TRIAL_SECONDS = 120.0
+# The environment variable with Matplotlib's backend. Pictures need none, and another environment may have set it.
+BACKEND = "MPLBACKEND"
 
 
 def try_opengl() -> None:
@@ -35,7 +37,11 @@ def start_trial() -> subprocess.Popen[bytes]:
     # -P: do not import modules from the current folder, which may be untrusted.
     trial = f"{getsource(try_opengl)}\ntry_opengl()"
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", trial], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        [sys.executable, "-P", "-c", trial],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={name: value for name, value in os.environ.items() if name != BACKEND},
     )
 
 

@@ -19,6 +19,7 @@ from heatsim.render.energy_balance import (
     turnover_of,
 )
 from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
+from heatsim.render.figure import import_matplotlib
 from heatsim.render.flow_curves import flow_curves
 from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report import charts, document, facts, number_tables
@@ -60,6 +61,7 @@ def build(folder: Path) -> str:
         FolderError: the folder is not that of a run.
         StorageError: a file cannot be read.
     """
+    import_matplotlib()
     settings = read_settings(folder)
     summary: Mapping[str, Any] = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     balance = None if settings.steady else read_balance(folder, settings.patches)

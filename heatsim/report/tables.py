@@ -62,7 +62,7 @@ def _name_table(lines: Iterable[tuple[str, str]]) -> "Table":
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, text in lines:
-        table.add_row(name, Text(text))
+        table.add_row(Text(name), Text(text))
     return table
 
 

@@ -14,7 +14,7 @@ from heatsim.scenario.densities import read_density, read_distribution
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.initial import ArrayFile, ImageFile, read_initial
 from heatsim.scenario.materialfunction import MaterialFunction
-from heatsim.scenario.messages import did_you_mean, fault, has_control_characters, refuse, show
+from heatsim.scenario.messages import did_you_mean, fault, refuse, refuse_control_characters, show
 from heatsim.scenario.quantities import (
     ABSORPTIVITY,
     COEFFICIENT,
@@ -196,8 +196,9 @@ def _read_temperature_range(value: object) -> Pair:
 
 
 def _read_text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or has_control_characters(value):
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise ValueError(f"got {show(value)}; a text in quotes is expected, on one line and not empty")
+    refuse_control_characters(value)
     return value
 
 

@@ -22,6 +22,7 @@ from heatsim.scenario.syntax import describe_error
 from heatsim.scenario.validation import read_model
 
 _DICTIONARY = "scenario"  # stands for the name of a file in messages
+_MOST_LEVELS = 50
 LONGEST = 2**26  # bytes of a scenario file
 
 
@@ -37,12 +38,7 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
         ScenarioError: lists every mistake in the file and the overrides.
     """
     file = Path(path)
-    document = read_document(file)
-    settings, mistakes = read_overrides(overrides)
-    for setting in settings:
-        mistake = setting.apply(document)
-        if mistake:
-            mistakes.append(mistake)
+    document, settings, mistakes = read_with_overrides(file, overrides)
     try:
         scenario = parse(document, file)
     except ScenarioError as error:
@@ -51,6 +47,19 @@ def load(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     if mistakes:
         raise ScenarioError(path, mistakes)
     return scenario
+
+
+def read_with_overrides(file: Path, overrides: Sequence[str]) -> tuple[dict[str, Any], list[Override], list[Mistake]]:
+    """The tables of a TOML file with overrides, without any checks; the overrides, and the mistakes in them.
+
+    Raises:
+        ScenarioError: the file cannot be read, or has tables within tables without end.
+    """
+    document = read_document(file)
+    settings, mistakes = read_overrides(overrides)
+    mistakes += [mistake for setting in settings if (mistake := setting.apply(document))]
+    _check_depth(document, file)
+    return document, settings, mistakes
 
 
 def parse(document: Mapping[str, Any], path: str | Path) -> Scenario:
@@ -85,11 +94,28 @@ def parse_dict(document: Mapping[str, Any], folder: str | Path = ".") -> Scenari
     Raises:
         ScenarioError: lists every mistake.
     """
+    _check_depth(document, _DICTIONARY)
     tables = _plain(document)
     if not isinstance(tables, Mapping):
         message = f"got {type(document).__name__}; a dictionary is expected; Simulation.from_scenario reads a file"
         raise ScenarioError(_DICTIONARY, [Mistake("", message)])
     return parse(tables, Path(folder) / _DICTIONARY)
+
+
+def _check_depth(document: object, path: str | Path) -> None:
+    """Refuse a document whose levels no recursive function could follow.
+
+    Raises:
+        ScenarioError: it is deeper than any scenario.
+    """
+    level: list[Any] = [document]
+    for _ in range(_MOST_LEVELS):
+        tables = [each.values() if isinstance(each, Mapping) else each for each in level]
+        level = [each for table in tables for each in table if isinstance(each, Mapping | list | tuple)]
+        if not level:
+            return
+    message = f"a key has more than {_MOST_LEVELS} parts, or lists within lists; a scenario needs fewer than ten"
+    raise ScenarioError(path, [Mistake("", message)])
 
 
 def _plain(value: Any) -> Any:

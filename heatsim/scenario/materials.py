@@ -36,7 +36,7 @@ from heatsim.scenario.materialfunction import (
     Orthotropic,
     read_material_function,
 )
-from heatsim.scenario.messages import fault, has_control_characters, refuse, show
+from heatsim.scenario.messages import fault, refuse, refuse_control_characters, show
 from heatsim.scenario.named import Named
 from heatsim.scenario.quantities import CONDUCTIVITY, SPECIFIC_HEAT, Quantity
 
@@ -214,8 +214,9 @@ class Material(BaseModel):
 
 
 def _check_new_name(name: str) -> str:
-    if not name.strip() or has_control_characters(name):
+    if not name.strip() or "\n" in name:
         raise ValueError(f"got {show(name)}; a name on one line is expected, as in [materials.copper]")
+    refuse_control_characters(name)
     if name == VOID:
         raise ValueError(f'got a material "{VOID}"; this name means cells that do not conduct: choose another name')
     return name

@@ -15,6 +15,8 @@ Model = TypeVar("Model")
 KNOWN_TYPES = frozenset(get_args(ErrorType))
 SHOWN_LENGTH = 80
 SHOWN_DEPTH = 4
+# Classes of characters that set the direction of the text after them, up to the end of a line.
+_DIRECTIONS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 KEY_PART = re.compile(r'"(?:[^"\\]|\\.)*"|[^.]+')
 
 
@@ -69,8 +71,19 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
 
 def has_control_characters(text: str) -> bool:
-    """Whether a text contains characters that would break a line, a terminal or a UTF-8 file."""
-    return any(unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") for character in text)
+    """Whether a text has characters that would break a line, a terminal or a UTF-8 file, or turn what follows."""
+    return any(
+        unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+        or unicodedata.bidirectional(character) in _DIRECTIONS
+        for character in text
+    )
+
+
+def refuse_control_characters(text: str) -> None:
+    """Raise a ValueError that names the first character of a text for which :func:`has_control_characters` looks."""
+    for character in text:
+        if has_control_characters(character):
+            raise ValueError(f"got {show(text)}; remove the character U+{ord(character):04X}: a terminal would obey it")
 
 
 def show(value: object) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
-from heatsim.scenario import Scenario, parse, read_document
+from heatsim.scenario import Scenario, parse
+from heatsim.scenario.load import read_with_overrides
 from heatsim.scenario.messages import show, show_key
-from heatsim.scenario.overrides import Override, parts_of, read_overrides
+from heatsim.scenario.overrides import Override, parts_of
 from heatsim.scenario.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     read_table,
@@ -143,9 +144,7 @@ def read(
         CapacityError: a run needs more memory than the machine has; this is checked before work on the run.
     """
     file = Path(path)
-    document = read_document(file)
-    settings, mistakes = read_overrides(overrides)
-    mistakes += [mistake for setting in settings if (mistake := setting.apply(document))]
+    document, settings, mistakes = read_with_overrides(file, overrides)
     if "study" not in document:
         message = "missing; write a table [study] with its method and parameters, or use `heatsim run`"
         raise ScenarioError(path, [*mistakes, Mistake("study", message)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from heatsim.render.figure import import_matplotlib
 from heatsim.render.picture import Picture
 from heatsim.storage import manifest
 from heatsim.storage.disk import make_folders, writing
@@ -46,6 +47,7 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str =
             drawn.
         StorageError: a picture could not be written.
     """
+    import_matplotlib()
     paths = []
     pictures = find_pictures(study, definition, rows)
     with replacing(study, pictures, suffix) as yours:

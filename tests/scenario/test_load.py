@@ -199,6 +199,18 @@ MISTAKES = {
         "title",
         [r'got "a\nb\u2028"', "on one line"],
     ),
+    "title that turns": (
+        ("[domain]", 'title = "a\\u202Eb"\n[domain]'),
+        "",
+        "title",
+        [r'got "a\u202eb"', "remove the character U+202E"],
+    ),
+    "title that colours": (
+        ("[domain]", 'title = "a\\u001B[31m"\n[domain]'),
+        "",
+        "title",
+        ["remove the character U+001B"],
+    ),
     "face number": ((), "[boundaries]\nx_min = 5", "boundaries.x_min", ["got 5; write for example { type = "]),
     "face name": ((), '[boundaries]\nxmin = { type = "insulated" }', "boundaries.xmin", ['did you mean "x_min"?']),
     "face without type": (
@@ -357,6 +369,8 @@ def test_what_default_stands_for_is_not_judged_while_it_is_wrong(tmp_path):
         (b"a = 1\nb = '\xff'\n", ["byte 0xff in line 2 is not UTF-8"]),
         *(("a = 1\n".encode(code), ["is UTF-16 text; save it as UTF-8"]) for code in ("utf-16", "utf-16-be")),
         (b"a = " + b"[" * 5000, ["nested too deeply"]),
+        (b".".join([b"a"] * 2000) + b" = 1", ["a key has more than 50 parts"]),
+        (b"[" + b".".join([b"a"] * 2000) + b"]", ["a key has more than 50 parts"]),
         (b"a = " + b"9" * 5000, ["not readable as TOML"]),
     ],
 )

@@ -3,6 +3,7 @@ from scenario_text import write
 
 from heatsim.errors import ScenarioError
 from heatsim.scenario import Constant, load
+from heatsim.scenario.load import parse_dict
 from heatsim.scenario.overrides import read_overrides
 
 PROBES = """
@@ -102,3 +103,19 @@ def test_mistakes_of_file_and_overrides_are_told_together(tmp_path):
 def test_names_with_blanks_are_written_in_quotes(key):
     (override,), mistakes = read_overrides(f"{key} = 3.0")
     assert (override.parts, override.value, mistakes) == (("materials", "my alloy", "density"), 3.0, [])
+
+
+@pytest.mark.parametrize(
+    "setting", [".".join("a" * 2000) + "=1", "time={" + ".".join("a" * 2000) + "=1}", "a=" + "[" * 400 + "]" * 400]
+)
+def test_keys_and_values_of_too_many_levels_are_refused(setting, tmp_path):
+    with pytest.raises(ScenarioError, match="more than 50 parts, or lists within lists"):
+        load(write(tmp_path), [setting])
+
+
+def test_a_dictionary_of_too_many_levels_is_refused():
+    document = {}
+    for _ in range(3000):
+        document = {"a": document}
+    with pytest.raises(ScenarioError, match="more than 50 parts"):
+        parse_dict(document)

@@ -18,6 +18,7 @@ PACKAGE = Path(str(files("heatsim")))
 LAYERS = (
     "errors",
     "counts",
+    "amounts",
     "version",
     "garbage",
     "grid",
@@ -46,9 +47,9 @@ LAYERS = (
 # Narrower than the order: who reads files knows nothing of how they came about, and the other way round.
 ONLY = {
     "storage": {"errors", "counts", "grid", "temperature_units", "parallel"},
-    "render": {"errors", "counts", "grid", "device", "scenario", "storage", "temperature_units"},
+    "render": {"errors", "counts", "amounts", "grid", "device", "scenario", "storage", "temperature_units"},
     "parallel": {"errors", "counts", "grid", "device"},
-    "report": {"errors", "counts", "version", "grid", "storage", "temperature_units", "render"},
+    "report": {"errors", "counts", "amounts", "version", "grid", "storage", "temperature_units", "render"},
 }
 HEAVY = (
     *("cupy", "cupy_backends", "pyvista", "vtk", "vtkmodules", "numba", "matplotlib", "pint", "PIL"),

@@ -9,13 +9,14 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from run_folders import write_run
 
+from heatsim.amounts import Unit
 from heatsim.grid import Grid
 from heatsim.render.body_pictures import BodyPictures
 from heatsim.render.choice import ISOSURFACE, SECTIONS, PictureChoice
 from heatsim.render.field_pictures import frames_of
 from heatsim.render.fields import Fields
 from heatsim.render.levels import melt_fronts
-from heatsim.render.scales import PlainScale, TemperatureScale, Unit
+from heatsim.render.scales import PlainScale, TemperatureScale
 from heatsim.render.zoom import find_part, moved_to
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import read_settings

@@ -19,6 +19,7 @@ from matplotlib.text import Text
 from PIL import Image
 from run_folders import gaussian, uniform, write_run, write_table
 
+from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.commands.pictures import BackgroundRenderer
 from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
@@ -31,16 +32,7 @@ from heatsim.render.figure import WIDTH
 from heatsim.render.layout import Size, arrange
 from heatsim.render.raster import Raster
 from heatsim.render.samples import choose_times, read_samples
-from heatsim.render.scales import (
-    ENERGIES,
-    LENGTHS,
-    TIMES,
-    TemperatureScale,
-    choose_unit,
-    colour_map,
-    format_time,
-    ticks,
-)
+from heatsim.render.scales import TemperatureScale, colour_map, ticks
 from heatsim.render.sections import read_sections
 from heatsim.render.view import View, describe_stretch, drawn_size
 from heatsim.storage import manifest

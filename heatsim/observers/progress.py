@@ -5,14 +5,14 @@ import threading
 import time
 from typing import Any
 
-from heatsim.counts import duration
+from heatsim.amounts import TIMES, choose_unit
+from heatsim.counts import TimeLeft, plain
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
 
 _SECONDS_BETWEEN_LINES = 5.0
 _PART_BETWEEN_LINES = 0.1  # of the time so far: a run of a day prints about 90 lines
 _BAR = 16  # characters
-_UNITS = (("days", 86400.0), ("h", 3600.0))  # of long runs, with their lengths in s
 COMPILING = "compiling the kernel …"
 
 
@@ -40,18 +40,16 @@ class Progress(Observer):
     def start(self, state: RunState, saved: Values | None) -> None:
         """Start the clock and draw the bar."""
         self._end_preparing()
-        self._first_part, self._first_steps, self._started = _part(state), _steps(state), time.monotonic()
-        self._last_line = self._started
+        self._first_steps, self._started = _steps(state), time.monotonic()
+        self._left, self._last_line = TimeLeft(_part(state), self._started), self._started
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
             self._bar = Progress(
                 BarColumn(_BAR),
                 TaskProgressColumn(),
                 TextColumn("{task.description}"),
-                TimeRemainingColumn(),
-                TextColumn("left"),
                 console=Console(stderr=True),
                 transient=True,
             )
@@ -64,9 +62,7 @@ class Progress(Observer):
             self._bar.update(self._task, completed=_part(state), description=self._briefly(state))
         elif self._line_is_due(time.monotonic()):
             self._last_line = time.monotonic()
-            part = _part(state)
-            left = (self._last_line - self._started) / max(part - self._first_part, 1e-9) * (1.0 - part)
-            print(f"{self._describe(state)}, {duration(left)} left", file=sys.stderr, flush=True)
+            print(self._with_time_left(self._describe(state), state), file=sys.stderr, flush=True)
 
     def _line_is_due(self, now: float) -> bool:
         """Whether the last line is some seconds old; the longer the run, the rarer the lines."""
@@ -87,7 +83,11 @@ class Progress(Observer):
 
     def _briefly(self, state: RunState) -> str:
         """The simulated time and the speed, which fit beside a bar on 80 columns."""
-        return f"{_times(state)}, {self._speed(state):.3g} GCells/s,"
+        return self._with_time_left(f"{_times(state)}, {self._speed(state):.3g} GCells/s", state)
+
+    def _with_time_left(self, text: str, state: RunState) -> str:
+        left = self._left.text(_part(state), time.monotonic())
+        return f"{text}, {left}" if left else text
 
     def _describe(self, state: RunState) -> str:
         timeline = state.problem.timeline
@@ -103,8 +103,8 @@ class Progress(Observer):
 def _times(state: RunState) -> str:
     """The simulated time and that at the end."""
     end = float(state.problem.timeline.times[-1])
-    unit, length = next(((unit, length) for unit, length in _UNITS if end >= 3.0 * length), ("s", 1.0))
-    return f"t = {state.reached / length:.6g} of {end / length:.6g} {unit}"
+    unit = choose_unit(TIMES, end)
+    return f"t = {plain(state.reached / unit.size, 4)} of {plain(end / unit.size, 4)} {unit.symbol}"
 
 
 def _part(state: RunState) -> float:

@@ -5,11 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import LENGTHS, Unit, choose_unit
 from heatsim.grid import AXES, Grid
 from heatsim.render.figure import TICK_SIZE, add_axes, text_width
 from heatsim.render.layout import Panel
 from heatsim.render.samples import wide_axes
-from heatsim.render.scales import LENGTHS, Unit, choose_unit, ticks
+from heatsim.render.scales import ticks
 from heatsim.render.view import View
 
 Image = NDArray[np.uint8]

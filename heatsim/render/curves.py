@@ -9,20 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import LENGTHS, TIMES, Unit, choose_unit, format_time, readable_unit
 from heatsim.render.caption import Caption
 from heatsim.render.figure import WIDTH, add_axes, new_figure
 from heatsim.render.legend import LINE, Entry
-from heatsim.render.scales import (
-    LENGTHS,
-    TIMES,
-    Scale,
-    TemperatureScale,
-    Unit,
-    choose_unit,
-    colour_map,
-    format_time,
-    readable_unit,
-)
+from heatsim.render.scales import Scale, TemperatureScale, colour_map
 from heatsim.storage.run_tables import RunTable, header
 from heatsim.temperature_units import KELVIN, TemperatureUnit
 

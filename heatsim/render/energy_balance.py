@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import ENERGIES, format_amount
 from heatsim.errors import StorageError
 from heatsim.grid import FACES
-from heatsim.render.scales import ENERGIES, format_amount
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import JOULE, WATT, RunTable, read_energy
 from heatsim.storage.summary_file import read_summary

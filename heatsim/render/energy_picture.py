@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
 from heatsim.counts import counted
 from heatsim.render.curves import COLOURS, draw_numbers, finish_times, line_style
 from heatsim.render.energy_balance import EnergyBalance
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
 from heatsim.render.flow_curves import FlowCurves
-from heatsim.render.scales import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
 
 _Floats = NDArray[np.float64]
 

@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from heatsim.amounts import TIMES, choose_unit, format_time
 from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render.axes import describe_box
@@ -18,7 +19,7 @@ from heatsim.render.levels import MeltFront, melt_fronts
 from heatsim.render.outlines import material_entries
 from heatsim.render.quantities import scale_of
 from heatsim.render.samples import choose_times
-from heatsim.render.scales import TIMES, Scale, choose_unit, format_time, material_colour
+from heatsim.render.scales import Scale, material_colour
 from heatsim.render.section_pictures import LayerLines
 from heatsim.render.sections import Section
 from heatsim.storage.field_reader import FieldReader

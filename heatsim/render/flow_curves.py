@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.scales import POWERS, TIMES, Unit, choose_unit, format_time
+from heatsim.amounts import POWERS, TIMES, Unit, choose_unit, format_time
 
 _Floats = NDArray[np.float64]
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import FLUXES, Unit, choose_unit
 from heatsim.errors import InputError
 from heatsim.render.choice import HEAT_FLUX, LIQUID_FRACTION, MATERIAL, TEMPERATURE
-from heatsim.render.scales import FLUXES, PlainScale, Scale, TemperatureScale, Unit, choose_unit
+from heatsim.render.scales import PlainScale, Scale, TemperatureScale
 from heatsim.storage.field_reader import Cells, FieldReader
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.vtkhdf import VOID, Field

@@ -1,7 +1,6 @@
 """Scales of pictures: units that give readable ticks, and offsets for temperatures with a tiny range."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 from typing import Any
@@ -9,38 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from heatsim.amounts import PREFIXES, Unit, choose_unit
 from heatsim.temperature_units import KELVIN, TemperatureUnit
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit for numbers: its symbol, its size in SI, and the smallest SI value for which it is used."""
-
-    symbol: str
-    size: float
-    least: float
-
-
-LENGTHS = (
-    Unit("nm", 1e-9, 0.0),
-    Unit("µm", 1e-6, 1e-6),
-    Unit("mm", 1e-3, 1e-3),
-    Unit("m", 1.0, 3.0),
-    Unit("km", 1e3, 5e3),
-)
-TIMES = (
-    Unit("ns", 1e-9, 0.0),
-    Unit("µs", 1e-6, 1e-6),
-    Unit("ms", 1e-3, 1e-3),
-    Unit("s", 1.0, 1.0),
-    Unit("min", 60.0, 1200.0),
-    Unit("h", 3600.0, 3.0 * 3600.0),
-    Unit("days", 86400.0, 3.0 * 86400.0),
-)
-_PREFIXES = ("p", -12), ("n", -9), ("µ", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12)
-POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
-FLUXES = tuple(Unit(f"{prefix}W/m²", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
-ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in _PREFIXES)
 
 # Colours that the colour map of temperatures does not have.
 MATERIAL_COLOURS = (
@@ -63,28 +32,6 @@ MATERIAL_COLOURS = (
 _SMALL_RANGE = 1e-4
 
 
-def choose_unit(units: Sequence[Unit], largest: float) -> Unit:
-    """The most readable unit for the magnitude of ``largest`` (in SI); joules or metres for 0."""
-    if largest == 0.0:
-        return next(unit for unit in units if unit.size == 1.0)
-    fitting = [unit for unit in units if abs(largest) >= unit.least]
-    return fitting[-1] if fitting else units[0]
-
-
-def readable_unit(unit: str, values: ArrayLike) -> Unit:
-    """The unit in which to show numbers in m or s; other numbers keep their unit, and fractions (1) have none.
-
-    Args:
-        unit: the unit of the numbers, as in the header of a table.
-        values: the numbers; those that are not finite do not count.
-    """
-    units = {"m": LENGTHS, "s": TIMES}.get(unit)
-    if units is None:
-        return Unit("" if unit == "1" else unit, 1.0, 0.0)
-    numbers = np.asarray(values, dtype=np.float64)
-    return choose_unit(units, float(np.abs(numbers[np.isfinite(numbers)]).max(initial=0.0)))
-
-
 def ticks(low: float, high: float, most: int) -> dict[float, str]:
     """Round numbers from ``low`` to ``high`` with their texts: at most ``most`` steps between them, at least two."""
     margin, most = 1e-9 * (high - low), max(most, 1)
@@ -101,21 +48,9 @@ def ticks(low: float, high: float, most: int) -> dict[float, str]:
     return dict(zip(values.tolist(), texts, strict=True))
 
 
-def format_time(time: float, unit: Unit, digits: int = 4) -> str:
-    """A time in s as text in a unit: ``"2.5 min"``."""
-    return f"{time / unit.size + 0.0:.{digits}g} {unit.symbol}"
-
-
-def format_amount(value: float, units: Sequence[Unit], digits: int = 3) -> str:
-    """A number in SI as text in its most readable unit: ``"−4.2 kJ"``."""
-    unit = choose_unit(units, value)
-    rounded = float(f"{value / unit.size + 0.0:.{digits}g}")
-    return f"{rounded:g} {unit.symbol}".replace("-", "−")
-
-
 def _degrees(symbol: str) -> tuple[Unit, ...]:
     """Units for small differences of temperatures."""
-    return tuple(Unit(f"{prefix}{symbol}", 10.0**power, 10.0**power) for prefix, power in _PREFIXES if power <= 0)
+    return tuple(Unit(f"{prefix}{symbol}", 10.0**power, 10.0**power) for prefix, power in PREFIXES if power <= 0)
 
 
 class _Coloured(ABC):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import Unit
 from heatsim.grid import Grid
 from heatsim.render.axes import Image, add_panel, add_view, ends_of, length_unit, place_text
 from heatsim.render.caption import Caption
@@ -15,7 +16,7 @@ from heatsim.render.figure import WIDTH, add_colour_bar, new_figure
 from heatsim.render.layout import Page, Panel
 from heatsim.render.levels import MeltFront
 from heatsim.render.outlines import draw_outlines
-from heatsim.render.scales import PlainScale, Scale, Unit
+from heatsim.render.scales import PlainScale, Scale
 from heatsim.render.sections import Section, oriented
 
 _LAYER_WIDTH, _FRONT_WIDTH = 1.1, 1.0  # pt

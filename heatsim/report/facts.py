@@ -6,8 +6,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from heatsim.counts import counted
-from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.counts import counted, plain
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
@@ -195,8 +195,8 @@ def _describe_search(summary: Mapping[str, Any], unit: TemperatureUnit) -> str:
 def _describe_wall_time(summary: Mapping[str, Any]) -> str:
     parts = {name: float(summary[key]) for name, key in _PARTS_OF_WALL_TIME if key in summary}
     total = float(summary.get("wall_time", sum(parts.values())))
-    shown = [f"{name} {part:.2g}{_NBSP}s" for name, part in parts.items() if part > _NEGLIGIBLE_TIME * total]
-    return f"{total:.3g}{_NBSP}s" + (f": {', '.join(shown)}" if shown else "")
+    shown = [f"{name} {plain(part, 2)}{_NBSP}s" for name, part in parts.items() if part > _NEGLIGIBLE_TIME * total]
+    return f"{plain(total, 3)}{_NBSP}s" + (f": {', '.join(shown)}" if shown else "")
 
 
 def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import counted
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import (
@@ -21,7 +22,6 @@ from heatsim.render.energy_balance import (
 from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.figure import import_matplotlib
 from heatsim.render.flow_curves import flow_curves
-from heatsim.render.scales import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.report import charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import dist
 from typing import assert_never
 
-from heatsim.render.scales import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.scenario import (
     Beam,
     Box,
@@ -155,7 +155,7 @@ def _place(shape: Shape | None) -> str:
 
 def moment(time: float) -> str:
     """A time in s in the unit that suits it."""
-    return format_time(time, choose_unit(TIMES, time) if time else TIMES[3])
+    return format_time(time, choose_unit(TIMES, time))
 
 
 def length(metres: float) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from heatsim.render.scales import TIMES, choose_unit
+from heatsim.amounts import TIMES, choose_unit
 from heatsim.report import charts, document
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part

@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from heatsim.counts import counted
+from heatsim.counts import TimeLeft, counted
 
 _SECONDS_BETWEEN_LINES = 5.0
 
@@ -29,7 +29,8 @@ class StudyProgress:
         self._shares: dict[int, float] = {}
         self._first_shares: dict[int, float] = {}
         self._shown = shown
-        self._started = self._last_line = time.monotonic()
+        self._last_line = time.monotonic()
+        self._time_left = TimeLeft(0.0, self._last_line)
         self._bar: Any = None
 
     def __enter__(self) -> "StudyProgress":
@@ -83,9 +84,10 @@ class StudyProgress:
     def _describe(self) -> str:
         running = sum(0.0 < share < 1.0 for share in self._shares.values())
         failed = f", {self._failed} failed" if self._failed else ""
-        text = f"{self._runs - len(self._left)} of {counted(self._runs, 'run')} ended{failed}, {running} running"
-        done = self._fraction(self._shares)
+        text = f"{self._runs - len(self._left)} of {counted(self._runs, 'run')} ended{failed}"
+        text += f", {running} running" if running else ""
         # Steps before this start do not count for the speed.
-        gained = done - self._fraction(self._first_shares)
-        elapsed = time.monotonic() - self._started
-        return f"{text}, about {elapsed / gained * (1.0 - done):.0f} s left" if gained > 0.01 else text
+        before = self._fraction(self._first_shares)
+        part = (self._fraction(self._shares) - before) / (1.0 - before) if before < 1.0 else 1.0
+        left = self._time_left.text(part, time.monotonic())
+        return f"{text}, {left}" if left else text

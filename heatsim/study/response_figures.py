@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.amounts import TIMES, choose_unit
 from heatsim.counts import counted
 from heatsim.render.figure import new_figure, title_of
-from heatsim.render.scales import TIMES, choose_unit
 from heatsim.scenario.library import PREFIX
 from heatsim.study.column_texts import column_texts
 from heatsim.study.responses import Parameter, ResponseValues, rank_correlation

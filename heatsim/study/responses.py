@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.scales import LENGTHS, TIMES, choose_unit
+from heatsim.amounts import LENGTHS, TIMES, choose_unit
 from heatsim.study.columns import DONE, FINAL_COLUMNS, STATUS, probe_columns
 from heatsim.study.definition import Definition
 from heatsim.study.key_labels import key_label

@@ -18,6 +18,7 @@ class Unit:
     least: float
 
 
+_NOISE = 1e-6
 YEAR = 365.25 * 86400.0  # s
 
 LENGTHS = (
@@ -74,6 +75,8 @@ def format_time(time: float, unit: Unit, digits: int = 4) -> str:
 
 
 def format_amount(value: float, units: Sequence[Unit], digits: int = 3) -> str:
-    """A number in SI as text in its most readable unit: ``"−4.2 kJ"``."""
+    """A number in SI as text in its most readable unit: ``"−4.2 kJ"``. What the smallest unit cannot show is 0."""
+    if abs(value) < _NOISE * min(unit.size for unit in units):
+        value = 0.0
     unit = choose_unit(units, value)
     return f"{plain(value / unit.size, digits)} {unit.symbol}".replace("-", "−")

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import ENERGIES, format_amount
+from heatsim.amounts import ENERGIES, POWERS, format_amount
+from heatsim.counts import plain
 from heatsim.errors import StorageError
 from heatsim.grid import FACES
 from heatsim.storage import folder as run_folder
-from heatsim.storage.run_tables import JOULE, WATT, RunTable, read_energy
+from heatsim.storage.run_tables import JOULE, PERCENT, WATT, RunTable, read_energy
 from heatsim.storage.summary_file import read_summary
 
 _Floats = NDArray[np.float64]
@@ -22,6 +23,8 @@ _NEGLIGIBLE = 1e-6
 # As fractions of the heat that flowed: a bound larger than _LARGE_BOUND is too large to judge the residual. A residual
 # larger than _DOUBTFUL may then be an error.
 _LARGE_BOUND, _DOUBTFUL = 0.01, 1e-4
+# A heat flow larger than the net flows by this factor partly enters and leaves through the same surface.
+_MOSTLY_NET = 1.01
 SURFACES_TO_VOID = "surfaces to void"
 
 
@@ -92,7 +95,7 @@ class EnergyBalance:
         if self.closed is None:
             return ""
         if self.doubtful:
-            return f"energy residual {100.0 * (self.part or 0.0):.2g} %"
+            return f"energy residual {plain(100.0 * (self.part or 0.0), 2)} %"
         return "energy balance closed" if self.closed else "energy balance NOT CLOSED"
 
     def real(self) -> dict[str, _Floats]:
@@ -109,19 +112,17 @@ class EnergyBalance:
         residual = format_amount(float(self.residual[-1]), ENERGIES, 2)
         if self.bound is None:
             return f"The residual is {residual}; its bound is known when the run has finished."
-        if not self.only_noise:
-            residual += f", {100.0 * abs(float(self.residual[-1])) / self.turnover:.1g} % of the heat that flowed"
+        if self.only_noise and self.closed:
+            return f"Energy balance closed: residual {residual}."
+        residual += f" of {format_amount(self.turnover, ENERGIES, 2)}"
+        if self.closed and not self.doubtful:
+            return f"Energy balance closed: residual {residual}."
         bound = format_amount(self.bound, ENERGIES, 2)
-        if self.doubtful:
+        if self.closed:
             again = ' To find out, run it again with solver.precision = "float64".'
             advice = again if self.precision == "float32" else ""
             return f"The residual is {residual}. It may be rounding, which can reach ±{bound} here.{advice}"
-        if not self.closed:
-            return f"The residual is {residual}. Rounding can reach ±{bound} at most: THE BALANCE IS NOT CLOSED."
-        return (
-            f"The residual is {residual}: the balance is closed. Rounding errors mostly cancel; if all had the same "
-            f"sign, they would add up to ±{bound}."
-        )
+        return f"The residual is {residual}. Rounding can reach ±{bound} at most: THE BALANCE IS NOT CLOSED."
 
 
 def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | None:
@@ -199,18 +200,50 @@ def _sum(heats: Sequence[_Floats]) -> _Floats:
     return total
 
 
-def no_heat_flows(flows: Mapping[str, float], imbalance: float) -> bool:
-    """Whether the flows of a steady state are no larger than their imbalance: what the solver leaves, and rounding."""
-    return abs(imbalance) >= 0.5 * turnover_of(flows)
+@dataclass(frozen=True)
+class SteadyFlows:
+    """The heat flows of a steady state.
+
+    Attributes:
+        flows: in W, positive into the body, by name; each heat once.
+        imbalance: their sum in W: what the solver leaves, and rounding.
+        percent: the imbalance in % of the heat that flows through the body, as energy.csv has it.
+    """
+
+    flows: Mapping[str, float]
+    imbalance: float
+    percent: float
+
+    @property
+    def turnover(self) -> float:
+        """The heat that flows through the body in W, also where it enters and leaves through one surface."""
+        net = 0.5 * sum(map(abs, self.flows.values()))
+        return max(net, abs(100.0 * self.imbalance / self.percent)) if self.percent else net
+
+    @property
+    def none(self) -> bool:
+        """Whether no heat flows: no more than the imbalance."""
+        return abs(self.imbalance) >= 0.5 * self.turnover
+
+    @property
+    def hidden(self) -> str:
+        """A sentence about heat that enters and leaves through one surface, if there is much of it; else empty."""
+        net = 0.5 * sum(map(abs, self.flows.values()))
+        if self.none or self.turnover <= _MOSTLY_NET * max(net, abs(self.imbalance)):
+            return ""
+        return (
+            f"{format_amount(self.turnover, POWERS, 3)} pass through the body; heat that enters and leaves through the "
+            "same surface cancels in its row."
+        )
+
+    @property
+    def part(self) -> str:
+        """The imbalance in %, as text."""
+        return f"{plain(self.percent, 2)} %".replace("-", "−")
 
 
-def turnover_of(flows: Mapping[str, float]) -> float:
-    """The heat that flows through a body in W: half of the sum of the magnitudes of all flows."""
-    return 0.5 * sum(map(abs, flows.values()))
-
-
-def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, float], float] | None:
-    """The heat flows of a steady state in W, each heat once, and their imbalance in W; None if there are none.
+def read_flows(folder: Path, patches: Mapping[str, str]) -> SteadyFlows | None:
+    """The heat flows of a steady state; None if there are none.
 
     Args:
         folder: of the run.
@@ -223,5 +256,5 @@ def read_flows(folder: Path, patches: Mapping[str, str]) -> tuple[dict[str, floa
     if table is None or not len(table.times):
         return None
     flows = {name: float(flow[-1]) for name, flow in flow_parts(table, patches).items()}
-    imbalance = flows.pop("imbalance", 0.0)
-    return flows, imbalance
+    percent = table.in_unit(PERCENT).get("imbalance")
+    return SteadyFlows(flows, flows.pop("imbalance", 0.0), 0.0 if percent is None else float(percent[-1]))

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount
-from heatsim.counts import counted
+from heatsim.counts import counted, plain
 from heatsim.render.curves import COLOURS, draw_numbers, finish_times, line_style
-from heatsim.render.energy_balance import EnergyBalance
+from heatsim.render.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.render.figure import QUIET, SMALL, add_axes, add_text, new_figure
 from heatsim.render.flow_curves import FlowCurves
 
@@ -147,15 +147,15 @@ def draw_flow_curves(path: Path, title: str, curves: FlowCurves, balance: Energy
     draw_numbers(path, title, curves.times, curves.flows, label, curves.limits, styles)
 
 
-def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float) -> None:
+def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:
     """Heat flows of a steady state as bars, those into the body to the right.
 
     Args:
         path: the picture.
         title: its title.
-        flows: in W by name; each heat once.
-        imbalance: the sum of the heat flows, in W.
+        found: the heat flows.
     """
+    flows, imbalance = found.flows, found.imbalance
     noise = max(abs(imbalance), _NEGLIGIBLE * sum(map(abs, flows.values())))
     shown = {name: heat for name, heat in flows.items() if abs(heat) > noise} or dict(flows)
     below = [name for name in flows if name not in shown]
@@ -170,7 +170,7 @@ def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float
         bars = axes.barh(
             _names(shown), values, color=[COLOURS[1] if value > 0.0 else COLOURS[0] for value in values], height=0.7
         )
-        axes.bar_label(bars, labels=[f"{value:.4g}".replace("-", "−") for value in values], padding=3, fontsize=7.5)
+        axes.bar_label(bars, labels=[plain(value, 4).replace("-", "−") for value in values], padding=3, fontsize=7.5)
         axes.invert_yaxis()
         axes.margins(x=0.15)
         axes.axvline(0.0, color="black", linewidth=0.6)
@@ -178,9 +178,10 @@ def draw_flows(path: Path, title: str, flows: dict[str, float], imbalance: float
         axes.set_xlabel(f"Heat flow into the body ({unit.symbol})")
         incoming, outgoing = (sum(heat for heat in flows.values() if heat * sign > 0.0) for sign in (1.0, -1.0))
         remark = (
-            f"In {incoming / unit.size:.4g} {unit.symbol}, out {-outgoing / unit.size:.4g} {unit.symbol}, "
-            f"imbalance {format_amount(imbalance, POWERS, 2)} (solver and rounding)."
+            f"In {plain(incoming / unit.size, 4)} {unit.symbol}, out {plain(-outgoing / unit.size, 4)} {unit.symbol}, "
+            f"imbalance {format_amount(imbalance, POWERS, 2)}{'' if found.none else f' ({found.part})'}."
         ).replace("-", "−")
+        remark += f" {found.hidden}" if found.hidden else ""
         if below:
             remark += f" Zero within the imbalance: {shorten(', '.join(below), 60, placeholder=' …')}."
         add_text(figure, 40, 40, fill(remark, 110), color=QUIET, fontsize=SMALL, va="center")

@@ -84,9 +84,7 @@ def _curves(folder: Path, run: RunSettings) -> list[Picture]:
         flows = read_flows(folder, run.patches)
         if flows is not None:
             over = title_of(run.title, "heat flows")
-            found.append(
-                Picture("energy", partial(energy_picture.draw_flows, title=over, flows=flows[0], imbalance=flows[1]))
-            )
+            found.append(Picture("energy", partial(energy_picture.draw_flows, title=over, found=flows)))
         return found
     balance = read_balance(folder, run.patches)
     if balance is not None:

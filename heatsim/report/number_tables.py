@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_time, readable_unit
-from heatsim.counts import counted
-from heatsim.render.energy_balance import EnergyBalance, no_heat_flows, turnover_of
+from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
+from heatsim.counts import counted, plain
+from heatsim.render.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
 from heatsim.storage.column_beginnings import CONTACT, REGION, SURFACE
@@ -64,7 +64,7 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
     of_temperature = [name for name in curves_of if name not in others]
     decimals = decimals_of_temperatures(span_of([curve for name in of_temperature for curve in curves_of[name]]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in curves_of.items()}
-    texts = {name: [f"{value:.4g}" for value in values] for name, values in numbers.items()}
+    texts = {name: [plain(value, 4) for value in values] for name, values in numbers.items()}
     texts |= _columns({name: numbers[name] for name in of_temperature}, decimals)
     labels |= others
     rows = [(labels[name], *_joined(texts[name], once)) for name in curves_of]
@@ -102,7 +102,7 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
     terms["stored, the sum"] = float(balance.stored[-1])
     remarks = [balance.describe_residual()]
     if balance.only_noise:
-        size = f"within rounding, ±{balance.noise:.2g} J" if balance.noise else "zero"
+        size = f"within rounding, ±{format_amount(balance.noise, ENERGIES, 2)}" if balance.noise else "zero"
         remarks.insert(0, f"All heats are {size}: no heat flows.")
     elif balance.negligible():
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
@@ -131,15 +131,13 @@ def _through(name: str) -> str:
     return name if name == "sources" else f"through {name}"
 
 
-def flow_table(flows: Mapping[str, float], imbalance: float) -> NumberTable:
+def flow_table(found: SteadyFlows) -> NumberTable:
     """The heat flows of a steady state, each listed once. Their sum is the imbalance."""
-    still, turnover = no_heat_flows(flows, imbalance), turnover_of(flows)
-    part = "" if still else f" ({100.0 * imbalance / turnover:.2g} %)"
-    shown = {name: heat for name, heat in flows.items() if heat}
-    unit = choose_unit(POWERS, max(map(abs, shown.values()), default=0.0))
-    rest = (f"imbalance, the sum{part}", f"{imbalance / unit.size:.2g}")
-    remark = "All flows are within the imbalance: no heat flows." if still else ""
-    return NumberTable("Heat flows", ("into the body", unit.symbol), [*_amounts(shown, unit), rest], remark)
+    shown = {name: heat for name, heat in found.flows.items() if heat}
+    shown["imbalance, the sum" + ("" if found.none else f" ({found.part})")] = found.imbalance
+    unit = choose_unit(POWERS, max(map(abs, shown.values())))
+    remark = "All flows are within the imbalance: no heat flows." if found.none else found.hidden
+    return NumberTable("Heat flows", ("into the body", unit.symbol), _amounts(shown, unit), remark)
 
 
 def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:

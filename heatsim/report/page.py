@@ -13,11 +13,10 @@ from heatsim.counts import counted
 from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
 from heatsim.render.energy_balance import (
     EnergyBalance,
+    SteadyFlows,
     flow_parts,
-    no_heat_flows,
     read_balance,
     read_flows,
-    turnover_of,
 )
 from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.figure import import_matplotlib
@@ -84,17 +83,12 @@ def build(folder: Path) -> str:
     return document.page(settings.title or folder.name, subtitle, list(_badges(summary, balance, flows)), sections)
 
 
-def _badges(
-    summary: Mapping[str, Any], balance: EnergyBalance | None, flows: tuple[dict[str, float], float] | None
-) -> Iterator[Badge]:
+def _badges(summary: Mapping[str, Any], balance: EnergyBalance | None, flows: SteadyFlows | None) -> Iterator[Badge]:
     yield Badge("finished", True) if summary else Badge("not finished", False)
     if balance is not None and balance.verdict:
         yield Badge(balance.verdict, None if balance.doubtful else balance.closed)
     if flows is not None:
-        if no_heat_flows(*flows):
-            yield Badge("no heat flows")
-        else:
-            yield Badge(f"imbalance of heat flows {100.0 * abs(flows[1]) / turnover_of(flows[0]):.2g} %")
+        yield Badge("no heat flows" if flows.none else f"imbalance of heat flows {flows.part}")
     if summary.get("method"):
         yield Badge(f"method {summary['method']}")
     if warnings := summary.get("warnings"):
@@ -132,7 +126,7 @@ def _figures(folder: Path, steady: bool) -> list[Path]:
 def _tables(
     settings: RunSettings,
     balance: EnergyBalance | None,
-    flows: tuple[dict[str, float], float] | None,
+    flows: SteadyFlows | None,
     probes: RunTable | None,
     energy: RunTable | None,
 ) -> Iterator[NumberTable]:
@@ -141,7 +135,7 @@ def _tables(
     if balance is not None:
         yield number_tables.balance_table(balance)
     if flows is not None:
-        yield number_tables.flow_table(*flows)
+        yield number_tables.flow_table(flows)
     parts = None if energy is None else number_tables.parts_table(energy, settings.steady)
     if parts is not None:
         yield parts

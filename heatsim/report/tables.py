@@ -43,7 +43,7 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     if settings.steady:
         flows = read_flows(folder, settings.patches)
         if flows is not None:
-            parts.append(TerminalTable(number_tables.flow_table(*flows)))
+            parts.append(TerminalTable(number_tables.flow_table(flows)))
     elif (balance := read_balance(folder, settings.patches)) is not None:
         parts.append(TerminalTable(number_tables.balance_table(balance)))
     energy = read_energy(folder)

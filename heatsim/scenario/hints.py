@@ -15,7 +15,7 @@ from heatsim.scenario.quantities import TEMPERATURE, Quantity
 from heatsim.scenario.timefunction import Table, read_time_function
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
 
-# A plain number below this many kelvins, beside temperatures in degrees, is suspected to be in degrees too.
+# A plain number below this many kelvins is suspected to be in degrees, unless all temperatures are as low.
 _COLD = 200.0
 _ROUNDING = 1e-9
 _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name, unit.symbol, unit.name.lower())} | {
@@ -34,7 +34,7 @@ def hints(document: Mapping[str, Any], folder: Path = Path(), end: float | None 
         folder: where its relative paths start.
         end: of the run in s; None without one, or in a steady state.
     """
-    return cold_numbers_beside_degrees(document, folder) + (data_that_end_early(document, folder, end) if end else [])
+    return cold_numbers(document, folder) + (data_that_end_early(document, folder, end) if end else [])
 
 
 def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
@@ -81,53 +81,69 @@ def _in_unit(value: float, unit: str, quantity: Quantity) -> str:
     return f"{(value - float(offset)) / float(factor):.6g} {unit}"
 
 
-def cold_numbers_beside_degrees(document: Mapping[str, Any], folder: Path = Path()) -> list[str]:
-    """Plain numbers of a few kelvins in a scenario whose other temperatures have a unit with degrees.
+def cold_numbers(document: Mapping[str, Any], folder: Path = Path()) -> list[str]:
+    """Plain numbers of a few kelvins in a scenario that is not cryogenic throughout: they may be meant in degrees.
 
-    Plain numbers are kelvins: `ambient = 20` is −253 °C. A number with its unit, such as "20 K", is never suspected. If
-    all temperatures of a scenario are plain numbers, none is suspected. The same holds for columns of CSV files, with
-    and without the key ``unit``; ``folder`` is where their paths start.
+    Plain numbers are kelvins: `ambient = 20` is −253 °C. They are suspected beside temperatures in degrees, and beside
+    temperatures of the body and its surroundings above 200 K. A number with its unit, such as "20 K", is never
+    suspected. The same holds for columns of CSV files, with and without the key ``unit``; ``folder`` is where their
+    paths start.
     """
     found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
     temperatures = [single for each in found for single in single_values(each)]
     of_files = [each.value.get("unit") for each in found if isinstance(each.value, Mapping)]
     unit = _unit_of_others(document, [value for _, value in temperatures], of_files)
+    others = f"other temperatures of this scenario are in {(unit or CELSIUS).symbol}"
     if unit is None:
-        return []
+        # Tables of materials may begin at low temperatures.
+        found = [each for each in found if each.key[0] not in ("material", "materials")]
+        temperatures = [single for each in found for single in single_values(each)]
+        warmest = max([_warmest(value) for _, value in temperatures] + [_ends(each, folder)[1] for each in found])
+        if warmest < _COLD:
+            return []
+        others = f"other temperatures of this scenario reach {warmest:.6g} K"
     return [
-        f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit)}"
+        f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit or CELSIUS, others)}"
         for key, value in temperatures
         if (kelvins := _kelvins_of_plain(value)) is not None and 0.0 <= kelvins < _COLD
     ] + [
         f"{show_key(each.key)}: column {show(each.value['column'])} of {show(each.value['file'])} goes down to "
-        f"{_cold_column(coldest, unit)}"
+        f"{_cold_column(coldest, unit or CELSIUS, others)}"
         for each in found
-        if isinstance(each.value, Mapping) and (coldest := _coldest_of_plain(each, folder)) < _COLD
+        if isinstance(each.value, Mapping) and "unit" not in each.value and (coldest := _ends(each, folder)[0]) < _COLD
     ]
 
 
-def _cold(value: object, kelvins: float, unit: TemperatureUnit) -> str:
+def _cold(value: object, kelvins: float, unit: TemperatureUnit, others: str) -> str:
     shown = f"{unit.of(kelvins):.2f}".rstrip("0").rstrip(".").replace("-", "−")
-    text = f"{kelvins:g} K is {shown} {unit.symbol}; other temperatures of this scenario are in {unit.symbol}: "
+    text = f"{kelvins:g} K is {shown} {unit.symbol}; {others}: "
     if not isinstance(value, str):
         return text + f'write "{kelvins:g} {unit.name}", or "{kelvins:g} K" if that is meant'
     conversion = f"T + {unit.zero}" if unit is CELSIUS else f"(T + {unit.zero * unit.degrees:.6g})/{unit.degrees}"
     return text + f"the numbers of an expression are in K, so write {conversion} for T in {unit.symbol}"
 
 
-def _cold_column(coldest: float, unit: TemperatureUnit) -> str:
+def _cold_column(coldest: float, unit: TemperatureUnit, others: str) -> str:
     return (
-        f"{coldest:g} K, because it has no unit; other temperatures of this scenario are in {unit.symbol}: write "
-        f'unit = "{unit.name}", or unit = "K" if that is meant'
+        f'{coldest:g} K, because it has no unit; {others}: write unit = "{unit.name}", or unit = "K" if that is meant'
     )
 
 
-def _coldest_of_plain(found: Found, folder: Path) -> float:
-    """The lowest temperature in K of a column without a unit; infinite for anything else."""
-    if not isinstance(found.value, Mapping) or "column" not in found.value or "unit" in found.value:
-        return inf
+def _ends(found: Found, folder: Path) -> tuple[float, float]:
+    """The lowest and the highest temperature in K of a column of a file; inf and −inf for anything else."""
+    if not isinstance(found.value, Mapping) or "column" not in found.value:
+        return inf, -inf
     table = read_time_function(found.value, found.quantity, folder)
-    return float(np.min(table.values)) if isinstance(table, Table) else inf
+    return (float(np.min(table.values)), float(np.max(table.values))) if isinstance(table, Table) else (inf, -inf)
+
+
+def _warmest(value: object) -> float:
+    """The temperature in K of a number with or without a unit, or of an expression at the start; −inf if unknown."""
+    plain = _kelvins_of_plain(value)
+    if plain is not None:
+        return plain
+    parts = units.split(value) if isinstance(value, str) else None
+    return -inf if parts is None else units.to_si(*parts)
 
 
 def _unit_of_others(

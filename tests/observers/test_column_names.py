@@ -49,7 +49,7 @@ def names_in_tables(run: Path) -> list[list[str]]:
     parts = number_tables.parts_table(energy, settings.steady)
     shown = [] if parts is None else [[row[0] for row in parts.rows]]
     if settings.steady and (flows := read_flows(run, settings.patches)) is not None:
-        shown.append([row[0] for row in number_tables.flow_table(*flows).rows])
+        shown.append([row[0] for row in number_tables.flow_table(flows).rows])
     return [tables.read(run / folder.ENERGY)[0], *shown]
 
 

@@ -94,9 +94,8 @@ def test_the_balance_of_the_body_leaves_its_parts_out(tmp_path: Path) -> None:
     assert list(table.of_parts("W")) == ["contact iron to copper"]
     found = read_flows(tmp_path / "out", {})
     assert found is not None
-    flows, imbalance = found
-    assert "contact iron to copper" not in flows
-    assert sum(flows.values()) == pytest.approx(imbalance, abs=1e-9)
+    assert "contact iron to copper" not in found.flows
+    assert sum(found.flows.values()) == pytest.approx(found.imbalance, abs=1e-9)
 
 
 def test_a_report_has_curves_of_flows_although_the_first_row_has_none(tmp_path: Path) -> None:

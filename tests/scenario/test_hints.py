@@ -56,9 +56,37 @@ def test_a_plain_number_beside_degrees_is_named_with_its_key(text: str, expected
     assert hint.startswith(expected)
 
 
+def test_a_cold_plain_number_among_warm_kelvins_is_named(tmp_path: Path) -> None:
+    """Although no temperature of the scenario is in degrees."""
+    (hint,) = hints(
+        tmp_path,
+        'initial.temperature = 300.0\nboundaries.default = { type = "convection", coefficient = 5.0, ambient = 20 }\n',
+    )
+    assert hint == (
+        "boundaries.default.ambient = 20: 20 K is −253.15 °C; other temperatures of this scenario reach 300 K: write "
+        '"20 degC", or "20 K" if that is meant'
+    )
+
+
+@pytest.mark.parametrize("unit", ["", ', unit = "K"'])
+def test_a_cold_column_among_warm_kelvins_is_named(unit: str, tmp_path: Path) -> None:
+    (tmp_path / "weather.csv").write_text("s,T\n0,5.0\n10,6.0\n", encoding="utf-8")
+    weather = f'{{ file = "weather.csv", time = "s", column = "T"{unit} }}'
+    face = f'boundaries.x_min = {{ type = "convection", coefficient = 5.0, ambient = {weather} }}\n'
+    found = hints(tmp_path, f"initial.temperature = 300\n{face}")
+    assert len(found) == (unit == "")
+    assert all(
+        "goes down to 5 K, because it has no unit; other temperatures of this scenario reach 300 K" in hint
+        for hint in found
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        # A magnet that a bath cools from room temperature.
+        "initial.temperature = 300.0\n"
+        'boundaries.default = { type = "convection", coefficient = 5.0, ambient = "4.2 K" }\n',
         # Liquid helium, all in K.
         'initial.temperature = 77.0\nboundaries.default = { type = "convection", coefficient = 5.0, ambient = 4.2 }\n',
         CELSIUS + 'boundaries.default = { type = "convection", coefficient = 5.0, ambient = "77 K" }\n',
@@ -69,6 +97,12 @@ def test_a_plain_number_beside_degrees_is_named_with_its_key(text: str, expected
 )
 def test_what_is_meant_is_not_questioned(text: str, tmp_path: Path) -> None:
     assert hints(tmp_path, text) == ()
+
+
+def test_tables_of_materials_may_begin_near_absolute_zero(tmp_path: Path) -> None:
+    path = tmp_path / "plate.toml"
+    path.write_text(f"{PLATE}initial.temperature = 300.0\n", encoding="utf-8")
+    assert load(path, ["material.conductivity={ temperatures = [20.0, 400.0], values = [900.0, 390.0] }"]).hints == ()
 
 
 def test_a_file_in_degrees_makes_plain_numbers_suspect_too(tmp_path: Path) -> None:

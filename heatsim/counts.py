@@ -2,7 +2,7 @@
 
 from math import floor, isfinite, log10
 
-_LEAST, _MOST = 1e-4, 1e7  # numbers whose zeros a reader can count
+_LEAST, _MOST = 1e-4, 1e6  # numbers whose zeros a reader can count
 _SAMPLES = 64
 _PART_FOR_SPEED = 1.0 / 3.0  # of the time so far: its end gives the speed
 _PART_BETWEEN = 0.2  # of the time so far, between two expected ends

@@ -11,6 +11,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heatsim.counts import plain
+
 # Decimals to which converted temperatures are rounded: 300 K is 26.85 °C, not 26.850000000000023 °C. A float64 near
 # 300 K is itself only known to 6e-14 K.
 _DECIMALS = 12
@@ -67,11 +69,11 @@ class TemperatureUnit:
 
     def text(self, kelvins: float, digits: int = 6) -> str:
         """A temperature in K as text with the unit's symbol, such as ``"20 °C"``."""
-        return f"{self.of(kelvins) + 0.0:.{digits}g} {self.symbol}"
+        return f"{plain(self.of(kelvins), digits)} {self.symbol}"
 
     def difference_text(self, kelvins: float, digits: int = 6) -> str:
         """A difference in K as text with the unit's symbol."""
-        return f"{self.of_difference(kelvins):.{digits}g} {self.difference_symbol}"
+        return f"{plain(self.of_difference(kelvins), digits)} {self.difference_symbol}"
 
 
 KELVIN = TemperatureUnit("K", "K", "K", 1.0, 0.0)

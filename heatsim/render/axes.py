@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.amounts import LENGTHS, Unit, choose_unit
+from heatsim.counts import plain
 from heatsim.grid import AXES, Grid
 from heatsim.render.figure import TICK_SIZE, add_axes, text_width
 from heatsim.render.layout import Panel
@@ -113,7 +114,7 @@ def describe_box(grid: Grid) -> str:
     """The ends of a grid as text: ``"x from 30 to 38 mm, y from …"``."""
     unit = length_unit(grid)
     ends = (ends_of(grid, axis, unit) for axis in range(3))
-    texts = (f"{name} from {low + 0.0:.4g} to {high:.4g}" for name, (low, high) in zip(AXES, ends, strict=True))
+    texts = (f"{name} from {plain(low, 4)} to {plain(high, 4)}" for name, (low, high) in zip(AXES, ends, strict=True))
     return f"{', '.join(texts)} {unit.symbol}".replace("-", "−")
 
 
@@ -121,4 +122,4 @@ def place_text(grid: Grid, axis: int, place: float) -> str:
     """The place of a section, as a fraction of the box, as text: ``"x = 50 mm"``."""
     unit = length_unit(grid)
     start, end = ends_of(grid, axis, unit)
-    return f"{AXES[axis]} = {start + place * (end - start) + 0.0:.4g} {unit.symbol}".replace("-", "−")
+    return f"{AXES[axis]} = {plain(start + place * (end - start), 4)} {unit.symbol}".replace("-", "−")

@@ -75,7 +75,7 @@ def run_facts(
     if "stepping_time" in summary or "solving_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
-        yield "speed", f"{summary['cells_per_second'] / 1e9:.3g}{_NBSP}GCells/s while stepping"
+        yield "speed", f"{plain(summary['cells_per_second'] / 1e9, 3)}{_NBSP}GCells/s while stepping"
 
 
 def unfinished_facts(folder: Path, settings: RunSettings) -> Iterator[tuple[str, str]]:
@@ -93,7 +93,7 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
     if summary.get("rounding"):
         yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
-        yield "stability", f"limit of explicit steps: {summary['dt_limit']:.6g}{_NBSP}s"
+        yield "stability", f"limit of explicit steps: {plain(summary['dt_limit'], 6)}{_NBSP}s"
     if summary.get("coefficients_of"):
         yield "c0…c6", f"of cells inside {summary['coefficients_of']}, away from faces and other materials"
     if summary.get("reference_temperature") is not None:
@@ -165,7 +165,7 @@ def _where(found: Mapping[str, Any]) -> str:
     if "point" not in found:
         return f" in cell {found['cell']}" if found.get("cell") else ""
     unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
-    x, y, z = (f"{float(coordinate) / unit.size:.4g}".replace("-", "−") for coordinate in found["point"])
+    x, y, z = (plain(float(coordinate) / unit.size, 4).replace("-", "−") for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""
     material = f", {found['material']}" if found.get("material") not in (None, found.get("region")) else ""
     return f" at ({x}, {y}, {z}){_NBSP}{unit.symbol}{part}{material}"
@@ -212,20 +212,20 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
         )
     elif summary.get("dt"):
         steps = summary["dt"]
-        longest = f"{max(steps):.3g} s"
+        longest = f"{plain(max(steps), 3)} s"
         limit = summary.get("dt_limit")
         yield (
             f"Euler steps of {longest}"
-            + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {limit:.3g} s" if limit else "")
+            + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {plain(limit, 3)} s" if limit else "")
             + "; their error in time is of first order in the step."
         )
         count = summary.get("steps") or 0
         if summary.get("precision") == "float32" and summary.get("rounding") == "nearest" and count >= MANY_STEPS:
             yield (
                 f"In float32, rounding in {count:,} steps may change temperatures by up to "
-                f"{most_rounding(count):.2g} K per 100 K of their range; it was 0.01 K in slabs that conduct well. Run "
-                'again with solver.rounding = "stochastic", or with solver.precision = "float64", to see how much it '
-                "does."
+                f"{plain(most_rounding(count), 2)} K per 100 K of their range; it was 0.01 K in slabs that conduct "
+                'well. Run again with solver.rounding = "stochastic", or with solver.precision = "float64", to see how '
+                "much it does."
             )
     yield (
         "The error in space is of second order in the spacing of the cells. Run again with other domain.cells to see "

@@ -5,6 +5,7 @@ from math import dist
 from typing import assert_never
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.counts import plain
 from heatsim.scenario import (
     Beam,
     Box,
@@ -45,7 +46,7 @@ def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> st
     """
 
     def temperature(value: TimeFunction) -> str:
-        return in_time(value, lambda kelvins: f"{unit.of(kelvins) + 0.0:.6g}", unit.symbol, end)
+        return in_time(value, lambda kelvins: plain(unit.of(kelvins), 6), unit.symbol, end)
 
     match condition:
         case Temperature(value=value):
@@ -96,7 +97,7 @@ def _short(text: str) -> str:
 
 
 def _plain(value: float) -> str:
-    return f"{value + 0.0:.6g}"
+    return plain(value, 6)
 
 
 def source_in_words(source: Source, end: float) -> str:
@@ -104,7 +105,7 @@ def source_in_words(source: Source, end: float) -> str:
     if source.beam is not None:
         words = _beam(source.beam)
     else:
-        power = f"{source.power:.6g} W" if source.power is not None else density_in_words(source.power_density)
+        power = f"{plain(source.power, 6)} W" if source.power is not None else density_in_words(source.power_density)
         if source.distribution is not None:
             power += f" spread as {_short(source.distribution.expression.text)}"
         place = f'in region "{source.region}"' if source.region is not None else _place(source.shape)
@@ -119,14 +120,14 @@ def source_in_words(source: Source, end: float) -> str:
 def density_in_words(density: object) -> str:
     """A power density: a number, a formula, or a table."""
     if isinstance(density, float):
-        return f"{density:.6g} W/m³"
+        return f"{plain(density, 6)} W/m³"
     if isinstance(density, SpaceFormula | MaterialFormula):
         return f"{_short(density.expression.text)} W/m³"
     return "a table of the cell's temperature"
 
 
 def _beam(beam: Beam) -> str:
-    words = f"beam of {beam.power:.6g} W on {beam.face}, {100.0 * beam.absorptivity:.4g} % absorbed, "
+    words = f"beam of {plain(beam.power, 6)} W on {beam.face}, {plain(100.0 * beam.absorptivity, 4)} % absorbed, "
     words += f"radius {length(beam.radius)}"
     if beam.absorption_depth is not None:
         words += f", absorption depth {length(beam.absorption_depth)}"
@@ -161,23 +162,23 @@ def moment(time: float) -> str:
 def length(metres: float) -> str:
     """A length in the unit that suits it, such as ``"35 µm"``."""
     unit = choose_unit(LENGTHS, metres)
-    return f"{metres / unit.size:.4g} {unit.symbol}"
+    return f"{plain(metres / unit.size, 4)} {unit.symbol}"
 
 
 def area(square_metres: float) -> str:
     """An area in m², cm² or mm²."""
     for symbol, size in (("m²", 1.0), ("cm²", 1e-4)):
         if square_metres >= 0.1 * size:
-            return f"{square_metres / size:.4g} {symbol}"
-    return f"{1e6 * square_metres:.4g} mm²"
+            return f"{plain(square_metres / size, 4)} {symbol}"
+    return f"{plain(1e6 * square_metres, 4)} mm²"
 
 
 def point(coordinates: Sequence[float]) -> str:
     """A point in mm."""
-    return f"({', '.join(f'{1e3 * coordinate:.4g}' for coordinate in coordinates)}) mm"
+    return f"({', '.join(f'{plain(1e3 * coordinate, 4)}' for coordinate in coordinates)}) mm"
 
 
 def sizes(lengths: Sequence[float]) -> str:
     """Lengths along the axes in one unit, such as ``"10 × 10 × 0.25 mm"``."""
     unit = choose_unit(LENGTHS, max(lengths))
-    return f"{' × '.join(f'{each / unit.size:.4g}' for each in lengths)} {unit.symbol}"
+    return f"{' × '.join(f'{plain(each / unit.size, 4)}' for each in lengths)} {unit.symbol}"

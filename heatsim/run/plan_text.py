@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from html import escape
 
-from heatsim.counts import counted, duration
+from heatsim.counts import counted, duration, plain
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.facts import MANY_STEPS, most_rounding
 from heatsim.run.capacity import size
@@ -100,7 +100,7 @@ def rounding_note(problem: HeatProblem) -> str:
         return ""
     steps = problem.timeline.last_step
     return (
-        f"{steps:,} steps: rounding to nearest may add up to {most_rounding(steps):.2g} K per 100 K of range, "
+        f"{steps:,} steps: rounding to nearest may add up to {plain(most_rounding(steps), 2)} K per 100 K of range, "
         '1e-2 K in slabs that conduct well; solver.rounding = "stochastic" keeps the error near 1e-4 K there, '
         'precision = "float64" far below that'
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from heatsim.counts import plain
 from heatsim.storage.writer import Writer
 
 _OBSERVING_WORTH_A_WARNING = 1.0  # s
@@ -67,6 +68,6 @@ class SteppingPeriod:
         if without_steps <= max(stepping, _OBSERVING_WORTH_A_WARNING):
             return []
         return [
-            f"fields, rows and checkpoints took {observing:.3g} s, the steps between them {stepping:.3g} s; longer "
-            "output.every, output.probe_every and output.checkpoint_wall make the run faster"
+            f"fields, rows and checkpoints took {plain(observing, 3)} s, the steps between them {plain(stepping, 3)} "
+            "s; longer output.every, output.probe_every and output.checkpoint_wall make the run faster"
         ]

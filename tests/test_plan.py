@@ -403,16 +403,16 @@ def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
 def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timed_work, "SECONDS", 0.01)
     planned = plan(tmp_path, "time.end=2")
-    times = measure_methods(planned.problem)
+    times = measure_methods(planned.problem).times
     assert set(times) == {"euler", "stabilized", "implicit"}
     assert all(0.0 < time.unit + time.step < 60.0 for time in times.values())
     assert times["euler"].step == times["euler"].row == 0.0
     assert times["stabilized"].row > 0.0
     # Other methods refuse stochastic rounding.
-    assert set(measure_methods(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem)) == {"euler"}
+    assert set(measure_methods(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem).times) == {"euler"}
     # What does not fit is not tried.
     monkeypatch.setattr(device.Device, "free_memory", lambda self: 0)
-    assert measure_methods(planned.problem) == {}
+    assert measure_methods(planned.problem).times == {}
 
 
 def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

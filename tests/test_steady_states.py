@@ -12,7 +12,7 @@ import runs
 import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import search_time, timed_work
+from heatsim.run import step_times, timed_work
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -318,7 +318,7 @@ def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.Mo
             if stopped():
                 raise Interrupted("enough")
 
-    monkeypatch.setattr(search_time, "_SEARCH_CELLS", cells)
+    monkeypatch.setattr(step_times, "SEARCH_CELLS", cells)
     monkeypatch.setattr(timed_work, "LONGEST", 1e9)
     monkeypatch.setattr(steady_state, "find_steady_state", find)
     monkeypatch.setattr(time, "perf_counter", lambda: now)

@@ -104,7 +104,8 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     if picture is not None:
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
-    show_lines(describe(planned, measure_methods(planned.problem)))
+    measured = measure_methods(planned.problem)
+    show_lines(describe(planned, measured.times, measured.process))
     planned.check_capacity(target)
     return 0
 

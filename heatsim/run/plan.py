@@ -19,6 +19,7 @@ from heatsim.physics.surface_cells import check_probes
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
 from heatsim.run.ranks import divide, painted_bytes
 from heatsim.scenario import Scenario
+from heatsim.scenario.resolved import input_bytes
 from heatsim.solver import device_bytes, steady_state
 from heatsim.solver.device_bytes import DeviceBytes
 from heatsim.solver.field_copy import SLAB_BYTES
@@ -43,7 +44,8 @@ class Plan:
         copy_bytes: device memory for a copy of the field. It is written to disk while the run continues; if it does not
             fit, the run waits until the field is written.
         host_bytes: additional memory on the host, including the painted regions.
-        disk_bytes: largest disk space of fields, tables and checkpoints at any time.
+        disk_bytes: largest disk space of fields, tables, checkpoints and copies of input files at any time.
+        input_bytes: of the copies of input files.
         fields: number of fields written.
         rows: number of probe and energy rows.
         team: the ranks that do the run. All bytes above are for this rank.
@@ -57,6 +59,7 @@ class Plan:
     copy_bytes: int
     host_bytes: int
     disk_bytes: int
+    input_bytes: int
     fields: int
     rows: int
     team: Team
@@ -90,7 +93,9 @@ class Plan:
             host_bytes=_host_bytes(problem, device, kernel, needed),
             disk_bytes=_field_file_bytes(problem, whole.field, fields)
             + _checkpoint_bytes(scenario, whole.field, ledger)
-            + _table_bytes(problem, rows),
+            + _table_bytes(problem, rows)
+            + input_bytes(scenario),
+            input_bytes=input_bytes(scenario),
             fields=fields,
             rows=rows,
             team=team,

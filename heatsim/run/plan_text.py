@@ -29,12 +29,13 @@ class PlanInWords(Plan):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None) -> str:
+def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None, process: int = 0) -> str:
     """The plan as lines of text.
 
     Args:
         plan: the plan of the run.
-        times: the result of :func:`heatsim.run.step_times.measure_methods`; None to leave out times.
+        times: the times of :func:`heatsim.run.step_times.measure_methods`; None to leave out times.
+        process: the bytes that it found for the process; 0 to leave them out.
     """
     problem = plan.problem
     cells = " × ".join(str(n) for n in problem.grid.cells)
@@ -44,14 +45,14 @@ def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None) -> str:
         *describe_model(problem),
     ]
     if problem.scenario.steady:
-        return "\n".join([*lines, *_steady(plan, times or {})])
+        return "\n".join([*lines, *_steady(plan, times or {}, process)])
     note = rounding_note(problem)
-    lines += _transient(plan, times or {})
+    lines += _transient(plan, times or {}, process)
     lines += [f"float32      {note}"] if note else []
     return "\n".join([*lines, "", "Details of the numerics", *describe_details(plan)])
 
 
-def _transient(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
+def _transient(plan: Plan, times: Mapping[str, WorkTime], process: int) -> list[str]:
     """The method, the device and the needs of a run in time."""
     problem = plan.problem
     kernel = "auto, tuned at the run" if plan.tuned else plan.kernel.name
@@ -66,12 +67,18 @@ def _transient(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
         *([f"times        of stepping{whole}, from steps and stages timed now"] if times else []),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
         f"{size(plan.host_bytes)} on the host",
+        *_process(process),
         f"disk         {size(plan.disk_bytes)}: {counted(plan.fields, 'field')}, checkpoints, "
-        f"{counted(plan.rows, 'row')}",
+        f"{counted(plan.rows, 'row')}{_inputs(plan)}",
     ]
 
 
-def _steady(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
+def _process(process: int) -> list[str]:
+    """The memory of the process."""
+    return [f"process      about {size(process)} on the host at most, with the program itself"] if process else []
+
+
+def _steady(plan: Plan, times: Mapping[str, WorkTime], process: int) -> list[str]:
     """The tolerance, the device and the needs of a steady state."""
     problem, tolerance = plan.problem, plan.problem.scenario.time.tolerance
     unit = problem.scenario.output.temperature_unit
@@ -80,9 +87,15 @@ def _steady(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
         f"device       {plan.device.name}; {problem.precision}",
         f"method       steady state, to {to}",
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
-        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row",
+        *_process(process),
+        f"disk         {size(plan.disk_bytes)}: {plan.fields:,} field, {plan.rows:,} row{_inputs(plan)}",
         *(f"time         {duration(time.unit)} of solving, from cycles timed now" for time in times.values()),
     ]
+
+
+def _inputs(plan: Plan) -> str:
+    """The copies of input files on the disk; empty if there are none."""
+    return f", copies of {counted(len(plan.problem.scenario.input_files), 'input')}" * bool(plan.input_bytes)
 
 
 def rounding_note(problem: HeatProblem) -> str:

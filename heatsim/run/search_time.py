@@ -6,26 +6,27 @@ from pathlib import Path
 
 from heatsim.errors import Interrupted
 from heatsim.run import timed_work
-from heatsim.run.coarser_grid import coarser_plan
 from heatsim.run.initial_state import initial_state
 from heatsim.run.plan import Plan
 from heatsim.run.work_time import WorkTime
 from heatsim.solver import steady_state
 
-# On grids with more cells a CPU searches on a coarser one. The first cycles compile.
-_SEARCH_CELLS, _WARM_CYCLES = 2**19, 8
+_WARM_CYCLES = 8  # they compile
 
 
-def measure_search(plan: Plan) -> WorkTime:
-    """The time of a search for a steady state. If there is no time for a whole search, an estimate from its cycles."""
-    timed, usual = coarser_plan(plan, _SEARCH_CELLS), steady_state.usual_cycles(plan.problem)
-    _search(timed, _WARM_CYCLES, inf)
-    taken, cycles = _search(timed, inf, timed_work.LONGEST)
+def measure_search(plan: Plan, usual: int) -> WorkTime:
+    """The time of a search for a steady state. If there is no time for a whole search, an estimate from its cycles.
+
+    Args:
+        plan: of the search.
+        usual: the usual number of cycles.
+    """
+    _search(plan, _WARM_CYCLES, inf)
+    taken, cycles = _search(plan, inf, timed_work.LONGEST)
     if cycles is None and taken < 0.5 * timed_work.LONGEST:
         # The first complete search compiles the code that the warm-up cycles did not reach.
-        taken = min(taken, _search(timed, inf, timed_work.LONGEST)[0])
-    each = taken if cycles is None else taken * max(usual / cycles, 1.0)
-    return WorkTime(each * plan.problem.grid.cell_count / timed.problem.grid.cell_count)
+        taken = min(taken, _search(plan, inf, timed_work.LONGEST)[0])
+    return WorkTime(taken if cycles is None else taken * max(usual / cycles, 1.0))
 
 
 def _search(plan: Plan, most_cycles: float, most_seconds: float) -> tuple[float, int | None]:

@@ -98,7 +98,8 @@ def cold_numbers(document: Mapping[str, Any], folder: Path = Path()) -> list[str
         # Tables of materials may begin at low temperatures.
         found = [each for each in found if each.key[0] not in ("material", "materials")]
         temperatures = [single for each in found for single in single_values(each)]
-        warmest = max([_warmest(value) for _, value in temperatures] + [_ends(each, folder)[1] for each in found])
+        highest = [_warmest(value) for _, value in temperatures] + [_ends(each, folder)[1] for each in found]
+        warmest = max(highest, default=-inf)
         if warmest < _COLD:
             return []
         others = f"other temperatures of this scenario reach {warmest:.6g} K"

@@ -115,6 +115,11 @@ def input_names(scenario: Scenario) -> list[str]:
     return [name.as_posix() for _, name in _files(scenario)]
 
 
+def input_bytes(scenario: Scenario) -> int:
+    """The bytes of the copies of input files that `write_resolved` makes."""
+    return sum(file.size for file, _ in _files(scenario))
+
+
 def input_checksums(scenario: Scenario) -> dict[str, int]:
     """CRC-32 of each input file as the scenario read it, by the name of its copy."""
     return {name.as_posix(): file.checksum for file, name in _files(scenario)}

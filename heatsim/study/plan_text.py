@@ -7,10 +7,11 @@ from pathlib import Path
 
 from heatsim.errors import CapacityError, RunError, ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.run import process_memory
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import between, own_work
-from heatsim.run.step_times import measure_work
+from heatsim.run.step_times import measure_work, timed_plan
 from heatsim.run.work_time import WorkTime
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
@@ -44,12 +45,14 @@ def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder
         f"memory       {size(largest.device_bytes)} on the device and {size(largest.host_bytes)} on the host for the "
         f"largest, run {number}"
     )
-    lines.append(f"disk         {size(sum(plan.disk_bytes for plan in plans.values()))} for all runs")
     done = [number for number in plans if study_folder.is_done(study_folder.run_path(folder, number))]
     left = {number: plan for number, plan in plans.items() if number not in done}
+    time, process = _time(left)
+    if process:
+        lines.append(f"process      about {size(process)} on the host at most for each worker, with the program itself")
+    lines.append(f"disk         {size(sum(plan.disk_bytes for plan in plans.values()))} for all runs")
     if done:
         lines.append(f"done         {_runs(len(done))} in {folder}; {_runs(len(left))} left")
-    time = _time(left)
     if time is not None:
         lines.append(f"time         {between(*time)} for {_runs(len(left))} one after the other, from steps timed now")
     return "\n".join(lines)
@@ -59,10 +62,13 @@ def _runs(count: int) -> str:
     return f"{count:,} run{'s' if count != 1 else ''}"
 
 
-def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:
-    """The least and the most seconds of stepping of all runs; None if no step could be timed."""
+def _time(plans: Mapping[int, Plan]) -> tuple[tuple[float, float] | None, int]:
+    """The least and the most seconds of stepping of all runs, and the bytes of a worker's process.
+
+    The seconds are None if no step could be timed, and then the bytes are 0.
+    """
     of_cells: dict[tuple[object, ...], WorkTime] = {}
-    least = most = 0.0
+    least, most, process, worker = 0.0, 0.0, 0, 0
     for plan in plans.values():
         problem = plan.problem
         cells, work = problem.grid.cell_count, own_work(problem)
@@ -70,9 +76,12 @@ def _time(plans: Mapping[int, Plan]) -> tuple[float, float] | None:
         if kind not in of_cells and len(of_cells) < _MOST_TIMED:
             with suppress(ScenarioError, CapacityError, RunError):
                 plan.check_memory()
-                of_cells[kind] = measure_work(plan).scaled(1.0 / cells)
+                timed = timed_plan(plan) or plan
+                of_cells[kind] = measure_work(plan, timed).scaled(1.0 / cells)
+                process = max(process, process_memory.expected(plan, timed) - process_memory.on_host(plan))
         if not of_cells:
-            return None
+            return None, 0
+        worker = max(worker, process + process_memory.on_host(plan))
         each = of_cells.get(kind, next(reversed(of_cells.values()))).scaled(cells)
         least, most = least + each.of(work[0]), most + each.of(work[1])
-    return least, most
+    return (least, most), worker if process else 0

@@ -99,6 +99,13 @@ def test_what_is_meant_is_not_questioned(text: str, tmp_path: Path) -> None:
     assert hints(tmp_path, text) == ()
 
 
+def test_a_scenario_without_any_temperature_has_no_hint(tmp_path: Path) -> None:
+    path = tmp_path / "plate.toml"
+    faces = 'boundaries.x_min = { type = "flux", value = 5.0 }\nboundaries.x_max = { type = "flux", value = -5.0 }\n'
+    path.write_text(PLATE.replace("time.end = 10.0", 'time.method = "steady"') + faces, encoding="utf-8")
+    assert load(path).hints == ()
+
+
 def test_tables_of_materials_may_begin_near_absolute_zero(tmp_path: Path) -> None:
     path = tmp_path / "plate.toml"
     path.write_text(f"{PLATE}initial.temperature = 300.0\n", encoding="utf-8")

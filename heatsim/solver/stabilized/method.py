@@ -199,14 +199,14 @@ class AdaptiveMethod:
         Raises:
             NotFiniteError, RunError: as for :meth:`step`.
         """
-        error, tolerance = inf, self.tolerance
+        error, tolerance, outside = inf, self.tolerance, 0.0
         if all(isfinite(number) for number in measure):
             outside = max(self.bounds[0] - measure.low, measure.high - self.bounds[1])
             error, tolerance = max(measure.size, outside), self.tolerance.widened(measure.low, measure.high)
         part, tried = error / tolerance.kelvin, attempt.stages + stages.count
         if error > tolerance.kelvin:
             self.substeps.reject()
-            self._check_length(attempt.h, error)
+            self._check_length(attempt.h, error, outside)
             controller = attempt.controller.refused(attempt.h, part)
             rejected = attempt.rejected + 1
             return self._attempt(replace(attempt, controller=controller, rejected=rejected, stages=tried))
@@ -269,8 +269,8 @@ class AdaptiveMethod:
         h = self.drives.longest(self.t, h, self.tolerance)
         return replace(attempt, h=h, end=attempt.stop if h == left else self.t + h)
 
-    def _check_length(self, h: float, error: float) -> None:
-        """Give up if steps became shorter than any body needs."""
+    def _check_length(self, h: float, error: float, outside: float) -> None:
+        """Give up if steps became shorter than any body needs; a step left the bounds by ``outside`` K."""
         limit = self.substeps.dt_limit
         if h > (_SHORTEST * limit if isfinite(limit) else 0.0) and self.t + h / 2 > self.t:
             return
@@ -278,6 +278,11 @@ class AdaptiveMethod:
             raise NotFiniteError(
                 f"NaN or infinity in the field after t = {self.t!r} s, however short the step; look for values that "
                 "are far too large, or set solver.precision to float64"
+            )
+        if outside >= error and self.bounds[0] == 0.0:
+            raise RunError(
+                f"a temperature falls below 0 K after t = {self.t!r} s, however short the step: sources or fluxes take "
+                "out more heat than there is; check the signs and units of their powers"
             )
         raise RunError(
             f"time.tolerance = {self.tolerance.of_run!r} K cannot be met at t = {self.t!r} s: a step of {h:.3g} s is "

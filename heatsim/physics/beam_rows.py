@@ -34,6 +34,20 @@ class BeamRows:
         u, v = self.weights
         return replace(self, first=self.first[some], weights=(u[some], v[some]), spots=self.spots[some])
 
+    def combined(self, other: "BeamRows", own: float, others: float) -> "BeamRows":
+        """The sum of the flux in one step of this and one of another, each times a factor."""
+        spots, more = int(self.spots[0]), int(other.spots[0])
+        weights = [
+            np.concatenate((factor * mine[:, :spots], other_factor * theirs[:, :more]), axis=1)
+            for mine, theirs, factor, other_factor in zip(
+                self.weights, other.weights, (own, 1.0), (others, 1.0), strict=True
+            )
+        ]
+        first = np.concatenate((self.first[:, :spots], other.first[:, :more]), axis=1)
+        return replace(
+            self, first=first, weights=(weights[0], weights[1]), spots=np.array([spots + more], self.spots.dtype)
+        )
+
     def of_spots(self, step: int) -> list[tuple[NDArray[np.int32], Array, Array]]:
         """For each spot of a step the first cell, and the weights along u and v."""
         row, (u, v) = min(step, len(self.first) - 1), self.weights

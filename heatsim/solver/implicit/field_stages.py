@@ -21,7 +21,7 @@ from heatsim.physics.stage_times import Side, StageTimes
 from heatsim.solver.energy_ledger import Ledger
 from heatsim.solver.field import Field
 from heatsim.solver.heat_sums import HeatSums
-from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, stage_times
+from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
@@ -76,8 +76,7 @@ class FieldStages(FieldEnds):
         self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)
         self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
         self._tried = 0.0
-        self._end_of_step: Rows | None = None
-        self._heats: list[Any] = []
+        self._flows_at_end: HeatSums | None = None
         if saved is not None and _RATE in saved.arrays:
             self._take_back(self._first, saved)
 
@@ -104,12 +103,11 @@ class FieldStages(FieldEnds):
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F in K/s of one end, and the flows through surfaces in W.
 
-        At the end of a step F is K₂ with the conditions and sources of that moment. Where a run goes on within a smooth
-        interval it is that of the checkpoint.
+        At the end of a step F is K₂. Where a run goes on within a smooth interval it is that of the checkpoint.
         """
         at = self._end(end)
-        if end is End.LAST and self._end_of_step is not None:
-            self._finish(at, self._end_of_step)
+        if end is End.LAST and self._flows_at_end is not None:
+            at.flows = self._flows_at_end
         elif end is End.LAST or side is Side.AFTER:
             moment = StageTimes.beside(t, side, 1.0, self._problem.scenario.time.end)
             at.F[...] = self._equations.rate(self._rows(moment), at.T.astype(np.float64))
@@ -126,7 +124,7 @@ class FieldStages(FieldEnds):
         try:
             self._advance(stages, t, h)
         except (NotConvergedError, NotFiniteError):
-            self._last.T[...], self._last.F[...], self._end_of_step = np.nan, np.nan, None
+            self._last.T[...], self._last.F[...], self._flows_at_end = np.nan, np.nan, None
         except Interrupted:
             raise StepInterrupted from None
 
@@ -135,7 +133,8 @@ class FieldStages(FieldEnds):
         equations, first, last, sigma = self._equations, self._first, self._last, 1.0 / (GAMMA * h)
         begun = first.T.astype(np.float64)
         equations.begin_step()
-        equations.begin(rows[0:1], sigma, begun, begun + (GAMMA * h) * first.F)
+        first_rows = first_stage(rows, len(self._problem.boundary.conditions))
+        equations.begin(first_rows, sigma, begun, begun + (GAMMA * h) * first.F)
         K, flows_of_one, left_of_one = self._solve(stages, sigma, begun)
         begun += ((1.0 - GAMMA) * h) * K
         # The first guess of K₂ lies on the straight line through F_n and K₁.
@@ -145,7 +144,7 @@ class FieldStages(FieldEnds):
         last.T[...], last.F[...] = equations.contents(), K
         last.sums = HeatSums.combined([(1.0, first.sums), ((1.0 - GAMMA) * h, flows_of_one), (GAMMA * h, flows)])
         self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + (GAMMA + _BETWEEN) * abs(left))
-        self._end_of_step = rows[2:3]
+        self._flows_at_end = flows
         self._field.changed()
 
     def _solve(self, stages: Solutions, sigma: float, begun: Any) -> tuple[Any, HeatSums, float]:
@@ -159,40 +158,26 @@ class FieldStages(FieldEnds):
             counts["newton_steps"] += found.newton_steps
             counts["applications"] += found.applications
             exact = not _ROUNDED * equations.largest_change > found.correction + _LEFT * stages.tolerance
-        _, slopes, left = self._look(sigma, begun)
+        _, _, slopes, left = self._look(sigma, begun)
         equations.shift(-left, slopes)
-        K, _, left = self._look(sigma, begun)
-        return K, self._flows(self._heats), left
+        K, heats, _, left = self._look(sigma, begun)
+        return K, self._flows(heats), left
 
-    def _look(self, sigma: float, begun: Any) -> tuple[Any, list[Any], float]:
-        """K in K/s, slopes of the surfaces in W/K, and Σ C·K − Σ exchange − Σ sources in W at the present solution."""
+    def _look(self, sigma: float, begun: Any) -> tuple[Any, list[Any], list[Any], float]:
+        """K in K/s, heats in W and slopes in W/K of surfaces, and Σ C·K − Σ exchange − Σ sources in W."""
         equations = self._equations
         K = (equations.contents() - begun) * sigma
-        self._heats, slopes = equations.exchange()
-        return K, slopes, equations.stored(K) - equations.through(self._heats) - self._balance.source_power
-
-    def _finish(self, at: FieldEnd, moment: Rows) -> None:
-        """Make the rate of the last stage that of the end, whose sources and beams are not averaged."""
-        xp, balance = self._field.device.xp, self._balance
-        sources, before = balance.cell_sources, self._heats
-        balance.move_to(moment)
-        capacities = np.where(balance.materials.cell_heat_capacity > 0.0, balance.materials.cell_heat_capacity, 1.0)
-        change = (balance.cell_sources - sources) / capacities
-        if change.any():
-            at.F += balance.per_cell(change)
-        heats, _ = self._equations.exchange()
-        for surface, heat, averaged in zip(balance.surfaces, heats, before, strict=True):
-            surface.add((heat - averaged) / xp.asarray(capacities)[surface.cell_types], at.F)
-        at.flows = self._flows(heats)
+        heats, slopes = equations.exchange()
+        return K, heats, slopes, equations.stored(K) - equations.through(heats) - self._balance.source_power
 
     def accept(self) -> None:
         """Make the last end the first one."""
-        self._end_of_step = None
+        self._flows_at_end = None
         super().accept()
 
     def reject(self) -> None:
         """Forget the last end."""
-        self._end_of_step = None
+        self._flows_at_end = None
         super().reject()
 
     def restart(self, *, last: bool) -> Restart:

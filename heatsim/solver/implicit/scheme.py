@@ -9,19 +9,26 @@ matrix. On linear problems it gives the same numbers as TR-BDF2 (Bank et al., *I
 1992; Hosea & Shampine, *Appl. Numer. Math.* 20 (1996) 21), but it does not need the rate at the start of the step,
 which the solver's errors would spoil. Source: Alexander, *SIAM J. Numer. Anal.* 14 (1977) 1006.
 
-Conditions count with their values at t + γh and t + h. Sources, beams and given fluxes are averaged over the first
-(1 − γ)·h and over the rest: so all of their energy counts, and the order stays 2.
+Conditions count with their values at t + γh and t + h. Sources, beams and given fluxes have the mean q over the step and
+the value q_1 at its end: the second stage takes q_1, the first (q − γ·q_1)/(1 − γ). So all of their energy counts. If q
+changes evenly, the first stage has the value at t + γh, and cells that follow their heat at once are where they belong
+at the end of the step: with the mean of the last γ·h they would lag behind by γh/2.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
+from heatsim.physics.rows import Rows
 from heatsim.physics.stage_times import Side, StageTimes
+from heatsim.physics.surface_balance import FLUX
+
+Array = NDArray[np.float64]
 
 GAMMA = 1.0 - sqrt(0.5)
-VERSION = "SDIRK2, an operator for each step"
+VERSION = "SDIRK2, an operator for each step, heat at its end"
 
 
 @dataclass(frozen=True)
@@ -38,8 +45,29 @@ class Solutions:
 
 
 def stage_times(t: float, h: float, end: float) -> StageTimes:
-    """The times of both stages of a step of ``h`` s from ``t``, and of its end; ``end`` is that of the run in s."""
+    """The times of both stages of a step of ``h`` s from ``t``; ``end`` is that of the run in s.
+
+    The first has the means over the whole step, from which :func:`first_stage` takes the share of the second.
+    """
     last = StageTimes.beside(t + h, Side.BEFORE, 1.0, end)
-    starts, lengths = np.array([t, t + (1.0 - GAMMA) * h]), np.array([(1.0 - GAMMA) * h, GAMMA * h])
-    times = np.array([t + GAMMA * h, last.times[0]])
-    return StageTimes.joined([StageTimes(times, starts, lengths, lengths).after(t, end), last])
+    first = StageTimes(*(np.array([number]) for number in (t + GAMMA * h, t, h, 1.0)))
+    return StageTimes.joined([first.after(t, end), last])
+
+
+def first_stage(rows: Rows, conditions: int) -> Rows:
+    """The first stage of a step: (q − γ·q_1)/(1 − γ) for what is averaged.
+
+    Args:
+        rows: of the times of :func:`stage_times`.
+        conditions: how many rows of conditions there are; behind them are the tables of laws, which are not averaged.
+    """
+
+    def rest(numbers: Array) -> Array:
+        mean, last = numbers[:1], numbers[-1:]
+        return np.where(mean == last, mean, (mean - GAMMA * last) / (1.0 - GAMMA))
+
+    of_conditions = rows.conditions[:1].copy()
+    fluxes = rows.conditions[:, :conditions, FLUX]
+    of_conditions[:, :conditions, FLUX] = rest(fluxes)
+    beams = tuple(beam[0:1].combined(beam[1:2], 1.0 / (1.0 - GAMMA), -GAMMA / (1.0 - GAMMA)) for beam in rows.beams)
+    return replace(rows[0:1], conditions=of_conditions, heat=rest(rows.heat), amounts=rest(rows.amounts), beams=beams)

@@ -17,6 +17,7 @@ from heatsim.physics.boundary import Boundary
 from heatsim.physics.condition_terms import NOTHING, time_functions
 from heatsim.physics.drives import Drives
 from heatsim.physics.tolerance import Tolerance
+from heatsim.scenario import TimeFunction
 
 _MODE, _SHARE = 0.5 / np.e, 0.25
 # Nodes of a function closer than this part of the end are both sides of a jump.
@@ -34,17 +35,28 @@ def euler_error(boundary: Boundary, drives: Drives, tolerance: Tolerance, limit:
         safety: the part of it that steps take.
     """
     scenario = boundary.scenario
-    row = min(scenario.output.every, scenario.output.probe_every, scenario.time.end)
+    end = scenario.time.end
+    row = min(scenario.output.every, scenario.output.probe_every, end)
     dt = min(safety * limit, row)
     jump, slope = 0.0, 0.0
     for condition in boundary.conditions:
-        film, ambient, *_ = time_functions(condition)
-        if film == NOTHING:
-            continue
-        nodes = ambient.nodes(scenario.time.end)
-        values, lengths = ambient.at(nodes), np.diff(nodes)
-        changes, at_once = np.abs(np.diff(values)), lengths <= _ONE * scenario.time.end
-        jump = max(jump, float(changes[at_once].max(initial=0.0)), float(values[0]) - tolerance.high)
-        jump = max(jump, tolerance.low - float(values[0]))
-        slope = max(slope, float((changes[~at_once] / lengths[~at_once]).max(initial=0.0)))
+        film, ambient, _, emissivity, surroundings = time_functions(condition)
+        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
+            if exchange == NOTHING:
+                continue
+            first = float(temperature.at(np.zeros(1))[0])
+            # A change of a film coefficient or an emissivity acts like a change of the temperature around the surface.
+            scales = (temperature, 1.0), (exchange, tolerance.range / (max(map(abs, exchange.extremes(end))) or 1.0))
+            found = [_changes(function, scale, end) for function, scale in scales if not function.constant]
+            jump = max(jump, first - tolerance.high, tolerance.low - first, *(jumps for jumps, _ in found))
+            slope = max(slope, *(slopes for _, slopes in found), 0.0)
     return float(_SHARE * _MODE * dt * (jump * min(1.0 / limit, 1.0 / row) + drives.heating + slope))
+
+
+def _changes(function: TimeFunction, scale: float, end: float) -> tuple[float, float]:
+    """The largest jump in K and the largest slope in K/s of a function times ``scale``."""
+    nodes = function.nodes(end)
+    changes, lengths = scale * np.abs(np.diff(function.at(nodes))), np.diff(nodes)
+    at_once = lengths <= _ONE * end
+    slopes = changes[~at_once] / lengths[~at_once]
+    return float(changes[at_once].max(initial=0.0)), float(slopes.max(initial=0.0))

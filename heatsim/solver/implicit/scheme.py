@@ -9,10 +9,10 @@ matrix. On linear problems it gives the same numbers as TR-BDF2 (Bank et al., *I
 1992; Hosea & Shampine, *Appl. Numer. Math.* 20 (1996) 21), but it does not need the rate at the start of the step,
 which the solver's errors would spoil. Source: Alexander, *SIAM J. Numer. Anal.* 14 (1977) 1006.
 
-Conditions count with their values at t + γh and t + h. Sources, beams and given fluxes have the mean q over the step and
-the value q_1 at its end: the second stage takes q_1, the first (q − γ·q_1)/(1 − γ). So all of their energy counts. If q
-changes evenly, the first stage has the value at t + γh, and cells that follow their heat at once are where they belong
-at the end of the step: with the mean of the last γ·h they would lag behind by γh/2.
+Conditions count with their values at t + γh and t + h. Sources, beams and given fluxes have a mean q over the step and
+a value q_1 at its end: the second stage takes q_1, the first (q − γ·q_1)/(1 − γ). So all of their energy counts. If q
+changes evenly, the first stage has the value at t + γh. Cells that follow their heat at once are where they belong at
+the end of the step: with the mean over the last γh they would lag behind by γh/2.
 """
 
 from dataclasses import dataclass, replace

@@ -76,15 +76,15 @@ def test_a_checkpoint_brings_it_back_to_the_bit(controller):
 
 
 def test_the_default_tolerance_follows_the_larger_range():
-    assert Tolerance(None, 80.0, 293.0, 293.0).kelvin == pytest.approx(0.016)
-    assert Tolerance(None, 80.0, 293.0, 293.0).widened(250.0, 450.0).kelvin == pytest.approx(0.04)
-    assert Tolerance(None, 0.0, 293.0, 293.0).kelvin == 1e-3
+    assert Tolerance(None, 80.0, 293.0, 293.0).of_run == pytest.approx(0.016)
+    assert Tolerance(None, 80.0, 293.0, 293.0).widened(250.0, 450.0).of_run == pytest.approx(0.04)
+    assert Tolerance(None, 0.0, 293.0, 293.0).of_run == 1e-3
     assert Tolerance(None, 0.0, 1.0, 3.0).to_dict() == {"low": 1.0, "high": 3.0}
 
 
 def test_the_error_of_a_step_follows_from_that_of_the_run():
-    """The power 3/2 of it; it is the same at the default, and at most four times it."""
-    for given, of_step in ((0.02, 0.02), (0.08, 0.16), (0.005, 0.0025), (10.0, 40.0)):
+    """The power 3/2 of it; half of it at the default, and at most twice it."""
+    for given, of_step in ((0.02, 0.01), (0.08, 0.08), (0.005, 0.00125), (10.0, 20.0)):
         tolerance = Tolerance(given, 100.0, 293.0, 293.0)
         assert (tolerance.of_run, tolerance.kelvin) == (given, pytest.approx(of_step))
-    assert Tolerance(0.005, 100.0, 293.0, 293.0).run_with(0.0025) == pytest.approx(0.005)
+    assert Tolerance(0.005, 100.0, 293.0, 293.0).run_with(0.00125) == pytest.approx(0.005)

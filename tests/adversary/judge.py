@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,19 +12,21 @@ from adversary.semi_discrete import Body, Solution, of_time, solve
 from numpy.typing import NDArray
 
 from heatsim import Simulation
-from heatsim.errors import HeatsimError
+from heatsim.errors import HeatsimError, Interrupted
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.storage import folder, run_tables
 
+MOST_SECONDS = 30
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
 class Fields(Observer):
-    """Keeps the temperatures of all cells at all rows."""
+    """Keeps the temperatures of all cells at all rows, and ends a run that takes longer than any of these should."""
 
     def __init__(self) -> None:
         self.times, self.temperatures = list[float](), list[NDArray[np.float64]]()
+        self._started = process_time()
 
     def due(self, state: RunState) -> NDArray[np.int64]:
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)
@@ -31,6 +34,10 @@ class Fields(Observer):
     def handle(self, state: RunState) -> None:
         self.times.append(state.time)
         self.temperatures.append(state.field.temperature().ravel())
+
+    def poll(self, state: RunState) -> None:
+        if process_time() - self._started > MOST_SECONDS:
+            raise HeatsimError(f"takes more than {MOST_SECONDS} s; at t = {state.time:.6g} s")
 
 
 class Run(NamedTuple):
@@ -74,6 +81,8 @@ def judge(case: Case) -> Verdict:
     """Run a case and compare it with the exact solution."""
     try:
         return _judge_euler(case) if case.document["time"]["method"] == "euler" else _judge_adaptive(case)
+    except Interrupted:
+        raise
     except HeatsimError as error:
         return Verdict(case, (f"refused: {error}",), np.inf)
 

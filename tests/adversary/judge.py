@@ -45,6 +45,7 @@ class Run(NamedTuple):
 
     times: NDArray[np.float64]
     T: NDArray[np.float64]
+    hottest: NDArray[np.float64]
     energy: dict[str, NDArray[np.float64]]
     summary: dict[str, Any]
 
@@ -72,9 +73,11 @@ def run(document: dict[str, Any]) -> Run:
         simulation = Simulation.from_dict(document, Path(name, "run"))
         simulation.run(watchers=[watcher])
         summary = json.loads(Path(name, "run", folder.SUMMARY).read_text())
-        energy = run_tables.read_energy(Path(name, "run"))
+        energy, probes = run_tables.read_energy(Path(name, "run")), run_tables.read_probes(Path(name, "run"))
     assert energy is not None
-    return Run(np.array(watcher.times), np.array(watcher.temperatures), energy.in_unit("J"), summary)
+    assert probes is not None
+    T, hottest = np.array(watcher.temperatures), probes.in_unit("K")["hottest"]
+    return Run(np.array(watcher.times), T, hottest, energy.in_unit("J"), summary)
 
 
 def judge(case: Case) -> Verdict:
@@ -104,6 +107,8 @@ def _judge_adaptive(case: Case) -> Verdict:
             f"off by {errors[worst]:.4g} K at t = {found.times[worst]:.8g} s, {errors[worst] / tolerance:.3g} times "
             f"the tolerance; {errors[-1]:.4g} K at the end"
         )
+    if np.abs(found.hottest - found.T.max(axis=1)).max() > 1e-6 * found.T.max():
+        faults.append("the column of the hottest cell differs from the field")
     faults += heat_faults(body, exact, found, allowed)
     return Verdict(case, tuple(faults), float(errors[worst] / tolerance), _method(case, summary))
 

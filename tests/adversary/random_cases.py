@@ -116,6 +116,7 @@ def random_case(seed: int) -> Case:
     kinds, marks = list[str](), Marks()
     document["sources"] = []
     body = Body(document)
+    kinds += ["layer"] * ("layers" in document)
     how = rng.choice(("opposite", "opposite", "faces", "faces", "source", "both"))
     if how in ("opposite", "both"):
         _opposite_sources(rng, document, body, kinds, marks)
@@ -148,7 +149,8 @@ def _body(rng: Random) -> dict[str, Any]:
         cells[axes[0]] = 2
     d = log_uniform(rng, 1e-4, 1e-2)
     size = [short(n * d * (np.exp(rng.uniform(-1.0, 1.0)) if rng.random() < 0.3 else 1.0)) for n in cells]
-    names = ("a", "b", "c")[: rng.choice((1, 1, 2, 3))]
+    layered = rng.random() < 0.15 and max(cells) > 2
+    names = ("a", "b", "c")[: 1 if layered else rng.choice((1, 1, 2, 3))]
     k = log_uniform(rng, 0.1, 100.0)
     materials = {
         name: {
@@ -175,7 +177,9 @@ def _body(rng: Random) -> dict[str, Any]:
             name = names[number % len(names)]
             if name != "a":
                 document["regions"].append({"name": f"r{number}", "material": name, "box": box})
-    if rng.random() < 0.3:
+    if layered:
+        _add_layer(rng, document)
+    elif rng.random() < 0.3:
         amplitude, wave_number = short(rng.uniform(1.0, 100.0), 3), [short(6.0 / length) for length in size]
         waves = "*".join(f"cos({kn!r}*{v})" for kn, v in zip(wave_number, "xyz", strict=True))
         document["initial"]["temperature"] = f"{T!r} + {amplitude!r}*{waves}"
@@ -189,6 +193,21 @@ def _body(rng: Random) -> dict[str, Any]:
                 R = short(d / k * log_uniform(rng, 1e-2, 1e3))
                 document["contacts"].append({"between": [other, name], "resistance": R})
     return document
+
+
+def _add_layer(rng: Random, document: dict[str, Any]) -> None:
+    """A good conductor between two planes of cells; faces along it stay insulated."""
+    size, cells = document["domain"]["size"], document["domain"]["cells"]
+    axis = rng.choice([axis for axis in range(3) if cells[axis] > 2])
+    d = size[axis] / cells[axis]
+    plane = {"axis": "xyz"[axis], "at": d * rng.randint(2, cells[axis] - 1)}
+    document["materials"]["foil"] = {"conductivity": 390.0, "density": 8960.0, "specific_heat": 385.0}
+    document["layers"] = [{"material": "foil", "thickness": short(d * log_uniform(rng, 1e-3, 0.5)), "plane": plane}]
+
+
+def _axes_of_faces(document: dict[str, Any]) -> list[int]:
+    """The axes along which faces may exchange heat."""
+    return ["xyz".index(layer["plane"]["axis"]) for layer in document.get("layers", [])] or [0, 1, 2]
 
 
 def _parts(rng: Random, document: dict[str, Any]) -> list[dict[str, list[float]]]:
@@ -218,8 +237,8 @@ def _conditions(rng: Random, document: dict[str, Any]) -> None:
     T = float(str(document["initial"]["temperature"]).split(" ")[0])
     k, size = document["materials"]["a"]["conductivity"], document["domain"]["size"]
     k = k if isinstance(k, float) else k[0]
-    for axis in range(3):
-        if rng.random() < 0.15:
+    for axis in _axes_of_faces(document):
+        if rng.random() < 0.15 and "layers" not in document:
             for name in FACES[2 * axis : 2 * axis + 2]:
                 document["boundaries"][name] = {"type": "periodic"}
             continue
@@ -303,7 +322,8 @@ def _single_source(rng: Random, document: dict[str, Any], body: Body, kinds: lis
 
 def _driven_faces(rng: Random, document: dict[str, Any], body: Body, kinds: list[str], marks: Marks) -> None:
     """One or two faces whose values change; two held ones may jump in opposite directions."""
-    free = [name for name in FACES if name in body.faces]
+    axes = _axes_of_faces(document)
+    free = [name for axis in axes for name in FACES[2 * axis : 2 * axis + 2] if name in body.faces]
     if not free:
         return
     first = _shape(rng, body.end, marks, kinds, "face")

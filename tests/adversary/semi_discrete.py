@@ -108,6 +108,8 @@ class Body:
         self.faces: dict[str, Face] = {}
         for axis in range(3):
             self._connect(axis)
+        for layer in document.get("layers", []):
+            self._lay(layer)
         self.drives = [self.source(source) for source in document.get("sources", [])]
         self.conductances: dict[str, Array] = {}
         self.nonlinear: list[Face] = []
@@ -139,10 +141,36 @@ class Body:
         for i, j in ((first.ravel(), second.ravel()) for first, second in pairs):
             half_cells = d / (2.0 * self.k[axis][i]) + d / (2.0 * self.k[axis][j])
             G = np.where(i == j, 0.0, area / (half_cells + self.resistances[self.kinds[i], self.kinds[j]]))
-            np.add.at(self.K, (i, j), G)
-            np.add.at(self.K, (j, i), G)
-            np.add.at(self.K, (i, i), -G)
-            np.add.at(self.K, (j, j), -G)
+            self._link(i, j, G)
+
+    def _lay(self, layer: dict[str, Any]) -> None:
+        """Put a layer across the body: its node is that of the cells below it, of which a third moves to those behind.
+
+        The body has one material here, and only its faces along the normal of the layer exchange heat.
+        """
+        axis = "xyz".index(layer["plane"]["axis"])
+        d, area, t = self.spacing[axis], self.volume / self.spacing[axis], layer["thickness"]
+        of = self.document["materials"][layer["material"]]
+        planes = np.moveaxis(np.arange(self.count).reshape(self.shape), 2 - axis, 0)
+        above = round(layer["plane"]["at"] / d)
+        own, behind, k = np.sort(planes[above - 1].ravel()), np.sort(planes[above - 2].ravel()), self.k[axis][0]
+        self._link(own, planes[above].ravel(), area / (t / of["conductivity"] + d / (2.0 * k)) - area * k / d)
+        self._link(own, behind, area / (1.5 * d / k) - area * k / d)
+        for along in {0, 1, 2} - {axis}:
+            lines = np.moveaxis(np.arange(self.count).reshape(self.shape), 2 - along, 0)
+            pairs = np.stack((lines[:-1].ravel(), lines[1:].ravel()))
+            i, j = pairs[:, np.isin(pairs[0], own)]
+            G, S = self.K[i, j], of["conductivity"] * t * self.volume / (d * self.spacing[along] ** 2)
+            to_behind = behind[np.searchsorted(own, i)], behind[np.searchsorted(own, j)]
+            self._link(i, j, S - G / 3.0)
+            self._link(*to_behind, G / 3.0)
+        self.C[behind] += self.C[own] / 3.0
+        self.C[own] = self.C[own] / 1.5 + of["density"] * of["specific_heat"] * t * area
+
+    def _link(self, i: Any, j: Any, G: Any) -> None:
+        """Add conductances between cells."""
+        for row, column, sign in ((i, j, 1.0), (j, i, 1.0), (i, i, -1.0), (j, j, -1.0)):
+            np.add.at(self.K, (row, column), sign * G)
 
     def source(self, source: dict[str, Any]) -> Drive:
         """A source as a drive; a density is a number, an expression in t, or a product of one in t and one in space."""

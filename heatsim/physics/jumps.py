@@ -91,8 +91,8 @@ def _of_drive(scenario: Scenario, drive: Drive, tolerance: Tolerance) -> Iterato
     allowed = PART * tolerance.of_run
     # What all its functions do together decides which of their jumps are too close to each other to matter.
     together = [function.jumps(drive.end) for function in drive.functions]
-    for key, times in zip(drive.keys, together, strict=True):
-        if times is None:
+    for key, function, times in zip(drive.keys, drive.functions, together, strict=True):
+        if times is None or not (drive.averaged or function.resolved(drive.end)):
             raise _too_many(scenario, key)
     every = np.unique(np.concatenate([times for times in together if times is not None]))
     negligible = every[drive.negligible(every, allowed)]
@@ -137,7 +137,7 @@ def _merged(times: Array, kinks: NDArray[np.bool_], end: float) -> Jumps:
 
 def _too_many(scenario: Scenario, key: str) -> ScenarioError:
     message = (
-        f"jumps or has a kink more than {MOST_JUMPS:,} times during the run, and steps of time.method = "
-        f'"{scenario.time.method}" end at each of them; write its mean over time, or time.method = "euler"'
+        f"jumps, has a kink or oscillates more than {MOST_JUMPS:,} times during the run, and steps of time.method = "
+        f'"{scenario.time.method}" follow each of them; write its mean over time, or time.method = "euler"'
     )
     return ScenarioError(scenario.path, [Mistake(key, message)])

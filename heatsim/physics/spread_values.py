@@ -15,9 +15,9 @@ from heatsim.physics.condition_terms import Condition
 from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
 from heatsim.physics.separation import MOST_TERMS, some_points
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
-from heatsim.scenario.averages import Length
 from heatsim.scenario.boundaries import depends_on_surface
 from heatsim.scenario.expressions import Expression
+from heatsim.scenario.function_of_time import Length
 from heatsim.scenario.functions import functions_in_time
 from heatsim.scenario.messages import show
 from heatsim.scenario.products import products_of

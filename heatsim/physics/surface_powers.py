@@ -16,7 +16,7 @@ from heatsim.physics.cell_types import CellTypes
 from heatsim.physics.condition_terms import Condition
 from heatsim.physics.link_weights import sides_towards_void, types_around
 from heatsim.scenario import Flux, TimeFunction
-from heatsim.scenario.averages import Length
+from heatsim.scenario.function_of_time import Length
 
 Array = NDArray[np.float64]
 

@@ -8,16 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from heatsim.scenario.function_of_time import TimeFunction
+from heatsim.scenario.function_of_time import Length, TimeFunction
 
 Array = NDArray[np.float64]
-Length = float | Array  # of steps in s: one for all, or one for each
 
 # A function with unknown jumps is sampled: samples per run, fewest and most samples per step. The samples lie at
 # irrational fractions of the step, so that no oscillation has the same phase at all of them.
@@ -94,7 +91,7 @@ class Integral:
         return np.asarray(sum(weight * value for weight, value in zip(weights, values, strict=True)))
 
 
-def mean_of_product(functions: Sequence["TimeFunction"], times: Array, dt: Length) -> Array:
+def mean_of_product(functions: Sequence[TimeFunction], times: Array, dt: Length) -> Array:
     """Means of the product of several functions over steps of ``dt`` seconds from ``times`` (s).
 
     Args:
@@ -116,7 +113,7 @@ def mean_of_product(functions: Sequence["TimeFunction"], times: Array, dt: Lengt
 
 
 @lru_cache(maxsize=64)
-def _product(functions: tuple["TimeFunction", ...], end: float) -> Integral:
+def _product(functions: tuple[TimeFunction, ...], end: float) -> Integral:
     """The integral of a product; without edges if there are too many."""
 
     def at(times: Array) -> Array:

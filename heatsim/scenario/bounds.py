@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.scenario.enclosures import Boxes
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.points import Points
+from heatsim.scenario.points import PointValues
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
     with np.errstate(all="ignore"):
         for level in range(_LEVELS):
             middle = 0.5 * low + 0.5 * high
-            points = Points({name: at[None] for name, at in zip(names, middle, strict=True)}, chosen=False)
+            points = PointValues({name: at[None] for name, at in zip(names, middle, strict=True)}, chosen=False)
             boxes = Boxes(
                 expression.tree, dict(zip(names, low, strict=True)), dict(zip(names, high, strict=True)), False, points
             )

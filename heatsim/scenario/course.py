@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from heatsim.scenario.bounds import bounds
 from heatsim.scenario.enclosures import Boxes
 from heatsim.scenario.expressions import Expression
-from heatsim.scenario.points import Points, variables_in
+from heatsim.scenario.points import PointValues, variables_in
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -76,7 +76,7 @@ def course_of(expression: Expression, low: float, high: float) -> Course:
     """The course of an expression in one variable from ``low`` to ``high``."""
     (name,) = expression.names
     with np.errstate(all="ignore"):
-        return _Finder(expression.tree, name, low, high).found()
+        return _CourseFinder(expression.tree, name, low, high).found()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class _Panels:
         return np.asarray(np.abs(self.values[2] - self.values[1]) > 8.0 * self.second + self.noise)
 
 
-class _Finder:
+class _CourseFinder:
     """Finds the course of a tree in the variable ``name`` from ``low`` to ``high``."""
 
     def __init__(self, tree: ast.expr, name: str, low: float, high: float) -> None:
@@ -140,7 +140,7 @@ class _Finder:
         return Course(edges, jumps, nodes, singular, float(low), float(high), complete)
 
     def _at(self, places: Array) -> Array:
-        return np.broadcast_to(Points({self._name: places[None]}, chosen=False).of(self._tree)[0], places.shape)
+        return np.broadcast_to(PointValues({self._name: places[None]}, chosen=False).of(self._tree)[0], places.shape)
 
     def _alone(self, allowed: float) -> Array:
         """Jumps at which the value is beyond those on both sides, and places beside ends with a value of their own."""
@@ -160,7 +160,7 @@ class _Finder:
     def _evaluated(self, tree: ast.expr, start: Array, stop: Array) -> _Panels:
         middle, half = 0.5 * start + 0.5 * stop, 0.5 * (stop - start)
         places = np.array([middle, start, stop, middle - _OUTER * half, middle + _OUTER * half])
-        points = Points({self._name: places}, chosen=True)
+        points = PointValues({self._name: places}, chosen=True)
         found = Boxes(tree, {self._name: start}, {self._name: stop}, True, points).of(tree)
         count, rows = len(start), found.rows
         second, sixth = (rows[k] if len(rows) > k else np.zeros(1) for k in (1, 5))
@@ -231,7 +231,7 @@ class _Finder:
         """Add the places at which an argument passes 0, or any whole number; False if they cannot all be told."""
         start, stop = self._pieces()
         for condition, wanted in guards:
-            truth = Points({self._name: (0.5 * start + 0.5 * stop)[None]}, chosen=True).of(condition)[0] != 0.0
+            truth = PointValues({self._name: (0.5 * start + 0.5 * stop)[None]}, chosen=True).of(condition)[0] != 0.0
             active = np.broadcast_to(truth == wanted, start.shape)
             start, stop = start[active], stop[active]
         places, beside = [np.zeros(0)], [np.zeros(0)]
@@ -278,9 +278,8 @@ class _Finder:
         place = np.clip(a - at_a * (b - a) / (at_b - at_a), a, b)
         some = np.arange(len(place))
         for _ in range(64):
-            value = (
-                Points({self._name: np.array([middle[some], place[some]])}, chosen=True).of(argument)[-1] - levels[some]
-            )
+            points = PointValues({self._name: np.array([middle[some], place[some]])}, chosen=True)
+            value = points.of(argument)[-1] - levels[some]
             left = (value < 0.0) == (at_a[some] < 0.0)
             # Of the Illinois method: an end that stays counts half.
             same = np.where(left, 0.5, 1.0), np.where(left, 1.0, 0.5)
@@ -368,14 +367,14 @@ class _Finder:
             return np.zeros(0)
         middle, step = start + 0.5 * width, width / _LOOKS
         places = start + step * np.arange(-1.0, _LOOKS + 2.0)[:, None]
-        values = Points({self._name: np.concatenate((middle[None], places))}, chosen=True).of(self._tree)[1:]
+        values = PointValues({self._name: np.concatenate((middle[None], places))}, chosen=True).of(self._tree)[1:]
         rises = np.diff(values, axis=0)
         clear = np.abs(rises) > 4.0 * found.noise[some]
         look, panel = np.nonzero((rises[:-1] * rises[1:] < 0.0) & (clear[:-1] | clear[1:]))
         place, step = places[look + 1, panel], step[panel]
         for _ in range(2):
             points = np.array([middle[panel], place - step, place, place + step])
-            before, at, after = Points({self._name: points}, chosen=True).of(self._tree)[1:]
+            before, at, after = PointValues({self._name: points}, chosen=True).of(self._tree)[1:]
             offset = 0.5 * (before - after) / (before - 2.0 * at + after)
             place, step = place + step * np.clip(np.where(np.isfinite(offset), offset, 0.0), -1.0, 1.0), step / 32.0
         return place[(place > found.start[some][panel]) & (place < found.stop[some][panel])]

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario.expressions import FUNCTIONS, value_of
-from heatsim.scenario.points import Points, variables_in, whole_quotient
+from heatsim.scenario.points import PointValues, variables_in, whole_quotient
 from heatsim.scenario.smooth_functions import ULP, coefficients_of, passes, range_of
 
 Array = NDArray[np.float64]
@@ -79,7 +79,7 @@ class Boxes:
     """
 
     def __init__(
-        self, tree: ast.expr, low: Mapping[str, Array], high: Mapping[str, Array], chosen: bool, points: Points
+        self, tree: ast.expr, low: Mapping[str, Array], high: Mapping[str, Array], chosen: bool, points: PointValues
     ) -> None:
         self._low, self._high, self._chosen, self._points = low, high, chosen, points
         self._orders = ORDERS if chosen else 1

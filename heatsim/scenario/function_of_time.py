@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.averages import Length
 from heatsim.scenario.course import refined
 
+Length = float | NDArray[np.float64]  # of steps in s: one for all, or one for each
 _BETWEEN = 16  # parts of the time between two nodes that tell how a value goes from one to the other
 
 

@@ -32,7 +32,7 @@ def variables_in(tree: ast.AST, names: Sequence[str]) -> set[int]:
     return found
 
 
-class Points:
+class PointValues:
     """Values of an expression and its parts at points of pieces.
 
     Args:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario import units
-from heatsim.scenario.averages import Integral, Length, mean_of_samples, mean_of_table
+from heatsim.scenario.averages import Integral, mean_of_samples, mean_of_table
 from heatsim.scenario.course import course_of, first_place
 from heatsim.scenario.csv_table import CsvOrigin, read_csv_table
 from heatsim.scenario.expressions import Expression
 from heatsim.scenario.function_of_time import Constant as Constant
+from heatsim.scenario.function_of_time import Length
 from heatsim.scenario.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.function_tables import Numbers, read_table
 from heatsim.scenario.messages import show
@@ -169,6 +170,7 @@ class Table(TimeFunction):
     _nodes: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _heights: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _constant: bool = field(init=False, repr=False, compare=False)
+    _known: dict[float, NDArray[np.float64]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, array in (("times", "_nodes"), ("values", "_heights")):
@@ -200,7 +202,9 @@ class Table(TimeFunction):
 
     def nodes(self, end: float) -> NDArray[np.float64]:
         """The times of the table within the run, with both sides of each jump; at most 2²⁰ of a repeated table."""
-        return nodes(self._nodes, self._heights, self.repeat, end)
+        if end not in self._known:
+            self._known[end] = nodes(self._nodes, self._heights, self.repeat, end)
+        return self._known[end]
 
     def last_change(self, end: float) -> float:
         """The end of the last interval before ``end`` in which the value changes."""

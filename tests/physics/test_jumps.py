@@ -171,9 +171,15 @@ def test_weather_of_a_year_and_an_unreadable_oscillation():
     found = jumps(convection(table), end=3600.0 * 8760.0)
     assert len(found.times) == 8759
     assert found.kinks.all()
-    for wave in ('"300 + 10*sign(sin(1e7*t))"', "{ times = [0, 1e-6], values = [300, 310], repeat = true }"):
+    for wave in (
+        '"300 + 10*sign(sin(1e7*t))"',
+        '"300 + 10*sin(1e7*t)"',
+        "{ times = [0, 1e-6], values = [300, 310], repeat = true }",
+    ):
         with pytest.raises(ScenarioError, match=r"boundaries\.x_min\.ambient.*100,000 times.*euler"):
             jumps(convection(wave))
+    # A smooth oscillation of a source is averaged.
+    assert len(jumps('[[sources]]\npower = 3.0\nscale = "sin(1e7*t)"').times) == 0
     with pytest.raises(ScenarioError, match=r"sources\.0\.scale.*100,000 times"):
         jumps('[[sources]]\npower = 3.0\nscale = "floor(t*20000) % 2"')
 

@@ -336,7 +336,7 @@ class _CourseFinder:
             seen = rounded | (sixth <= allowed) | (spread <= allowed)
             tiny = found.width <= self._smallest(start, stop)
             undefined = ~finite.any(axis=0)
-            errors = np.where(seen & ~tiny & ~undefined, errors, inf)
+            errors = np.where(seen & ~tiny & finite.all(axis=0), errors, inf)
             order = np.argsort(errors, kind="stable")
             budget = 0.5 * (_INTEGRAL * (whole + float(size.sum())) - spent)
             fits = np.zeros(len(start), dtype=bool)

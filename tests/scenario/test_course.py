@@ -152,3 +152,6 @@ def test_a_value_out_of_range_is_found_however_short_it_is() -> None:
     assert "at t = 2136.999" in message
     assert formula("5 - 4.999*exp(-((t - 2137)/1e-3)^2)").fault(COEFFICIENT, 4e3) is None
     assert formula("where(t < 3, 0, log(t - 2))").fault(FLUX, 4e3) is None
+    message = formula("sqrt(t*(t - 1))").fault(FLUX, 1.0)
+    assert message is not None  # it is defined at both ends
+    assert "which is nan" in message

@@ -94,6 +94,7 @@ class _Panels:
     second: Array
     sixth: Array
     varies: Flags
+    broken: Flags
     noise: Array
     values: Array
 
@@ -173,7 +174,8 @@ class _CourseFinder:
         noise = np.where(noise <= _VALUES * np.fmin(np.maximum(np.abs(low), np.abs(high)), _LARGEST), noise, 0.0)
         varies = np.broadcast_to((rows > 0.0).any(axis=0) | np.isnan(rows).any(axis=0), (count,))
         values = np.broadcast_to(points.of(tree), (5, count))
-        return _Panels(start, stop, low, high, second, sixth, varies, noise, values)
+        broken = np.broadcast_to(found.broken, (count,))
+        return _Panels(start, stop, low, high, second, sixth, varies, broken, noise, values)
 
     def _pieces(self) -> tuple[Array, Array]:
         edges = np.concatenate(([self._low], self._inner, [self._high]))
@@ -241,7 +243,9 @@ class _CourseFinder:
             found = self._evaluated(argument, start, stop)
             low, high = found.low - found.noise, found.high + found.noise
             first, last = (np.ceil(low), np.floor(high)) if whole else (np.zeros(len(start)), np.zeros(len(start)))
-            open_ = found.varies & ~(first > last) & ~((low > last) | (high < first))
+            undefined = ~np.isfinite(found.values).any(axis=0)
+            # What becomes undefined may decide an operation too.
+            open_ = found.varies & ~undefined & (found.broken | ((first <= last) & (low <= last) & (high >= first)))
             passes = open_ & found.monotonic
             pieces, levels = _levels(found, passes, whole)
             if pieces is None or total > MOST_PANELS:
@@ -251,9 +255,8 @@ class _CourseFinder:
             beside.append(unsure)
             open_ &= ~passes
             tiny = found.width <= self._smallest(start, stop)
-            undefined = ~np.isfinite(found.values).any(axis=0)
             rounded = (found.high - found.low <= 8.0 * found.noise) | tiny
-            touched = open_ & rounded & ~undefined & (found.width <= _TOUCHES * (self._high - self._low))
+            touched = open_ & rounded & (found.width <= _TOUCHES * (self._high - self._low))
             places.append((0.5 * start + 0.5 * stop)[touched])
             beside.append(0.5 * found.width[touched])
             open_ &= ~rounded & ~undefined

@@ -105,9 +105,14 @@ def mistake_in(summary: Any) -> str | None:
     try:
         SummaryModel.model_validate(summary)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        # A key of the file may be anything, so do not print it to a terminal.
-        place = place if place.isascii() and place.isprintable() and len(place) < 80 else "a key"
-        return f"{place}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, ")
+        return first_mistake(error)
     return None
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The place and the text of the first mistake that a model has found."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    # A key of the file may be anything, so do not print it to a terminal.
+    place = place if place.isascii() and place.isprintable() and len(place) < 80 else "a key"
+    return f"{place}: {first['msg']}" if first["loc"] else first["msg"].removeprefix("Value error, ")

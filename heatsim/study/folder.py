@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
@@ -25,6 +25,7 @@ from heatsim.storage.disk import make_folders, parts_of, reason, write_whole, wr
 from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_others, walk
 from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
+from heatsim.storage.summary_model import first_mistake
 from heatsim.study.definition import Definition
 from heatsim.study.model import MAX_RUNS
 from heatsim.study.points import Point, identity
@@ -49,7 +50,7 @@ class StoredStudy(BaseModel):
 
     path: str
     document: dict[str, Any]
-    points: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=MAX_RUNS)]
+    points: Annotated[list[dict[str, Any]], Field(max_length=MAX_RUNS)]
 
 
 def run_path(study: Path, number: int) -> Path:
@@ -140,6 +141,8 @@ def read_study(study: Path) -> Definition:
         raise FolderError(f"{study}: is not the folder of a study, {STUDY} is missing") from None
     except ScenarioError as error:
         raise StorageError(f"{path}: could not be read: {error.mistakes[0]}; choose another --output") from error
+    except ValidationError as error:
+        raise StorageError(f"{path}: could not be read: {first_mistake(error)}; choose another --output") from error
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise StorageError(f"{path}: could not be read: {reason(error)}; choose another --output") from error
 

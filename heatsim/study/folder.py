@@ -77,7 +77,8 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
             of a run's folder; the message has the differences.
     """
     _refuse_links(study)
-    refuse_others((), [run_path(study, number) for number in definition.numbers])
+    # A file in the place of a run's folder fails this run alone.
+    refuse_others((), filter(Path.is_symlink, (run_path(study, number) for number in definition.numbers)))
     entries = manifest.read(study) or {}
     if not (study / STUDY).exists() or STUDY not in entries:
         _refuse_others(study, manifest.find_files(study, entries))

@@ -6,7 +6,7 @@ from adversary.random_cases import random_case
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-IN_CI, ONCE, AT_ONCE = 300, 10_000, 20
+IN_CI, ONCE, AT_ONCE = 40, 10_000, 10
 
 
 def all_within_the_tolerance(first: int) -> None:

@@ -74,7 +74,7 @@ def _chosen_steps(problem: HeatProblem, work: WorkEstimate) -> list[str]:
     first = unit.difference_text(work.tolerance, 4)
     to = f"0.02 % of the temperature range, {first} at first" if given is None else unit.difference_text(given)
     return [
-        f"steps        to t = {problem.scenario.time.end:.6g} s, each with an error of at most {to}",
+        f"steps        to t = {problem.scenario.time.end:.6g} s, for an error of the run in time of {to}",
         *_jumps(work),
     ]
 

@@ -46,7 +46,7 @@ class Time(BaseModel):
     - "auto": "euler", unless "stabilized" or "implicit" needs less than a third of its work; see
       heatsim/physics/method_choice.py. It is the default unless ``dt`` or ``safety`` is set.
     - "euler": explicit steps of ``dt`` s; with "auto", ``safety`` is the fraction of the stability limit that they use.
-    - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the local error of a step in K.
+    - "stabilized": steps far above that limit. Their lengths follow ``tolerance``, the error of the run in K.
     - "implicit": the same, with steps that no limit bounds: each solves systems of equations.
     - "steady": no time passes. The temperatures at which nothing changes are found to ``tolerance`` in K.
 
@@ -70,7 +70,7 @@ class Time(BaseModel):
     )
     tolerance: Tolerance | None = Field(
         default=None,
-        description="With `auto`, `stabilized` and `implicit` the error that one step may have, by default 0.02 % of "
+        description="With `auto`, `stabilized` and `implicit` the error of the run in time, by default 0.02 % of "
         "the range of temperatures; with `steady` the largest error, by default 0.01 %; both at least 1 mK",
     )
     dt: TimeStep = Field(

@@ -1,8 +1,8 @@
 """Measure the error of the methods in time on a user's scenario, and the time that they take.
 
-The reference is a run in float64 with a twentieth of the smallest tolerance measured, and so about a twentieth of the
-smallest error of "stabilized". It uses the grid of the scenario, so errors are those in time and of rounding, without the error
-in space.
+The reference is a run in float64 with a twentieth of the smallest tolerance measured, and so with about a twentieth of
+the smallest error of "stabilized". It uses the grid of the scenario, so errors are those in time and of rounding,
+without the error in space.
 """
 
 import time

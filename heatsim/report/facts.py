@@ -207,8 +207,8 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
         yield f"The solver stopped when its correction was below {unit.difference_text(tolerance, 2)}."
     elif tolerance is not None:
         yield (
-            f"The steps follow a tolerance of {unit.difference_text(tolerance, 3)} for the error of the run in time. Run "
-            "again with a smaller time.tolerance to see how much the result depends on it."
+            f"The steps follow a tolerance of {unit.difference_text(tolerance, 3)} for the error of the run in time. "
+            "Run again with a smaller time.tolerance to see how much the result depends on it."
         )
     elif summary.get("dt"):
         steps = summary["dt"]

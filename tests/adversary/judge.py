@@ -87,7 +87,15 @@ def judge(case: Case) -> Verdict:
     except Interrupted:
         raise
     except HeatsimError as error:
+        if "falls below 0 K" in str(error) and _falls_below_zero(case):
+            return Verdict(case, (), 0.0, "refused")
         return Verdict(case, (f"refused: {error}",), np.inf)
+
+
+def _falls_below_zero(case: Case) -> bool:
+    """Whether the sources take out more heat than there is: no such body exists."""
+    body = Body(case.document)
+    return bool(solve(body, np.linspace(0.0, body.end, 201), case.marks).T.min() < 0.0)
 
 
 def _judge_adaptive(case: Case) -> Verdict:

@@ -73,6 +73,7 @@ resistance = 1e-5
 temperature = "300 + 100*x/0.02"
 [time]
 end = 0.2
+method = "euler"
 [boundaries]
 default = { type = "convection", coefficient = 50.0, ambient = 300.0, emissivity = 0.9, surroundings = 250.0 }
 x_max = { type = "radiation", emissivity = 0.8, ambient = "600 + 10*t" }

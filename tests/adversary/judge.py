@@ -89,6 +89,8 @@ def judge(case: Case) -> Verdict:
     except HeatsimError as error:
         if "falls below 0 K" in str(error) and _falls_below_zero(case):
             return Verdict(case, (), 0.0, "refused")
+        if "float32 resolves errors of" in str(error):
+            return Verdict(case, (), 0.0, "refused")
         return Verdict(case, (f"refused: {error}",), np.inf)
 
 

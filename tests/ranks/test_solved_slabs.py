@@ -135,7 +135,7 @@ def test_implicit_steps(name: str, ranks: int, precision: str) -> None:
 @pytest.mark.parametrize("name", ["everything", "around"])
 def test_implicit_steps_go_on_on_another_number_of_ranks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the end of a step, and from its start while rows within it are still to come."""
-    monkeypatch.setattr(starting, "identity", lambda plan, target: {"scenario": "", "inputs": "{}"})
+    monkeypatch.setattr(starting, "identity", lambda plan: {"scenario": "", "inputs": "{}"})
     monkeypatch.setattr(starting, "check_scenario", lambda *arguments: None)
     problem = implicit(BODIES[name], output={"probe_every": 1e-3})
     expected = after(problem, ALONE, None, 9)

@@ -23,6 +23,7 @@ x_max = { type = "temperature", value = 320.0 }
 
 [time]
 end = 8.0
+method = "euler"
 
 [solver]
 device = "cpu"

@@ -21,10 +21,8 @@ def test_every_run_can_be_run(name: str, runs: int) -> None:
     assert f"{runs} runs" in opening
     definition, problems = read(path)
     assert len(definition.points) == len(problems) == runs
-    # A few thousand steps per run, which take minutes on two cores.
-    if name == "uncertainty":
-        steps = [problem.timeline.last_step for problem in problems.values()]
-        assert 1500 < min(steps) <= max(steps) < 3000
+    if name == "uncertainty":  # all are of one group on a GPU
+        assert {problem.scenario.time.method for problem in problems.values()} == {"stabilized"}
 
 
 def test_fins_end_at_the_temperatures_of_the_book(tmp_path: Path) -> None:

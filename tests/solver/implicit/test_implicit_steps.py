@@ -125,7 +125,7 @@ def test_a_step_without_a_solution_is_rejected(monkeypatch: pytest.MonkeyPatch) 
     stages = backend_of(problem, 0.0)
     stages.rate(End.FIRST, 0.0, Side.AFTER)
     stages.advance(stages.choose(1.0, 0.1), 0.0, 1.0)
-    assert np.isnan(stages.measure((0.0, 0.0, 1.0, 0.0)).norm)  # type: ignore[arg-type]
+    assert np.isnan(stages.measure((0.0, 0.0, 1.0, 0.0), 2).size)  # type: ignore[arg-type]
 
 
 VARYING = """

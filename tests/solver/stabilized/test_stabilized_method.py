@@ -128,7 +128,7 @@ def test_a_quenched_cube_takes_few_stages() -> None:
     block = Block((32, 32, 32), edge=0.1 / 32)
     method = method_for(block, 80.0, 0.1)
     steps = run(method, 30.0)
-    assert method.work.stages <= 300
+    assert method.work.stages <= 330
     assert method.work.steps == len(steps)
     assert method.work.rejected == sum(step.rejected for step in steps)
     # Stages that were accepted stay in the physical range.
@@ -300,8 +300,8 @@ def test_the_default_tolerance_grows_with_the_range_of_the_field() -> None:
     steps = run(method, 2.0, JUMPS)
     span = method.tolerance.high - method.tolerance.low
     assert span > 5.0  # 1 mK is 0.02 % of 5 K
-    assert steps[0].tolerance == 1e-3
-    assert steps[-1].tolerance == pytest.approx(2e-4 * span)
+    assert steps[0].tolerance == 0.5 * 1e-3
+    assert steps[-1].tolerance == pytest.approx(0.5 * 2e-4 * span)
     assert method.save()["tolerance"] == {"low": method.tolerance.low, "high": method.tolerance.high}
 
 

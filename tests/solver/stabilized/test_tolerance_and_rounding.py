@@ -6,7 +6,7 @@ import pytest
 import runs
 
 from heatsim import Simulation
-from heatsim.errors import ScenarioError
+from heatsim.errors import RunError
 
 SCENARIO = """
 [domain]
@@ -31,7 +31,7 @@ figures = false
 
 def test_a_tolerance_below_the_rounding_of_float32_is_refused(tmp_path: Path) -> None:
     simulation = Simulation.from_scenario(runs.write(tmp_path, SCENARIO), output=tmp_path / "out")
-    with pytest.raises(ScenarioError, match=r"time\.tolerance: got 2e-06 K; float32 resolves .*float64"):
+    with pytest.raises(RunError, match=r"time\.tolerance = 2e-06 K cannot be met .*float64"):
         simulation.run()
 
 

@@ -42,6 +42,7 @@ x_max = { type = "convection", coefficient = 100.0, ambient = 280.0 }
 
 [time]
 end = 4.0
+method = "euler"
 
 [solver]
 device = "cpu"

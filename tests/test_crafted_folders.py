@@ -412,8 +412,11 @@ def test_any_summary_is_shown_or_refused(whole: Path, tmp_path: Path) -> None:
         (at / folder.SUMMARY).write_text(json.dumps(mutant))
         show(at)
 
+    halves = [{**summary, "probe_extremes": {"\ud800": summary["highest_temperature"]}}]
     both = itertools.cycle([build, partial(summarise, verbose=True)])
-    refused_, done = refusals(partial(attempt, mutant, next(both)) for mutant in mutants(summary))
+    refused_, done = refusals(
+        partial(attempt, mutant, next(both)) for mutant in itertools.chain(halves, mutants(summary))
+    )
     assert min(refused_, done) > 50
 
 
@@ -431,7 +434,7 @@ def test_any_study_is_shown_or_refused(tmp_path: Path) -> None:
         study_page.build(path.parent, found, rows)
         repr(heatsim.open(path.parent))
 
-    refused_, done = refusals(partial(attempt, mutant) for mutant in mutants(content))
+    refused_, done = refusals(partial(attempt, mutant) for mutant in ({**content, "points": []}, *mutants(content)))
     assert min(refused_, done) > 50
 
 

@@ -3,6 +3,7 @@
 All keys are optional, and others are allowed: an older or a newer heatsim may have written the file.
 """
 
+import json
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
@@ -104,8 +105,11 @@ def mistake_in(summary: Any) -> str | None:
     """What is wrong with the content of summary.json, in a few words; None if nothing is."""
     try:
         SummaryModel.model_validate(summary)
+        json.dumps(summary, ensure_ascii=False).encode()
     except ValidationError as error:
         return first_mistake(error)
+    except UnicodeEncodeError:
+        return "it holds half a character"
     return None
 
 

@@ -62,7 +62,7 @@ class Definition:
             ScenarioError, ValueError, LookupError, TypeError, AttributeError: it has mistakes.
         """
         keys, title = set(self.table.keys), self.document.get("title", "")
-        if not isinstance(title, str) or any(point.keys() != keys for point in self.points):
+        if not isinstance(title, str) or not self.points or any(point.keys() != keys for point in self.points):
             raise ValueError("its points do not give the values of its parameters")
         import tomli_w
 

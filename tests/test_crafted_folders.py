@@ -462,6 +462,7 @@ HARMS: list[Callable[[h5py.Group], None]] = [
     ),
     reshaped("CellData/heat_flux", lambda values: values[..., None]),
     reshaped("CellData/heat_flux", lambda values: values[..., :2]),
+    reshaped("CellData/heat_flux", lambda values: (values > 0.0).astype("<f2")),
     *(reshaped("Steps/Values", change) for change in (lambda times: times[::-1], lambda times: times[:, None])),
     *(attribute("WholeExtent", value) for value in ([0, 10**6] * 3, [0, -7, 0, 5, 0, 6], [0, 7], 5, [0, 0] * 3)),
     *(attribute(name, value) for name in ("Size", "Origin") for value in ([np.nan] * 3, [1e308] * 3, "x", [0.0])),
@@ -488,3 +489,14 @@ def test_fields_of_any_other_shape_are_refused(whole: Path, tmp_path: Path) -> N
 
     refused_, done = refusals(partial(attempt, harm) for harm in HARMS)
     assert (refused_, done) == (len(HARMS), 0)
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "10000000000000"])
+def test_a_line_of_any_number_of_points_is_a_message(
+    crafted: Path, count: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (crafted / folder.SCENARIO).open("a") as file:
+        file.write(
+            f'[[probes]]\nname = "l"\nline = {{ from = [0.0, 0.0, 0.0], to = [0.1, 0.0, 0.0], count = {count} }}\n'
+        )
+    assert f"a line has {count} points" in refused(capsys, "render", crafted)

@@ -13,6 +13,8 @@ from heatsim.storage.disk import reason
 from heatsim.storage.folder import SCENARIO
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS, TemperatureUnit
 
+_MOST_POINTS = 1 << 20  # of a probe along a line
+
 
 @dataclass(frozen=True)
 class LayerPlace:
@@ -100,7 +102,10 @@ def read_settings(folder: Path) -> RunSettings:
 
 
 def _line(line: Mapping[str, Any]) -> tuple[float, int]:
-    return dist(line["from"], line["to"]), int(line["count"])
+    count = int(line["count"])
+    if not 1 <= count <= _MOST_POINTS:
+        raise ValueError(f"a line has {count} points")
+    return dist(line["from"], line["to"]), count
 
 
 def _layer(number: int, table: Mapping[str, Any]) -> LayerPlace:

@@ -158,13 +158,14 @@ def check_shapes(
     """
     if times.shape != (count,) or not np.isfinite(times).all() or not (np.diff(times) > 0.0).all():
         raise ValueError(f"{count} rising times are expected")
-    arrays = [(TEMPERATURE, count, (), "f"), (HEAT_FLUX, count, (3,), "f"), (MATERIAL, 1, (), "u")]
-    for name, least, components, kind in arrays:
+    floats = ("float32", "float64")
+    arrays = [(TEMPERATURE, count, (), floats), (HEAT_FLUX, count, (3,), floats), (MATERIAL, 1, (), ("uint8",))]
+    for name, least, components, types in arrays:
         if name not in root and name != TEMPERATURE:
             continue
         array = root[name]
         shape = (*grid.shape, *components)
-        there = array.shape[1:] == shape and array.shape[0] >= least and array.dtype.kind == kind
+        there = array.shape[1:] == shape and array.shape[0] >= least and array.dtype in types
         # heatsim does not compress: a small file cannot hold large arrays.
         if not there or array.id.get_storage_size() < least * prod(shape) * array.dtype.itemsize:
             raise ValueError(f"{name} has shape {array.shape}, and {shape} at {counted(least, 'time')} is expected")

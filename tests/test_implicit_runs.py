@@ -231,7 +231,7 @@ def test_a_kernel_that_is_not_used_is_named(tmp_path: Path) -> None:
 def test_plan_shows_memory_and_applications(tmp_path: Path) -> None:
     simulation = Simulation.from_scenario(runs.write(tmp_path), [IMPLICIT], output=tmp_path / "run")
     text = describe(Plan.of(simulation.plan.problem))
-    assert "each with an error of at most 0.02 %" in text
+    assert "for an error of the run in time of 0.02 %" in text
     assert "steps end    at 1 kink of conditions or sources" in text
     assert f"applications of the operator; {size(simulation.plan.device_bytes)} on the device\n" in text
     euler = Simulation.from_scenario(runs.write(tmp_path), [], output=tmp_path / "euler")

@@ -21,7 +21,7 @@ from heatsim.solver.rows_ahead import RowsAhead
 from heatsim.solver.stepper import Stepper
 
 SUMS = bodies.EVERYTHING.replace("probe_every = 0.05", "probe_every = 0.004\nevery = 0.06").replace(
-    "end = 0.2", 'end = 0.2\nmethod = "euler"'
+    'method = "euler"', 'method = "euler"'
 )
 COMPARED = SUMS.replace('method = "euler"', 'method = "euler"\nstop_below = 1e-9')
 FIELD = SUMS + '[[probes]]\nname = "warm part"\nstatistic = "extent_x"\nthreshold = 320.0\n'

@@ -63,7 +63,7 @@ def test_decay_is_over_after_a_long_step() -> None:
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_the_ledger_closes_whatever_the_tolerance(precision: str) -> None:
     """With every kind of surface and source: within what the solver states, and that is far below the tolerance."""
-    text = bodies.EVERYTHING.replace("end = 0.2", 'end = 0.2\nmethod = "implicit"')
+    text = bodies.EVERYTHING.replace('method = "euler"', 'method = "implicit"')
     problem = problem_of(text.replace('"float64"', f'"{precision}"'))
     for tolerance in (1.0, 1e-4):
         stages = backend_of(problem, np.linspace(0.0, 80.0, 20)[None, None, :] * np.ones((12, 15, 1)), 300.0)
@@ -153,9 +153,7 @@ box = { min = [0.004, 0.0, 0.0], max = [0.006, 0.006, 0.005] }
 x_min = { type = "temperature", value = 360.0 }
 z_min = { type = "convection", coefficient = 300.0, ambient = 350.0, emissivity = 0.8 }
 """
-EVERYTHING = bodies.EVERYTHING.replace("[20, 15, 12]", "[8, 6, 5]").replace(
-    "end = 0.2", 'end = 0.2\nmethod = "implicit"'
-)
+EVERYTHING = bodies.EVERYTHING.replace("[20, 15, 12]", "[8, 6, 5]").replace('method = "euler"', 'method = "implicit"')
 
 
 @pytest.mark.parametrize("text", [EVERYTHING.replace('"float64"', '"float32"'), VARYING], ids=["everything", "melting"])

@@ -29,6 +29,8 @@ class Linear:
     b: Any
     x: Any
     xp: Any
+    linear = True
+    patience = 1
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -30,6 +30,8 @@ class Linear:
     x: Array
     xp: Any = np
     sought: str = "steady state"
+    linear = True
+    patience = 1
 
     @property
     def shape(self) -> Shape:

@@ -229,8 +229,9 @@ class Drives:
         for drive in self.drives:
             h = drive.longest(time, h, PART * tolerance.fraction if drive.relative else allowed)
         for start, stop, pace, rate in self.beams:
-            if start < time + h and time < stop:
-                h = min(h, max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace)
+            on_way = max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace
+            if time + on_way < stop:
+                h = min(h, on_way)
             if start < time + h and time < stop and _WHOLE_PULSE * rate * pace > allowed:
                 h = min(h, pace * (allowed / (_PART_OF_PULSE * rate * pace)) ** 0.25)
         return h

@@ -256,7 +256,7 @@ def test_cells_that_a_source_does_not_heat_may_be_beyond_its_range(simulate: Sim
 @pytest.mark.parametrize("varies", [True, False])
 def test_void_has_no_extreme_temperature(simulate: Simulate, empty: float, varies: bool) -> None:
     """Void keeps its initial temperature, which is neither the body's nor beyond anything; 0.1 K/s heat the wax."""
-    void = f'[[regions]]\nname = "hole"\nmaterial = "void"\ninitial_temperature = {empty}\n'
+    void = f'[[regions]]\nname = "hole"\nmaterial = "void"\ninitial_temperature = "{empty} K"\n'
     box = "box = { min = [0.03, 0.0, 0.0], max = [0.04, 0.01, 0.01] }\n"
     text = change(TEXT, 1e5).replace("[[contacts]]", void + box + "\n[[contacts]]")
     if not varies:

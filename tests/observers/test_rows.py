@@ -147,7 +147,7 @@ def test_a_gpu_waits_once_for_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     gpu.play_gpu(monkeypatch)
     monkeypatch.setattr(Leading, "of", lambda *arguments: None)
     scenario = runs.write(tmp_path, text)
-    sets = ["solver.device=cuda", "solver.kernel=naive"]
+    sets = ["solver.device=cuda", "solver.kernel=naive", "time.method=euler"]
     simulation = Simulation.from_scenario(scenario, sets, output=tmp_path / "r")
     copies: list[str] = []
     xp = simulation.state.field.device.xp

@@ -35,6 +35,13 @@ def test_a_tolerance_below_the_rounding_of_float32_is_refused(tmp_path: Path) ->
         simulation.run()
 
 
+def test_it_is_refused_from_a_uniform_start_too(tmp_path: Path) -> None:
+    """Its first step tells that no step is short enough."""
+    simulation = Simulation.from_scenario(runs.write(tmp_path, SCENARIO), output=tmp_path / "out")
+    with pytest.raises(RunError, match=r"time\.tolerance = 2e-06 K cannot be met .*float64"):
+        simulation.run()
+
+
 def test_float64_resolves_it(tmp_path: Path) -> None:
     text = SCENARIO + '[solver]\nprecision = "float64"\n'
     simulation = Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "out")

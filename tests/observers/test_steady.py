@@ -117,4 +117,4 @@ PATCH = '[[patches]]\nface = "x_max"\nrectangle = { min = [0.0, 0.0], max = [0.0
 )
 def test_the_last_change_of_what_acts(tmp_path: Path, text: str, last: float) -> None:
     found = last_change(load(runs.write(tmp_path, TEXT + text)))
-    assert last <= found <= last + (400.0 * 3.0 / 4096 if "where" in text else 1e-12)
+    assert last <= found <= last + 1e-9

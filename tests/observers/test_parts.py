@@ -72,9 +72,7 @@ def test_a_contact_passes_what_a_region_without_other_exchange_gains(tmp_path: P
 
 
 @pytest.mark.parametrize("method", ["euler", "stabilized"])
-def test_parts_resume_to_the_same_bits(
-    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_resume_to_the_same_bits(method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = runs.write(tmp_path, bodies.EVERYTHING)
     everything = (HEATS, "output.probe_every=0.01", "time.end=0.05", f"time.method={method}")
     Simulation.from_scenario(scenario, everything, output=tmp_path / "whole").run()

@@ -11,6 +11,8 @@ such a rate: in seven scenarios (walls in weather, a slab, a sheet, a power modu
 this, mostly below 0.25, which is taken. With few cells it can be all of it.
 """
 
+from math import e
+
 import numpy as np
 
 from heatsim.physics.boundary import Boundary
@@ -19,7 +21,7 @@ from heatsim.physics.drives import Drives
 from heatsim.physics.tolerance import Tolerance
 from heatsim.scenario import TimeFunction
 
-_MODE, _SHARE, _FEW_CELLS = 0.5 / np.e, 0.25, 64
+_MODE, _SHARE, _FEW_CELLS = 0.5 / e, 0.25, 64
 # Nodes of a function closer than this part of the end are both sides of a jump.
 _ONE = 1e-9
 

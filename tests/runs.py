@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import heatsim
+from heatsim.physics.boundary import Boundary
 from heatsim.run import batch_size
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stepper import Stepper
@@ -155,6 +157,19 @@ def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Write fields and checkpoints in the thread that steps, so that the order is always the same."""
     monkeypatch.setattr(writer, "ThreadPoolExecutor", _AtOnce)
     monkeypatch.setattr(field_counter, "ThreadPoolExecutor", _AtOnce)
+
+
+def make_unphysical(monkeypatch: pytest.MonkeyPatch, boundary: Boundary, key: str, since: float) -> None:
+    """Let a condition have no usable value from a time in s on, which no reading of a scenario can find."""
+    evaluate, number = Boundary._evaluate, boundary.keys.index(key)
+
+    def spoil(of: Boundary, times: Any, reference: float, means: Any) -> Any:
+        rows, physical = evaluate(of, times, reference, means)
+        if of is boundary:
+            physical[np.asarray(times) >= since, number] = False
+        return rows, physical
+
+    monkeypatch.setattr(Boundary, "_evaluate", spoil)
 
 
 def after_step(monkeypatch: pytest.MonkeyPatch, step: int, action: Any) -> None:

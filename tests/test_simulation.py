@@ -155,10 +155,15 @@ def test_a_run_does_not_remove_its_own_input(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in target.iterdir()} == before
 
 
-def test_a_face_that_turns_unphysical_between_samples_ends_the_run(tmp_path: Path) -> None:
-    # 0 K and below for a moment around a step's start, too short to be met when the file is read.
+def test_a_face_that_is_unphysical_for_a_moment_is_refused(tmp_path: Path) -> None:
     text = runs.TEXT.replace("300 + 20*sin(t)", "where(abs(t - 6.25) < 1e-9, -5, 300)")
-    simulation = Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "run")
+    with pytest.raises(ScenarioError, match=r"boundaries\.x_min\.value: .* is -5.0 at t = 6\.2"):
+        Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "run")
+
+
+def test_a_face_that_turns_unphysical_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    simulation = Simulation.from_scenario(runs.write(tmp_path, runs.TEXT), output=tmp_path / "run")
+    runs.make_unphysical(monkeypatch, simulation.plan.problem.boundary, "boundaries.x_min", 6.25)
     with pytest.raises(ScenarioError, match=r"mixed\.toml: boundaries\.x_min: .* at t = 6\.25 s"):
         simulation.run()
     assert np.isfinite(simulation.temperature).all()

@@ -75,7 +75,13 @@ def scenario(
 ) -> str:
     """The text of a scenario file; a probe's name is its number. ``every`` is for the rows of its tables."""
     quoted = f'"{initial}"' if isinstance(initial, str) else repr(initial)
-    step = f'dt = "{dt}", safety = {safety!r}' if isinstance(dt, str) else f"dt = {dt!r}"
+    step = (
+        f'dt = "auto", safety = {safety!r}'
+        if dt == "auto"
+        else f"dt = {dt!r}"
+        if not isinstance(dt, str)
+        else f'dt = "{dt}"'
+    )
     lines = [
         f"domain = {{ size = {list(size)!r}, cells = {list(cells)!r} }}",
         f"material = {{ conductivity = {k if isinstance(k, float) else list(k)!r}, "

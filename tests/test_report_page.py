@@ -79,7 +79,7 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
     for expected in (
         "energy balance closed",
         "Energy balance closed: residual 1 nJ of 1.2 kJ.",
-        "local error in time below 0.02 K",
+        "tolerance of 0.02 K for the error of the run in time",
         "Warning: too hot",
         "A block that costs $5 and $6",
         "edge, upper",

@@ -78,7 +78,7 @@ class SummaryModel(_Model):
     steps: Count = 0
     stages: Count | None = None
     rejected: Count | None = None
-    newton_steps: Count | None = None
+    newton_steps: Positive | None = None
     cycles: Count | None = None
     equivalent_applications: Positive | None = None
     dt: list[Positive] | None = None

@@ -18,12 +18,11 @@ Temperature = Callable[[Array, Array, Array, float], Array]
 FOLDER = Path(__file__).parent / "cases"
 # A second-order scheme has order 2: half the spacing gives a quarter of the error.
 LEAST_ORDER = 1.9
-# The error that a step of a method with a tolerance may have, as a part of the allowed error of the case. Errors of
-# steps add up over the run; with these parts their sum stays below a tenth of the allowed error. Where the order in
+# The tolerance of a method that has one, as a part of the allowed error of the case. Where the order in
 # space is tested, they must also be small against the error on the finer grid.
 _PART_OF_STEP, _PART_OF_STEP_FOR_ORDER = 1e-2, 1e-3
-# In float32 the least error that a step may have, as a part of the range: at least twice what rounding could hide.
-_LEAST_PART_OF_RANGE = 4e-6
+# In float32 the least tolerance, as a part of the range: what rounding does not hide.
+_LEAST_PART_OF_RANGE = 1e-5
 
 
 @dataclass(frozen=True, eq=False)

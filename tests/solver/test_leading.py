@@ -30,7 +30,7 @@ from heatsim.solver.row_request import Request
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (
     bodies.EVERYTHING.replace("probe_every = 0.05", "probe_every = 0.02\nevery = 0.06\nregion_heat = true").replace(
-        "end = 0.2", 'end = 0.2\nmethod = "euler"\nstop_below = 1e-9'
+        "end = 0.2", "end = 0.2\nstop_below = 1e-9"
     )
     + '[[probes]]\nname = "warm part"\nstatistic = "extent_x"\nthreshold = 320.0\n'
 )

@@ -98,7 +98,7 @@ def test_checkpoints_that_were_removed_are_missed_aloud(
 ) -> None:
     target = runs.run(tmp_path)
     before = runs.results(target)
-    for name in {*folder.FILES} - {folder.SCENARIO, folder.MANIFEST, left}:
+    for name in {*folder.FILES} - {folder.SCENARIO, "manifest.json", left}:
         (target / name).unlink(missing_ok=True)
     assert main(["resume", str(target), "--quiet"]) == 0
     out, err = capsys.readouterr()

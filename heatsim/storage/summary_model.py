@@ -79,7 +79,7 @@ class SummaryModel(_Model):
     stages: Count | None = None
     rejected: Count | None = None
     newton_steps: Positive | None = None
-    cycles: Count | None = None
+    cycles: Positive | None = None
     equivalent_applications: Positive | None = None
     dt: list[Positive] | None = None
     dt_limit: Positive | None = None

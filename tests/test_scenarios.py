@@ -268,12 +268,12 @@ def test_busbars_pass_an_overload(tmp_path: Path) -> None:
     assert painted["neck"][-1] - ZERO_CELSIUS == pytest.approx(90.4, abs=0.3)
 
 
-@pytest.mark.skip(reason="not adapted yet to what changed on 28 November: see the closing note")
 def test_a_sheet_absorbs_light_in_its_depth(tmp_path: Path) -> None:
     _, probes = run("heated_sheet", tmp_path, "output.figures=false", "domain.cells=[60, 60, 20]")
     after = int(np.searchsorted(probes["time"], 10.0))
-    for name, degrees in (("lit face", 155.6), ("middle", 98.4), ("other face", 57.5)):
-        assert probes[name][after] - ZERO_CELSIUS == pytest.approx(degrees, abs=0.6)
+    # On this grid implicit, stabilized and Euler's steps agree to 0.2 K.
+    for name, degrees in (("lit face", 155.0), ("middle", 98.2), ("other face", 57.4)):
+        assert probes[name][after] - ZERO_CELSIUS == pytest.approx(degrees, abs=0.2)
     assert probes["middle"][-1] > probes["lit face"][-1] > probes["other face"][-1]
     energy = run_tables.read_energy(tmp_path / "heated_sheet")
     assert energy is not None

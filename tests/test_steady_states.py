@@ -288,7 +288,6 @@ def test_an_interrupted_search_starts_over(tmp_path: Path) -> None:
     assert heatsim.Simulation.resume(tmp_path / "out").finished
 
 
-@pytest.mark.skip(reason="not adapted yet to what changed on 28 November: see the closing note")
 def test_the_plan_tells_memory_and_time(tmp_path: Path) -> None:
     text = WALL.replace("cells = [16, 2, 1]", "cells = [64, 64, 64]")
     plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, text))))
@@ -302,7 +301,8 @@ def test_the_plan_tells_memory_and_time(tmp_path: Path) -> None:
     assert 44 <= linear <= 60
     radiating = text.replace("coefficient = 50.0,", "coefficient = 50.0, emissivity = 0.5,")
     plan = Plan.of(HeatProblem.from_scenario(load(write(tmp_path, radiating))))
-    assert 24 <= (plan.device_bytes - 2 * 4 * 64**3) / 64**3 - linear <= 60
+    # Three arrays in float64 more to follow time where Newton's method finds nothing.
+    assert 24 <= (plan.device_bytes - 2 * 4 * 64**3) / 64**3 - linear <= 60 + 3 * 8
 
 
 @pytest.mark.parametrize("cells", [2**19, 300])

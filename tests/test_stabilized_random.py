@@ -22,14 +22,13 @@ pytestmark = pytest.mark.usefixtures("one_thread", "each_row_at_once")
 
 def stabilized(text: str) -> str:
     """A scenario with the other method, in TOML with a line or a table for [time]."""
-    text = re.sub(r"(?m)^dt = .*\n^safety = .*$", 'method = "stabilized"', text)
+    text = re.sub(r"(?m)^dt = .*(\n^safety = .*)?$", 'method = "stabilized"', text)
     text = re.sub(r"safety = [0-9.]+", 'method = "stabilized"', text)
     return text.replace('rounding = "stochastic"', 'rounding = "nearest"')
 
 
 @settings(max_examples=20, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(case=cases())
-@pytest.mark.skip(reason="not adapted yet to what changed on 28 November: see the closing note")
 def test_temperatures_keep_within_their_range(case: Case) -> None:
     """Ends of steps leave it by the tolerance at most, and rows and fields between them by twice that."""
     assume(case.sound)

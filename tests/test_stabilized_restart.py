@@ -162,7 +162,6 @@ def test_other_polynomials_are_refused(
         ),
     ],
 )
-@pytest.mark.skip(reason="not adapted yet to what changed on 28 November: see the closing note")
 def test_a_changed_method_or_tolerance_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert interrupted_after(begin(tmp_path, SWITCHED, "time.tolerance=0.1 K"), 3)
     path = tmp_path / "parts" / folder.SCENARIO

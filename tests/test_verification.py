@@ -126,14 +126,13 @@ def test_an_end_state_that_is_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> No
         *("heater_patch", "order_varying", "warming_block"),
     ],
 )
-@pytest.mark.skip(reason="not adapted yet to what changed on 28 November: see the closing note")
 def test_a_case_is_right_with_stabilized_steps(name: str) -> None:
     """A case of each kind of condition and material; the command runs all of them."""
     (found,) = verify([name], ["solver.device=cpu"], "stabilized")
     assert found.passed
     assert found.method == "stabilized"
     assert found.step_tolerance is not None
-    assert found.step_tolerance <= 0.05 * found.tolerance
+    assert found.step_tolerance <= 0.1 * found.tolerance
     assert found.stages is not None
     assert found.stages >= 6 * found.steps
 

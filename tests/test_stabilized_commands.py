@@ -106,7 +106,12 @@ def test_what_cannot_be_done_is_told_in_one_line(
 
 
 def test_heat_beyond_all_numbers_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    overrides = ["boundaries.y_min.value=1e30", "material.conductivity=1e-11", "time.end=1e14"]
+    overrides = [
+        "boundaries.y_min.value=1e30",
+        "boundaries.x_min.value=300",
+        "material.conductivity=1e-11",
+        "time.end=1e14",
+    ]
     overrides += ["output.every=2.5e13", "output.probe_every=1.25e13"]
     options = [option for override in overrides for option in ("--set", override)]
     scenario, target = runs.write(tmp_path), tmp_path / "run"

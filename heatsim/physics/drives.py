@@ -54,7 +54,7 @@ _BETWEEN = 4  # parts of the time between two nodes, in which a value rises or f
 
 
 class Driven(Protocol):
-    """What is asked of a problem of the whole grid; :class:`heatsim.physics.problem.HeatProblem` has it."""
+    """A problem of the whole grid, such as :class:`heatsim.physics.problem.HeatProblem`."""
 
     @property
     def boundary(self) -> Boundary:

@@ -304,7 +304,7 @@ def _samples(points: Array, triangles: Indices, shell: Indices, shells: int) -> 
         counts = np.where(flat, 0, across * down)
         if counts.sum() <= _MOST_SAMPLES:
             break
-        if counts.max() == 1:  # so many triangles that a part of each shell must do
+        if counts.max() == 1:  # too many triangles: take a part of each shell
             kept = np.arange(len(counts)) % -(-len(counts) // _MOST_SAMPLES) == 0
             kept[np.unique(np.where(flat, -1, shell), return_index=True)[1]] = True
             counts[~kept] = 0

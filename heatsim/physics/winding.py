@@ -70,7 +70,7 @@ class Winding:
         edge = round((len(starts) - 1) ** 0.5)
         within = np.flatnonzero(((points[:, 1:] >= low) & (bins < edge)).all(axis=1))
         number = bins[within, 0] * edge + bins[within, 1]
-        order = np.argsort(number)  # so that points beside each other use the same triangles
+        order = np.argsort(number)  # so that neighbouring points use the same triangles
         within, number = within[order], number[order]
         x, y, z = np.ascontiguousarray(points[within].T)
         for point, at in _spread(starts[number + 1] - starts[number]):

@@ -119,7 +119,7 @@ def _product(functions: tuple[TimeFunction, ...], end: float) -> Integral:
     def at(times: Array) -> Array:
         return np.asarray(reduce(np.multiply, (function.at(times) for function in functions)))
 
-    # Between its nodes each function is a polynomial of degree 5 to the precision of its own mean.
+    # Between its nodes each function is a polynomial of degree 5 as precisely as its mean.
     points = 3 * len(functions)
     if not all(function.resolved(end) for function in functions):
         return Integral(at, np.zeros(0), points)

@@ -144,7 +144,7 @@ class _CourseFinder:
         return np.broadcast_to(PointValues({self._name: places[None]}, chosen=False).of(self._tree)[0], places.shape)
 
     def _alone(self, allowed: float) -> Array:
-        """Jumps at which the value is beyond those on both sides, and places beside ends with a value of their own."""
+        """Jumps at which the value is beyond those on both sides, and places beside ends with another value."""
         before, at, after = map(self._at, (self._inner - self._beside, self._inner, self._inner + self._beside))
         alone = (at > np.fmax(before, after) + allowed) | (at < np.fmin(before, after) - allowed)
         ends = np.array([self._low, self._high])

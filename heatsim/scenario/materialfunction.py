@@ -17,7 +17,7 @@ from heatsim.scenario.quantities import TEMPERATURE, Quantity
 # An expression in T that is positive nowhere between these temperatures (K) is a mistake in any run.
 TRIED = (1.0, 5000.0)
 
-# Between nodes a function is nearly a polynomial of degree 5: it equals another where it does at so many points.
+# Between nodes a function is nearly a polynomial of degree 5: two are equal if they agree at that number of points.
 _SAME_RATIO, _BETWEEN = 1e-6, 8
 
 Array = NDArray[np.float64]

@@ -65,7 +65,7 @@ class Equations:
         sought: the name of the solution, for messages.
         rises: whether any heat grows with the temperature, at the temperatures of the last system.
         pace: in 1/s; 0 for the steady state itself.
-        patience: Newton's method has failed if so many steps in succession have not halved the smallest correction.
+        patience: steps in succession that may leave the smallest correction above half; then Newton's method failed.
     """
 
     sought = "steady state"

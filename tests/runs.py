@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import heatsim
-from heatsim.physics.boundary import Boundary
+from heatsim.physics.conditions.boundary import Boundary
 from heatsim.run import batch_size
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, field_counter, folder, run_tables, writer
 from heatsim.storage.field_reader import FieldReader
 

@@ -17,10 +17,10 @@ from heatsim.kernels.reductions import fused
 from heatsim.run import batch_size
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
-from heatsim.solver.body_ensemble import BodyEnsemble
-from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.observables import Observables
-from heatsim.solver.row_sums import RowSums
+from heatsim.solver.euler.body_ensemble import BodyEnsemble
+from heatsim.solver.euler.cuda_stepper import CudaStepper
+from heatsim.solver.rows.observables import Observables
+from heatsim.solver.rows.row_sums import RowSums
 
 COMMON = (
     *("domain.cells=[12,8,6]", "time.end=0.08", "time.method=euler", "time.safety=0.4", "output.probe_every=0.02"),

@@ -12,7 +12,7 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
-from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
+from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN
 from heatsim.run.simulation import Simulation
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader

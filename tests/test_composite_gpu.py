@@ -19,8 +19,8 @@ from heatsim.errors import Interrupted
 from heatsim.kernels import autotune, compiled, cuda_graphs, fitting, launch, launch_shapes
 from heatsim.kernels.temporal_composite import correction
 from heatsim.run.simulation import Simulation
-from heatsim.solver import steady_state
 from heatsim.solver.implicit import field_stages
+from heatsim.solver.steady import steady_state
 from heatsim.storage import folder, tables
 
 FEW_CELLS = (

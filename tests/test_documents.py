@@ -17,8 +17,8 @@ import heatsim
 from heatsim.cli import app, main
 from heatsim.kernels.catalog import KERNELS
 from heatsim.scenario import load
-from heatsim.scenario.load import parse
-from heatsim.scenario.reference import PAGE, SECTIONS, insert, keys
+from heatsim.scenario.documents.load import parse
+from heatsim.scenario.documents.reference import PAGE, SECTIONS, insert, keys
 from heatsim.study import reference as study_reference
 from heatsim.study.definition import read
 from heatsim.verification import CASES

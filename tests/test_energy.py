@@ -162,7 +162,7 @@ def test_heat_is_carried_over_without_loss_and_wherever_the_run_was_interrupted(
 ) -> None:
     at_once = simulate(text, "solver.device=cpu")
     columns, expected = tables.read(at_once.folder / folder.ENERGY)
-    monkeypatch.setattr("heatsim.solver.stepper.STEPS_TO_CARRY", 5)
+    monkeypatch.setattr("heatsim.solver.euler.stepper.STEPS_TO_CARRY", 5)
     carried = simulate(text, "solver.device=cpu")
     assert carried.step > 10
     _, rows = tables.read(carried.folder / folder.ENERGY)

@@ -9,10 +9,10 @@ from run_folders import write_run, write_table
 
 from heatsim import Simulation
 from heatsim.grid import FACES, Grid
-from heatsim.render import energy_picture
-from heatsim.render.curves import line_style
-from heatsim.render.energy_balance import SURFACES_TO_VOID, SteadyFlows, read_balance, read_flows
-from heatsim.render.flow_curves import flow_curves
+from heatsim.render.curves import energy_picture
+from heatsim.render.curves.curves import line_style
+from heatsim.render.curves.energy_balance import SURFACES_TO_VOID, SteadyFlows, read_balance, read_flows
+from heatsim.render.curves.flow_curves import flow_curves
 from heatsim.report.number_tables import balance_table, flow_table
 from heatsim.report.page import build
 from heatsim.storage import folder as run_folder

@@ -14,8 +14,8 @@ from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.run import batch_size
 from heatsim.run.ensemble import Ended, run_together
 from heatsim.run.simulation import Simulation
-from heatsim.solver.ensemble_stepper import EnsembleStepper
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import checkpoint
 
 # Whole patches for 07; every kind of face, a periodic axis.

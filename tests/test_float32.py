@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from heatsim import device
 from heatsim.kernels import catalog
 from heatsim.kernels.cpu.oracle import advance_numpy
-from heatsim.physics.initial import InitialField
+from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.problem import HeatProblem
 from heatsim.report.facts import most_rounding
 from heatsim.scenario import parse
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_stepper
 
 pytestmark = pytest.mark.usefixtures("one_thread")

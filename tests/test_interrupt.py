@@ -17,7 +17,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import NotFiniteError
 from heatsim.run import timing
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import checkpoint, folder, manifest, tables
 from heatsim.storage.field_reader import FieldReader
 

@@ -11,10 +11,11 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics import cell_type_map, cell_types, materials
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics import body as materials
+from heatsim.physics.cells import cell_type_map, cell_types
+from heatsim.physics.cells.cell_types import INTERIOR
+from heatsim.physics.matter.material_numbers import MaterialNumbers
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.substance import Substance
 from heatsim.scenario import load
 
 PARTS = """
@@ -145,7 +146,7 @@ def test_interior_cells_have_neighbours_of_their_own_type(
 ) -> None:
     material = (np.random.default_rng(7).random(shape) < 0.1).astype(np.uint8)
     material[0, 0, 0] = 1
-    palette = (Substance("a", (1.0, 1.0, 1.0), 1.0), Substance("b", (2.0, 2.0, 2.0), 1.0))
+    palette = (MaterialNumbers("a", (1.0, 1.0, 1.0), 1.0), MaterialNumbers("b", (2.0, 2.0, 2.0), 1.0))
     grid = Grid(shape[::-1], (1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
     same = np.ones(shape, dtype=bool)
     for axis in range(3):

@@ -11,13 +11,13 @@ from run_folders import write_run
 
 from heatsim.amounts import Unit
 from heatsim.grid import Grid
-from heatsim.render.body_pictures import BodyPictures
 from heatsim.render.choice import ISOSURFACE, SECTIONS, PictureChoice
-from heatsim.render.field_pictures import frames_of
-from heatsim.render.fields import Fields
-from heatsim.render.levels import melt_fronts
-from heatsim.render.scales import PlainScale, TemperatureScale
-from heatsim.render.zoom import find_part, moved_to
+from heatsim.render.page.levels import melt_fronts
+from heatsim.render.page.scales import PlainScale, TemperatureScale
+from heatsim.render.spatial.body_pictures import BodyPictures
+from heatsim.render.spatial.field_pictures import frames_of
+from heatsim.render.spatial.fields import Fields
+from heatsim.render.spatial.zoom import find_part, moved_to
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import read_settings
 
@@ -109,7 +109,7 @@ def test_an_animation_enlarges_a_part_of_one_size_that_follows_the_beam(welded: 
         def note(path: Path, caption: object, scale: object, shown: object, page: object, image: object) -> None:
             pages.append((shown.part, page.height))
 
-        patch.setattr("heatsim.render.body_pictures.draw_slices", note)
+        patch.setattr("heatsim.render.spatial.body_pictures.draw_slices", note)
         fields = fields_of(welded, stack)
         fields.choice = PictureChoice(views=(SECTIONS,))
         _, frames, _ = frames_of(fields, range(3), stack)
@@ -134,7 +134,7 @@ def test_a_flat_grid_shows_its_part_and_its_front(tmp_path: Path, monkeypatch: p
     with (folder / "scenario.toml").open("a") as file:
         file.write(MELTS)
     found = contours(monkeypatch)
-    from heatsim.render.field_pictures import field_pictures
+    from heatsim.render.spatial.field_pictures import field_pictures
 
     with ExitStack() as stack:
         fields = fields_of(folder, stack)

@@ -12,10 +12,11 @@ from cuda_host import gpu
 
 from heatsim import Simulation, device
 from heatsim.errors import ScenarioError
-from heatsim.physics import jumps, method_work
-from heatsim.physics.jumps import Jumps
-from heatsim.physics.method_choice import MethodChoice
-from heatsim.physics.method_work import (
+from heatsim.physics.drives import jumps
+from heatsim.physics.drives.jumps import Jumps
+from heatsim.physics.estimates import method_work
+from heatsim.physics.estimates.method_choice import MethodChoice
+from heatsim.physics.estimates.method_work import (
     WorkEstimate,
     count_work,
     euler_steps,

@@ -10,7 +10,7 @@ import heatsim
 from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load, parse, write_resolved
-from heatsim.scenario.materials import Material
+from heatsim.scenario.tables.materials import Material
 from heatsim.verification.case import FOLDER
 from heatsim.verification.materials import orthotropic_plate
 

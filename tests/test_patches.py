@@ -18,8 +18,8 @@ from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.solver import device_bytes
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.storage import folder
 from heatsim.storage.tables import read
 

@@ -22,14 +22,14 @@ from heatsim.errors import CapacityError, Interrupted
 from heatsim.kernels.temporal_composite import correction
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import adaptive_time, step_times, timed_work
+from heatsim.run import adaptive_time, step_times, work_time
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe, rounding_note
 from heatsim.run.step_times import measure_methods, measure_work
 from heatsim.run.work_time import WorkTime, fitted, weighted_median
 from heatsim.scenario import load
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
 
@@ -401,7 +401,7 @@ def test_a_plan_shows_the_times_that_were_measured(tmp_path: Path) -> None:
 
 
 def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timed_work, "SECONDS", 0.01)
+    monkeypatch.setattr(work_time, "SECONDS", 0.01)
     planned = plan(tmp_path, "time.end=2")
     times = measure_methods(planned.problem).times
     assert set(times) == {"euler", "stabilized", "implicit"}
@@ -424,7 +424,7 @@ def test_steps_are_timed_at_all_parts_of_a_run(tmp_path: Path, monkeypatch: pyte
         stepper.step += steps
 
     monkeypatch.setattr(Stepper, "advance", advance)
-    monkeypatch.setattr(timed_work, "SECONDS", 0.0)
+    monkeypatch.setattr(work_time, "SECONDS", 0.0)
     planned = plan(tmp_path, "solver.kernel=numpy")
     measure_methods(planned.problem)
     last = planned.problem.timeline.last_step

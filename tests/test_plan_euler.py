@@ -13,12 +13,12 @@ from heatsim import Simulation
 from heatsim.device import Device
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import timed_work
+from heatsim.run import work_time
 from heatsim.run.plan import Plan
 from heatsim.run.step_times import measure_work
 from heatsim.scenario import load
-from heatsim.solver.rows_ahead import RowsAhead
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.rows.rows_ahead import RowsAhead
 
 SUMS = bodies.EVERYTHING.replace("probe_every = 0.05", "probe_every = 0.004\nevery = 0.06").replace(
     'method = "euler"', 'method = "euler"'
@@ -60,7 +60,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     monkeypatch.setattr(RowsAhead, "add", note_sums)
     monkeypatch.setattr(RunState, "queue_row", note_row)
     monkeypatch.setattr(Device, "timed", timed)
-    monkeypatch.setattr(timed_work, "LONGEST", 1e9)
+    monkeypatch.setattr(work_time, "LONGEST", 1e9)
     return found
 
 
@@ -98,7 +98,7 @@ def test_sums_of_rows_are_among_the_steps_at_all_places_of_a_long_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[tuple[str, int]], queue: HostQueue
 ) -> None:
     """In the proportion that the run has. The plan ends when the device has done the steps ahead."""
-    monkeypatch.setattr(timed_work, "SECONDS", 8.5 * BATCH)  # nine batches, of up to 16 steps
+    monkeypatch.setattr(work_time, "SECONDS", 8.5 * BATCH)  # nine batches, of up to 16 steps
     often = ["solver.device=cuda", "output.probe_every=0.001", "output.every=0.2"]
     planned = Plan.of(HeatProblem.from_scenario(load(runs.write(tmp_path, SUMS), often)))
     found, timeline = measure_work(planned), planned.problem.timeline

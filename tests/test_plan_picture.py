@@ -11,10 +11,12 @@ from PIL import Image
 
 from heatsim.cli import main
 from heatsim.commands.geometry import geometry_of
-from heatsim.render import geometry, part_sections, solids
-from heatsim.render.labels import PlacedLabels
-from heatsim.render.parts import sign_of
-from heatsim.render.scales import material_colour
+from heatsim.render.geometry import part_sections
+from heatsim.render.geometry import picture as geometry
+from heatsim.render.geometry.parts import sign_of
+from heatsim.render.page.labels import PlacedLabels
+from heatsim.render.page.scales import material_colour
+from heatsim.render.spatial import solids
 from heatsim.scenario import load
 
 PARTS = """

@@ -9,7 +9,7 @@ import pytest
 import runs
 
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import process_memory, step_times, timed_work
+from heatsim.run import process_memory, step_times, work_time
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
@@ -62,7 +62,7 @@ def test_a_plan_states_the_memory_of_the_process_and_needs_no_more(tmp_path: Pat
 def test_other_methods_than_that_of_a_run_are_timed_in_about_its_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timed_work, "SECONDS", 0.01)
+    monkeypatch.setattr(work_time, "SECONDS", 0.01)
     monkeypatch.setattr(process_memory, "most", lambda: 20 * 2**20)
     timed = list[Plan]()
     original = step_times.measure_work

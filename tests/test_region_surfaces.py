@@ -11,7 +11,7 @@ import pytest
 import heatsim
 from heatsim.errors import ScenarioError
 from heatsim.observers.table import TableObserver
-from heatsim.physics.division import Division
+from heatsim.physics.geometry.division import Division
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load, parse, write_resolved
 

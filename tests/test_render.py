@@ -27,14 +27,14 @@ from heatsim.grid import Grid
 from heatsim.render import render
 from heatsim.render.background import DrawingProcess
 from heatsim.render.choice import PictureChoice
-from heatsim.render.fields import Fields
-from heatsim.render.figure import WIDTH
-from heatsim.render.layout import Size, arrange
-from heatsim.render.raster import Raster
-from heatsim.render.samples import choose_times, read_samples
-from heatsim.render.scales import TemperatureScale, colour_map, ticks
-from heatsim.render.sections import read_sections
-from heatsim.render.view import View, describe_stretch, drawn_size
+from heatsim.render.page.figure import WIDTH
+from heatsim.render.page.layout import Size, arrange
+from heatsim.render.page.raster import Raster
+from heatsim.render.page.samples import choose_times, read_samples
+from heatsim.render.page.scales import TemperatureScale, colour_map, ticks
+from heatsim.render.page.view import View, describe_stretch, drawn_size
+from heatsim.render.spatial.fields import Fields
+from heatsim.render.spatial.sections import read_sections
 from heatsim.storage import manifest
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
@@ -426,8 +426,8 @@ def test_a_view_fits_the_box_and_keeps_directions() -> None:
 
 
 def test_a_view_projects_where_pyvista_draws() -> None:
-    from heatsim.render.scene import Scene
-    from heatsim.render.sections import Section
+    from heatsim.render.spatial.scene import Scene
+    from heatsim.render.spatial.sections import Section
 
     grid = Grid((4, 4, 4), (1.0, 1.0, 1.0))
     view = View.fitting(300, 260, (20, 20, 20, 20), drawn_size(grid))

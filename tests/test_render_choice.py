@@ -15,8 +15,8 @@ from heatsim.errors import InputError
 from heatsim.grid import Grid
 from heatsim.render import render
 from heatsim.render.choice import PictureChoice, read_planes, read_span, read_times
-from heatsim.render.quantities import HeatFluxReader, LiquidFractionReader, MaterialReader
-from heatsim.render.sections import read_sections
+from heatsim.render.spatial.quantities import HeatFluxReader, LiquidFractionReader, MaterialReader
+from heatsim.render.spatial.sections import read_sections
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.run_settings import read_settings

@@ -11,7 +11,7 @@ from run_folders import write_run, write_table
 from heatsim.errors import FolderError
 from heatsim.grid import FACES, Grid
 from heatsim.render import render
-from heatsim.render.flow_curves import flow_curves, usual_range
+from heatsim.render.curves.flow_curves import flow_curves, usual_range
 from heatsim.report import numbers, page
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.tables import summarise

@@ -15,10 +15,10 @@ from heatsim.cli import main
 from heatsim.grid import FACES, Grid
 from heatsim.render import render
 from heatsim.render.choice import PictureChoice
-from heatsim.render.curves import line_style
+from heatsim.render.curves.curves import line_style
+from heatsim.render.curves.energy_balance import read_balance
+from heatsim.render.curves.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.render.descriptions import description_of
-from heatsim.render.energy_balance import read_balance
-from heatsim.render.energy_picture import STORED_STYLE, parts_to_draw
 from heatsim.report import charts, page
 from heatsim.report.charts import Chart
 

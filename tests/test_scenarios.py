@@ -11,9 +11,9 @@ import pytest
 import runs
 from numpy.typing import NDArray
 
-from heatsim.physics.material_coefficients import material_coefficients
+from heatsim.physics.geometry.regions import are_painted, paint
+from heatsim.physics.matter.material_coefficients import material_coefficients
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.regions import are_painted, paint
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.simulation import Simulation

@@ -13,19 +13,19 @@ from run_folders import write_run
 from heatsim.cli import main
 from heatsim.errors import InputError
 from heatsim.grid import Grid
-from heatsim.render.axes import fitting_ticks
 from heatsim.render.choice import PictureChoice
-from heatsim.render.curves import draw_numbers
+from heatsim.render.curves.curves import draw_numbers
 from heatsim.render.descriptions import description_of
-from heatsim.render.field_pictures import bands_of
-from heatsim.render.fields import Fields
-from heatsim.render.figure import LARGE, NORMAL, new_figure, text_width, title_of
-from heatsim.render.layers import ShownLayer, layers_on
-from heatsim.render.levels import choose_levels
-from heatsim.render.outlines import material_entries
-from heatsim.render.scales import TemperatureScale, material_colour
-from heatsim.render.sections import find_equal, read_sections
-from heatsim.render.zoom import find_part, part_around, read_box
+from heatsim.render.page.axes import fitting_ticks
+from heatsim.render.page.figure import LARGE, NORMAL, new_figure, text_width, title_of
+from heatsim.render.page.levels import choose_levels
+from heatsim.render.page.scales import TemperatureScale, material_colour
+from heatsim.render.spatial.field_pictures import bands_of
+from heatsim.render.spatial.fields import Fields
+from heatsim.render.spatial.layers import ShownLayer, layers_on
+from heatsim.render.spatial.outlines import material_entries
+from heatsim.render.spatial.sections import find_equal, read_sections
+from heatsim.render.spatial.zoom import find_part, part_around, read_box
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
 from heatsim.storage.run_settings import LayerPlace, read_settings

@@ -22,7 +22,7 @@ from heatsim.observers.snapshots import Snapshots
 from heatsim.observers.state import RunState
 from heatsim.run.interrupt import Stop
 from heatsim.scenario import load
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import folder
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from heatsim.cli import main
 from heatsim.errors import FolderError
-from heatsim.render.figure import new_figure
+from heatsim.render.page.figure import new_figure
 from heatsim.storage.single_file import check_replaceable, marked_json, refuse_inputs
 
 PLATE = """

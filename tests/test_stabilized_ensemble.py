@@ -16,14 +16,14 @@ from heatsim.errors import Interrupted, Mistake, NotFiniteError, ScenarioError
 from heatsim.kernels import cuda_graphs
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
-from heatsim.physics.stage_times import StageTimes
+from heatsim.physics.time.stage_times import StageTimes
 from heatsim.run import ensemble_rounds
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
-from heatsim.solver import ensemble_stages
+from heatsim.solver.kernels import ensemble_stages
+from heatsim.solver.kernels.stage_kernels import StageKernels
+from heatsim.solver.kernels.stage_work import StageValues
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
-from heatsim.solver.stage_kernels import StageKernels
-from heatsim.solver.stage_work import StageValues
 from heatsim.storage import folder
 
 COMMON = ("domain.cells=[8,8,6]", "solver.device=cuda", "time.method=stabilized", "output.probe_every=0.5")

@@ -13,8 +13,8 @@ from bodies import EVERYTHING
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted
+from heatsim.solver.kernels.stage_kernels import StageKernels
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
-from heatsim.solver.stage_kernels import StageKernels
 from heatsim.storage import checkpoint, folder, tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")

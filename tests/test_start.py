@@ -13,7 +13,7 @@ import runs
 from heatsim import Simulation
 from heatsim.errors import FolderError, Interrupted
 from heatsim.scenario import load
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import folder
 
 INPUT = 'initial.temperature={ file = "start.npy" }'

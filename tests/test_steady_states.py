@@ -12,15 +12,16 @@ import runs
 import heatsim
 from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.physics.problem import HeatProblem
-from heatsim.run import step_times, timed_work
+from heatsim.run import step_times, work_time
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import describe
 from heatsim.run.step_times import measure_work
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import load
-from heatsim.solver import steady, steady_state
-from heatsim.solver.cpu_stepper import CpuStepper
+from heatsim.solver.euler.cpu_stepper import CpuStepper
+from heatsim.solver.steady import newton as steady
+from heatsim.solver.steady import steady_state
 from heatsim.storage import folder, tables
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.summary_file import read_summary
@@ -320,13 +321,13 @@ def test_the_time_of_a_search_is_measured(tmp_path: Path, monkeypatch: pytest.Mo
                 raise Interrupted("enough")
 
     monkeypatch.setattr(step_times, "SEARCH_CELLS", cells)
-    monkeypatch.setattr(timed_work, "LONGEST", 1e9)
+    monkeypatch.setattr(work_time, "LONGEST", 1e9)
     monkeypatch.setattr(steady_state, "find_steady_state", find)
     monkeypatch.setattr(time, "perf_counter", lambda: now)
     assert measure_work(plan).unit == pytest.approx(10 * 0.01 * plan.problem.grid.cell_count)
     assert searched == [512 if cells > 512 else 64] * 3
     # With time for three cycles only, the time of a cycle is multiplied by the usual number of cycles.
-    monkeypatch.setattr(timed_work, "LONGEST", 2.5 * 0.01 * searched[0])
+    monkeypatch.setattr(work_time, "LONGEST", 2.5 * 0.01 * searched[0])
     usual = steady_state.usual_cycles(plan.problem)
     assert measure_work(plan).unit == pytest.approx(usual * 0.01 * plan.problem.grid.cell_count)
 

@@ -145,9 +145,9 @@ def test_bounds_follow_the_extremes_over_the_face() -> None:
     assert space.limit.cell[0] == 6  # the last cell has one neighbour less
     text = TEXT.replace('"euler"', '"stabilized"')
     jumps = problem('[boundaries.z_max]\ntype = "flux"\nvalue = "where(t < 7, 1e4*x, 0)"\n', text)
-    from heatsim.physics.drives import Drives
-    from heatsim.physics.jumps import find_jumps
-    from heatsim.physics.tolerance import Tolerance
+    from heatsim.physics.drives.drives import Drives
+    from heatsim.physics.drives.jumps import find_jumps
+    from heatsim.physics.time.tolerance import Tolerance
 
     found = find_jumps(jumps.scenario, Drives.of(jumps), Tolerance(0.1, 10.0, 300.0, 300.0))
     assert found.times.tolist() == pytest.approx([7.0])

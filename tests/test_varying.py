@@ -12,7 +12,7 @@ from runs import after_step, interrupt, results, write
 
 from heatsim.errors import Interrupted
 from heatsim.grid import FACES
-from heatsim.physics.initial import InitialField
+from heatsim.physics.estimates.initial import InitialField
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.storage import folder

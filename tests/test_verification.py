@@ -11,8 +11,8 @@ import pytest
 from heatsim import verification
 from heatsim.cli import main
 from heatsim.errors import DeviceError, InputError, NotFiniteError, ScenarioError
+from heatsim.physics.operator.steady_notes import notes_on_steady
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_notes import notes_on_steady
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import load
 from heatsim.verification import CASES, Case, choose, verdict, verify

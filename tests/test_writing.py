@@ -14,7 +14,7 @@ import runs
 from heatsim import Simulation
 from heatsim.errors import Interrupted, StorageError
 from heatsim.run.plan import Plan
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter

@@ -15,8 +15,8 @@ from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cpu.oracle import CPU_KERNELS, steps_a_sweep
 from heatsim.kernels.cuda_graphs import CudaGraphs, Sweeps
 from heatsim.kernels.launch_shapes import Shape
-from heatsim.physics.coefficients import Scheme
-from heatsim.solver.field import Field
+from heatsim.physics.matter.coefficients import Scheme
+from heatsim.solver.field.field import Field
 
 # The scheme that a run uses by default.
 SCHEME: Scheme = "seven_term"

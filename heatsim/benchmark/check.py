@@ -12,7 +12,7 @@ from heatsim.grid import FACES
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import advance_numpy
 from heatsim.kernels.launch_shapes import Shape
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 # Grids that are no multiple of any tile, with their periodic axes: long rows, flat, thin, small. The first ones consist
 # of whole vectors and patches, as kernels with several steps per sweep need; the others do not.

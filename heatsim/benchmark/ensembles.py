@@ -20,7 +20,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.run.capacity import size
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 _SEED = 22
 _MOST_STEPS = 1 << 12

@@ -18,7 +18,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import autotune, catalog, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 AUTO = "auto"  # name of the result for the autotuned kernel
 _OPERATIONS = 13  # per cell and step: 7 products and 6 sums

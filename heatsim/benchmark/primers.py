@@ -16,7 +16,7 @@ from heatsim.errors import CapacityError
 from heatsim.grid import Grid
 from heatsim.kernels.primers.primers import PRIMERS, RADIUS, Primer
 from heatsim.run.capacity import size
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 _SEED = 33
 

@@ -25,7 +25,7 @@ from heatsim.kernels.reductions.fused import Pass, Sections
 from heatsim.kernels.reductions.ladder import LADDER, Summing
 from heatsim.kernels.reductions.statistics import STATISTICS, Statistics, combined
 from heatsim.run.capacity import size
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 _SEED = 21
 _READERS = (4, 8, 16)  # blocks of 256 threads per multiprocessor, for plain reading

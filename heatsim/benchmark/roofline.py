@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.benchmark.results import Measurement
-from heatsim.render.figure import save
+from heatsim.render.page.figure import save
 
 _DPI = 100
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")

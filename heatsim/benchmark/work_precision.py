@@ -22,13 +22,13 @@ from heatsim.counts import counted
 from heatsim.errors import InputError, Interrupted, RunError, ScenarioError, StorageError
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.physics.initial import InitialField
-from heatsim.physics.temperature_range import span
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.estimates.temperature_range import span
 from heatsim.run.method_override import method_override
 from heatsim.run.plan import Plan
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE, Scenario, load
-from heatsim.solver.field_copy import FieldCopy
+from heatsim.solver.field.field_copy import FieldCopy
 from heatsim.storage import folder
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_tables import read_probes

@@ -5,7 +5,7 @@ from typing import Any
 
 from heatsim.benchmark.method_results import MethodResult, WorkPrecision
 from heatsim.counts import counted
-from heatsim.render.figure import save
+from heatsim.render.page.figure import save
 
 _DPI = 100
 _STYLES = {"stabilized": ("#0072b2", "o"), "implicit": ("#009e73", "^"), "euler": ("#d55e00", "s")}

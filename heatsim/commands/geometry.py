@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
-from heatsim.physics.regions import Parts, are_painted, paint, region_mask, source_mask
-from heatsim.render.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
+from heatsim.physics.geometry.regions import Parts, are_painted, paint, region_mask, source_mask
+from heatsim.render.geometry.parts import Geometry, Rectangle3D, ShownBeam, ShownBorder, ShownProbe, ShownSource
 from heatsim.run.in_words import condition_in_words, density_in_words
 from heatsim.scenario import Face, Scenario, face_axes
-from heatsim.scenario.materials import VOID
+from heatsim.scenario.tables.materials import VOID
 
 _Mask = NDArray[np.bool_]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from heatsim.scenario.library import LibraryMaterial
+    from heatsim.scenario.tables.library import LibraryMaterial
 
 _BETWEEN = 2  # spaces between columns
 _HEADINGS = (
@@ -24,8 +24,8 @@ _HEADINGS = (
 def materials(name: Annotated[str, Parameter(help="A material, to see its tables for a scenario.")] = "", /) -> int:
     """List the materials of the library with their ranges and sources, or show one of them."""
     from heatsim.errors import InputError
-    from heatsim.scenario.library import bare_name, library
     from heatsim.scenario.messages import did_you_mean, show
+    from heatsim.scenario.tables.library import bare_name, library
 
     if name:
         found = library().get(bare_name(name))

@@ -80,8 +80,8 @@ def main() -> int:
     # The process is too short for the search for cycles to pay.
     gc.disable()
     from heatsim.render import draw_some, replacing_usual
-    from heatsim.render.figure import warm_up
     from heatsim.render.opengl import prefer_egl
+    from heatsim.render.page.figure import warm_up
 
     directory, *in_three_dimensions = sys.argv[1:]
     folder = Path(directory)

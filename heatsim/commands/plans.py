@@ -156,7 +156,7 @@ def _plan_in_job(read: "ScenarioModel", target: Path, picture: Path | None, team
 def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None:
     """Draw what a scenario describes; ``run``: of a study. Where OpenGL does not work, draw its sections and warn."""
     from heatsim.commands.geometry import geometry_of
-    from heatsim.render import geometry
+    from heatsim.render.geometry import picture as geometry
     from heatsim.render.opengl import finish_trial, start_trial
 
     described = geometry_of(scenario)

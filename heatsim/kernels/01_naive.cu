@@ -9,7 +9,7 @@
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-              const Sweep* sweep, const Ledger& ledger, const Block block)
+              const StepData* sweep, const Ledger& ledger, const Block block)
 {
     const int x = block.x * BLOCK_X + threadIdx.x;
     const int y = grid.first_y + block.y * BLOCK_Y + threadIdx.y;

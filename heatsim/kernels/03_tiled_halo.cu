@@ -13,7 +13,7 @@
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-              const Sweep* sweep, const Ledger& ledger, const Block block)
+              const StepData* sweep, const Ledger& ledger, const Block block)
 {
     __shared__ Real tile[INPUT_Z][INPUT_Y][INPUT_X];
     const int thread = (threadIdx.z * BLOCK_Y + threadIdx.y) * BLOCK_X + threadIdx.x;

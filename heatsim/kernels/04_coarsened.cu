@@ -12,7 +12,7 @@
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-              const Sweep* sweep, const Ledger& ledger, const Block block)
+              const StepData* sweep, const Ledger& ledger, const Block block)
 {
     __shared__ Real plane[3][BLOCK_Y][BLOCK_X];
     const int i = threadIdx.x, j = threadIdx.y;

@@ -31,7 +31,7 @@
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-              const Sweep* sweep, const Ledger& ledger, const Block block)
+              const StepData* sweep, const Ledger& ledger, const Block block)
 {
     const int lane = threadIdx.x;
     const int x = (block.x * WARP + lane) * VECTOR;

@@ -347,7 +347,7 @@ __device__ __forceinline__ Patch begin_stage(const Grid& grid, const Coefficient
 template <int boundaries>
 __device__ __forceinline__ void advance_pipeline(Cursor& cursor, const Grid& grid, const Coefficients& all,
                                                  const Ledger& ledger, Shared& shared, const Place& place, int p,
-                                                 Patch (&centre)[STEPS], Patch (&begun)[STEPS], const Sweep* sweep,
+                                                 Patch (&centre)[STEPS], Patch (&begun)[STEPS], const StepData* sweep,
                                                  PatchType& own)
 {
     const bool ends_in_z = boundaries & Z && !(grid.periodic & 4);
@@ -452,7 +452,7 @@ __device__ __forceinline__ void advance_pipeline(Cursor& cursor, const Grid& gri
 }
 
 // Copies the data of each step that faces and rounding need.
-__device__ __forceinline__ void copy_sweep(Shared& shared, const Sweep* sweep)
+__device__ __forceinline__ void copy_sweep(Shared& shared, const StepData* sweep)
 {
     const int slot = threadIdx.y * WARP + threadIdx.x;
 #if !FACES
@@ -473,7 +473,7 @@ advance(const Member* __restrict__ members, const unsigned int* __restrict__ don
         const EnsembleGrid grid)
 #else
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 #endif
 {
     extern __shared__ char memory[];
@@ -495,7 +495,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Member& member = members[next.sides >> 4];
         const unsigned int sweep_number = *done + number;
         const bool has_work = sweep_number < member.count;
-        const Sweep* __restrict__ sweep = sweeps_of(member, sweep_number);
+        const StepData* __restrict__ sweep = sweeps_of(member, sweep_number);
         if (has_work) copy_sweep(shared, sweep);
         if (slot == 0) shared.ledger = member.ledger;
 #endif

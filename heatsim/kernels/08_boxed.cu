@@ -42,7 +42,7 @@ __device__ __forceinline__ bool inside(int i, int n) { return (unsigned)i < (uns
 
 __device__ __forceinline__ void
 advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-              const Sweep* sweep, const Ledger& ledger, const Block block)
+              const StepData* sweep, const Ledger& ledger, const Block block)
 {
     extern __shared__ Cells boxes[];  // the field before a step, and after it
     const bool periodic_x = grid.periodic & 1, periodic_y = grid.periodic & 2, periodic_z = grid.periodic & 4;

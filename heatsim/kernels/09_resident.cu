@@ -95,7 +95,7 @@ __device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c,
 }
 
 // The new values of a vector of cells. `T`: their values, `field`: address of the first of them in the field.
-__device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                          int cell, Kept& own, const Cells& T, const Real* field)
 {
     const Real west = field[own.west], east = field[own.east];
@@ -116,9 +116,9 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 }
 
 extern "C" __global__ void LAUNCH_BOUNDS
-advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
+advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const StepData* sweep, const Ledger ledger)
 {
-    __shared__ Sweep sweeps[2];
+    __shared__ StepData sweeps[2];
     const int thread = threadIdx.x, blocks = gridDim.x, cells = grid.nx * grid.ny * grid.nz;
     const int begin = blockIdx.x * OWNED, cell = begin + thread * VECTOR;
     const bool inside = cell < cells;

@@ -187,7 +187,7 @@ __device__ __forceinline__ Column column_of(const Grid& grid, const Brick& brick
 
 // Updates the cells of a column; in composite bodies only those that are not listed. Stores them in shared memory, and in the field
 // those at the sides of the brick, or all of them if `all`. `field`: the first one in the field.
-__device__ __forceinline__ void step_column(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ void step_column(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                             const Brick& brick, const unsigned char* bytes, const Column& column, const Real* now,
                                             Real* next, Real* field, bool all)
 {
@@ -235,10 +235,10 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
 // Does `count` steps of the block's brick. `kept` is a copy of `c` whose pointers are set to the tables in shared memory. With MEMBERS
 // it is in shared memory too: the first thread of the block copied it there.
 __device__ __forceinline__ void do_steps(Real* T, Real* T_new, const Grid& grid, const Blocks& blocks, const int count,
-                                         const Coefficients& c, Coefficients& kept, const Sweep* sweep, const Ledger& ledger)
+                                         const Coefficients& c, Coefficients& kept, const StepData* sweep, const Ledger& ledger)
 {
     extern __shared__ __align__(16) unsigned char shared[];
-    __shared__ Sweep sweeps[2];
+    __shared__ StepData sweeps[2];
     const Brick brick = brick_of(grid, blocks);
     const int threads = blockDim.x * blockDim.y * blockDim.z;
     const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
@@ -302,7 +302,7 @@ __device__ __forceinline__ void do_steps(Real* T, Real* T_new, const Grid& grid,
     for (int step = 0; step < count; ++step) {
         // 3. Do a step.
         const bool last = step + 1 == count;
-        const Sweep* const at = &sweeps[step & 1];
+        const StepData* const at = &sweeps[step & 1];
         step_column(grid, kept, at, ledger, brick, bytes, column, now, next, T_new + first, last);
 #if FACES
         update_listed(grid, kept, at, ledger, brick, listed, now, next, T_new, last, thread, threads);
@@ -344,7 +344,7 @@ extern "C" __global__ void LAUNCH_BOUNDS advance(const Member* __restrict__ memb
 }
 #else
 extern "C" __global__ void LAUNCH_BOUNDS
-advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const Sweep* sweep, const Ledger ledger)
+advance(Real* T, Real* T_new, const Grid grid, const Coefficients c, const StepData* sweep, const Ledger ledger)
 {
     Coefficients kept = c;
     do_steps(T, T_new, grid, Blocks(), grid.steps, c, kept, sweep, ledger);

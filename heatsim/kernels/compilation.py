@@ -11,7 +11,7 @@ import numpy as np
 from heatsim.grid import Grid
 from heatsim.kernels import structs, tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 FOLDER = Path(__file__).parent
 
@@ -117,7 +117,7 @@ class Build:
 
     @property
     def sweep_dtype(self) -> np.dtype[Any]:
-        """The layout of struct Sweep."""
+        """The layout of struct StepData."""
         variant = self.variant
         if variant.faces:
             return structs.general_sweep_dtype(self.precision, variant.rate, variant.cell_heat)

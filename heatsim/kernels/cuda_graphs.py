@@ -1,8 +1,8 @@
 """CUDA graphs of many sweeps, for small grids: there a launch from Python takes longer than a sweep.
 
 A graph is recorded for a number of sweeps that begin in one of the two buffers, and is launched again for as many. The
-data that change from step to step, struct Sweep, are read through a pointer. Recorded kernels read them from a window
-at a fixed address; before each launch of the graph the next ones are copied there:
+data that change from step to step, struct StepData, are read through a pointer. Recorded kernels read them from a
+window at a fixed address; before each launch of the graph the next ones are copied there:
 
         table of the steps to come    | . . . . | next run | . . . . . . |
                                                      │ copied on the device
@@ -57,12 +57,12 @@ class Sweeps:
 
     @property
     def sweep_bytes(self) -> int:
-        """Bytes of struct Sweep of all steps of a sweep."""
+        """Bytes of struct StepData of all steps of a sweep."""
         build = self.kernel.build
         return build.spec.steps * build.sweep_dtype.itemsize
 
     def queue(self, count: int, T: Any, T_new: Any, address: int) -> tuple[Any, Any]:
-        """Launch ``count`` sweeps; the first struct Sweep is at ``address``. Return (T, T_new) after the last one."""
+        """Launch ``count`` sweeps; the first struct StepData is at ``address``. Return (T, T_new) after them."""
         if self.together and count:
             self.kernel(self.launches, T, T_new, self.coefficients, address, self.ledger, steps=count)
             return (T_new, T) if count % 2 else (T, T_new)
@@ -119,7 +119,7 @@ class CudaGraphs:
             sweeps: their common data.
             T: the field, a device array.
             T_new: the buffer that the first sweep writes.
-            table: struct Sweep of each step.
+            table: struct StepData of each step.
             step: the first step in the table.
             count: the number of sweeps.
 

@@ -6,7 +6,7 @@
 #else
 extern "C" __global__ void LAUNCH_BOUNDS
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 {
     const Coefficients& own = of_step(c, sweep);
     advance_block(T, T_new, grid, own, sweep, ledger, {blockIdx.x, blockIdx.y, blockIdx.z});

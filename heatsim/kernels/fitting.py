@@ -9,10 +9,11 @@ from heatsim.kernels import tiling
 from heatsim.kernels.bricks import fitting_bricks
 from heatsim.kernels.catalog import BRICKED, SINGLE_STEP, KernelSpec
 from heatsim.kernels.compilation import LINEAR, Build, Variant, build, threads_of_bricks
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 _LARGEST_PLANE = 2**32  # cells that 07 can count in a plane
-# 09: shared memory in bytes that a kernel may have without asking for more, less two struct Sweep; threads of a block.
+# 09: shared memory in bytes that a kernel may have without asking for more, less two struct StepData; threads of a
+# block.
 _ROOM_OF_09 = 48 * 1024 - 256
 _BLOCKS_OF_09 = (64, 128, 256, 512, 1024)
 # 10: bytes of shared memory besides temperatures and types: for steps of a composite body; for structs of an ensemble.

@@ -190,7 +190,7 @@ class CudaKernel:
             T: the field, a device array.
             T_new: where the new values go.
             coefficients: struct Coefficients.
-            sweep: device address of the struct Sweep of its first step.
+            sweep: device address of the struct StepData of its first step.
             ledger: struct Ledger.
             first_stage: place of its first step in the table of stages, for kernels that have one.
             steps: the number of steps of a resident kernel; if it is more than 1, T is overwritten too.
@@ -216,7 +216,7 @@ class CudaKernel:
         """Queue the kernel that completes a sweep, if there is one."""
 
     def load_stages(self, sweep: int, count: int) -> None:
-        """Queue a copy of the coefficients of ``count`` stages to the table; their struct Sweep begin at ``sweep``."""
+        """Queue a copy of the coefficients of ``count`` stages to the table; their data begin at ``sweep``."""
         if self.stage_table:
             dtype, cuda = self.build.sweep_dtype, self.xp.cuda
             assert dtype.fields is not None

@@ -7,7 +7,7 @@ from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, fitting, tiling
 from heatsim.kernels.catalog import KERNELS, RESIDENT, KernelSpec
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 # Rules of thumb for runs that are not tuned: `resident` where it suits, else `boxed` up to 2¹⁹ cells, and `temporal`
 # from 2²³ cells.

@@ -42,7 +42,7 @@ __device__ __forceinline__ void wait_for(const unsigned int* count, unsigned int
 
 // The data that change from step to step, in shared memory, for this step and the next.
 struct Steps {
-    Sweep* sweeps;  // two
+    StepData* sweeps;  // two
 #if FACES
     Real* numbers;  // for each of the two: conditions, then heat of the types
     int conditions, types;
@@ -50,7 +50,7 @@ struct Steps {
 };
 
 // Copies the data of a step. `count` threads call it; this is number `thread`.
-__device__ __forceinline__ void copy_step(const Steps& to, int place, const Sweep* from, int thread, int count)
+__device__ __forceinline__ void copy_step(const Steps& to, int place, const StepData* from, int thread, int count)
 {
 #if FACES
     const Real* const conditions = reinterpret_cast<const Real*>(from->conditions);
@@ -59,7 +59,7 @@ __device__ __forceinline__ void copy_step(const Steps& to, int place, const Swee
     for (int i = thread; i < to.types; i += count) copied[to.conditions + i] = from->heat[i];
 #endif
     if (thread == 0) {
-        Sweep& sweep = to.sweeps[place];
+        StepData& sweep = to.sweeps[place];
         sweep = *from;
 #if FACES
         sweep.conditions = reinterpret_cast<const Condition*>(copied);

@@ -78,7 +78,7 @@ struct __align__(16) Stage {
 
 // Data that change from step to step: f and g of the faces x_min, x_max, y_min, y_max, z_min, z_max; the coefficients if steps
 // have different lengths; the step's number.
-struct Sweep {
+struct StepData {
     Real f[6], g[6];
 #if OWN_COEFFICIENTS
     Stage stage;
@@ -92,15 +92,15 @@ struct Ledger {
 };
 #endif
 
-// The coefficients of a step: those of all steps or a copy of those in its struct Sweep.
+// The coefficients of a step: those of all steps or a copy of those in its struct StepData.
 #if OWN_COEFFICIENTS
 __device__ __forceinline__ Coefficients of_stage(const Stage& stage)
 {
     return {stage.c0, stage.x, stage.x, stage.y, stage.y, stage.z, stage.z};
 }
-__device__ __forceinline__ Coefficients of_step(const Coefficients&, const Sweep* sweep) { return of_stage(sweep->stage); }
+__device__ __forceinline__ Coefficients of_step(const Coefficients&, const StepData* sweep) { return of_stage(sweep->stage); }
 #else
-__device__ __forceinline__ const Coefficients& of_step(const Coefficients& all, const Sweep*) { return all; }
+__device__ __forceinline__ const Coefficients& of_step(const Coefficients& all, const StepData*) { return all; }
 #endif
 
 // The place of a block among those that cover one grid.
@@ -140,7 +140,7 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 #if !FACES
 // Heat through one face into its cell i during this step, in kelvin of the cell. The thread that owns the cell adds it to
 // the ledger. No other thread adds to that sum; the atomic is used because the thread need not wait for its result.
-__device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledger, int face, size_t i, Real T,
+__device__ __forceinline__ Real face_heat(const StepData* sweep, const Ledger& ledger, int face, size_t i, Real T,
                                           bool owned = true)
 {
     const Real heat = multiply_add(-sweep->g[face], T, sweep->f[face]);
@@ -149,7 +149,7 @@ __device__ __forceinline__ Real face_heat(const Sweep* sweep, const Ledger& ledg
 }
 
 // sum, plus the heat through every face that the cell touches.
-__device__ __forceinline__ Real add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real add_faces(const Grid& grid, const StepData* sweep, const Ledger& ledger,
                                           int x, int y, int z, Real T, Real sum)
 {
     const size_t nx = grid.nx, ny = grid.ny;
@@ -230,7 +230,7 @@ __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Rea
 }
 
 // The new value from the sum over neighbours and faces.
-__device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, Real T, Real sum)
+__device__ __forceinline__ Real finish(const StepData* sweep, int x, int y, int z, Real T, Real sum)
 {
 #if SCHEME == SEVEN_TERM
     return sum;
@@ -249,7 +249,7 @@ __device__ __forceinline__ Real finish(const Sweep* sweep, int x, int y, int z, 
 
 // The new value of cell (x, y, z) from its value and those of its six neighbours. If `at_face` is false, the cell touches
 // no face.
-__device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                        int x, int y, int z, bool at_face,
                                        Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {

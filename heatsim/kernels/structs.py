@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.coefficients import Coefficients
+from heatsim.physics.matter.coefficients import Coefficients
 
 _GRID: list[Any] = [
     *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
@@ -101,7 +101,7 @@ def coefficients_dtype(precision: str) -> np.dtype[Any]:
 
 @cache
 def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
-    """The layout of struct Sweep; ``stages`` adds (c0, cx, cy, cz) of each step."""
+    """The layout of struct StepData; ``stages`` adds (c0, cx, cy, cz) of each step."""
     terms, step = [("f", precision, 6), ("g", precision, 6)], ("step", np.uint32)
     if not stages:
         return np.dtype([*terms, step], align=True)
@@ -111,7 +111,7 @@ def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
 
 @cache
 def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = False) -> np.dtype[Any]:
-    """The layout of struct Sweep of builds with FACES.
+    """The layout of struct StepData of builds with FACES.
 
     ``rate`` adds the address of the field to add to, ``cell_heat`` that of the amounts.
     """

@@ -91,7 +91,7 @@ __device__ __forceinline__ int end_face(const Grid& grid, int z)
 }
 
 // The heat through the z faces that a cell touches; that through end_face() is added to `end_sum` instead of the ledger.
-__device__ __forceinline__ void add_ends(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ void add_ends(const Grid& grid, const StepData* sweep, const Ledger& ledger,
                                          int z, size_t i, Real T, Real& sum, double& end_sum)
 {
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ __forceinline__ void add_ends(const Grid& grid, const Sweep* sweep, c
 
 // add_faces() for the cells (x, y, z) ... (x + VECTOR - 1, y, z): only the first can touch x_min, only the last x_max.
 // `end_sums`: null, or the sums of the cells' face end_face(), which the thread keeps instead of the ledger.
-__device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ void add_faces(const Grid& grid, const StepData* sweep, const Ledger& ledger,
                                           int x, int y, int z, const Cells& T, Cells& sum, double* end_sums)
 {
     const size_t nx = grid.nx, ny = grid.ny;
@@ -127,7 +127,7 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const Sweep* sweep, 
 }
 
 // update() for a vector of cells; `west` and `east` are the values next to it.
-__device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                         int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,
                                         const Cells& south, const Cells& north, const Cells& below, const Cells& above,
                                         double* end_sums = nullptr)

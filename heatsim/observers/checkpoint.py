@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import Observer, Value, Values
 from heatsim.observers.state import RunState
 from heatsim.parallel.slab import Share
-from heatsim.solver.field_copy import Download, FieldCopy, slabs
+from heatsim.solver.field.field_copy import Download, FieldCopy, slabs
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.checkpoint_draft import Pieces
 

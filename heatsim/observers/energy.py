@@ -2,7 +2,7 @@
 
 Heats in J since t = 0, positive into the body: stored heat, heat from sources, heat through each face, and the
 residual = stored − sources − Σ faces − void, which consists of rounding and, with implicit steps, of what the solver of
-their equations left. heatsim/physics/energy_bound.py derives how large it can be.
+their equations left. heatsim/physics/readings/energy_bound.py derives how large it can be.
 
 Beside them the heat flows in W: the same heats per time, averaged since the row before. So a flow times the time
 between two rows is exactly the heat that passed, also of a source that was on for a part of that time. The first row
@@ -28,12 +28,12 @@ from heatsim.observers.observer import SUMS, Reads, Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.bound_rows import BoundRows
-from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.field import Extremes
-from heatsim.solver.heats import HeatRows
-from heatsim.solver.surface_sums import OwnSums
+from heatsim.physics.readings.bound_rows import BoundRows
+from heatsim.physics.readings.energy_bound import EnergyBound
+from heatsim.solver.field.field import Extremes
+from heatsim.solver.ledger.heats import HeatRows
+from heatsim.solver.ledger.surface_sums import OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 

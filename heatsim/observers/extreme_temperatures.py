@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.observers.observer import FIELD, Observer, Reads, Value, Values
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.observers.temperature_ranges import ROUNDING, ranged, warnings
-from heatsim.solver.extreme_cells import Extreme
+from heatsim.solver.field.extreme_cells import Extreme
 
 # Relative to a temperature; if rounding raises an extreme by less than this, its time and place stay the same.
 _SAME = 1e-6

@@ -14,10 +14,10 @@ from heatsim.observers.parts import ContactFlows, contact_names, surface_names
 from heatsim.observers.state import RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.steady_state import SteadyState
+from heatsim.solver.steady.steady_state import SteadyState
 from heatsim.storage import folder
-from heatsim.storage.column_beginnings import SOURCE
 from heatsim.storage.run_tables import PERCENT, WATT, header, split_header
+from heatsim.storage.tables import SOURCE
 
 IMBALANCE, RELATIVE = header("imbalance", WATT), header("imbalance", PERCENT)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
-from heatsim.solver.extreme_cells import Extreme
+from heatsim.solver.field.extreme_cells import Extreme
 from heatsim.storage.checkpoint_draft import Pieces
 
 Value = int | float | str | bool

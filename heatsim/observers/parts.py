@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
-from heatsim.physics.contact_links import ContactLinks, contact_links, flow_through
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.cell_parts import regions_with_heat
-from heatsim.storage.column_beginnings import CONTACT, REGION, SURFACE
+from heatsim.physics.readings.contact_links import ContactLinks, contact_links, flow_through
+from heatsim.solver.field.cell_parts import regions_with_heat
+from heatsim.storage.tables import CONTACT, REGION, SURFACE
 
 
 def region_names(problem: HeatProblem) -> list[str]:
@@ -49,7 +49,7 @@ class RegionHeats:
         """The heat in J of each region at some times, in the order of :func:`region_names`.
 
         Args:
-            totals: from :meth:`heatsim.solver.field_statistics.FieldStatistics.totals`.
+            totals: from :meth:`heatsim.solver.field.field_statistics.FieldStatistics.totals`.
         """
         contents = [self._state.statistics.heats(totals, name) for name in self._names]
         return [

@@ -1,6 +1,6 @@
 """Temperatures at points and along lines, and statistics of regions and of surfaces, written to probes.csv.
 
-heatsim/physics/interpolation.py explains the temperatures at points.
+heatsim/physics/readings/interpolation.py explains the temperatures at points.
 """
 
 import json
@@ -17,9 +17,9 @@ from heatsim.observers.regions import RegionStatistic, TimeBeyond
 from heatsim.observers.state import Record, RunState
 from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.observers.table import Column, TableObserver
-from heatsim.physics.interpolation import Interpolation
+from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.scenario import Probe
-from heatsim.solver.extreme_cells import Extreme
+from heatsim.solver.field.extreme_cells import Extreme
 from heatsim.storage import folder
 
 _STATISTICS, _RECORDS = "probe_statistics", "probe_records"

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import RunState
-from heatsim.physics.cell_types import CELL_TYPE, CellTypes
-from heatsim.physics.regions import region_mask
+from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.geometry.regions import region_mask
 from heatsim.scenario import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, Material, Probe
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 _CELLS_AT_ONCE = 2**24
 

@@ -9,9 +9,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.field_copy import FieldCopy
+from heatsim.physics.readings.heat_flux import heat_flux
+from heatsim.solver.field.field_copy import FieldCopy
 from heatsim.storage import folder
 from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.field_writer import FieldWriter

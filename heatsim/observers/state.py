@@ -13,17 +13,17 @@ import numpy as np
 from heatsim.errors import NotFiniteError
 from heatsim.kernels.composite.arrays import CompositeArrays
 from heatsim.parallel.team import Team
-from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.field_copy import FieldCopy
-from heatsim.solver.field_statistics import FieldStatistics
-from heatsim.solver.observables import Observables
-from heatsim.solver.restart_point import RestartPoint
-from heatsim.solver.row_sums import RowSums
+from heatsim.physics.readings.energy_bound import EnergyBound
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.field_copy import FieldCopy
+from heatsim.solver.field.field_statistics import FieldStatistics
+from heatsim.solver.field.restart_point import RestartPoint
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.rows.observables import Observables
+from heatsim.solver.rows.row_sums import RowSums
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.steady_state import SteadyState
+from heatsim.solver.steady.steady_state import SteadyState
 from heatsim.storage.writer import Writer
 
 

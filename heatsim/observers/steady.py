@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
-from heatsim.physics.changes import last_change
+from heatsim.physics.drives.changes import last_change
 
 
 class Steady(Observer):

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.regions import TimeBeyond
 from heatsim.observers.state import RunState
-from heatsim.physics.surface_cells import SurfaceCells
+from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.scenario import TIMES_BEYOND, Probe
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.observers.state import LeftRange, Record, RunState
 from heatsim.scenario.messages import show
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
@@ -27,7 +27,7 @@ class Ranged:
         name: its name in the scenario.
         ends: for each table (key, lowest, highest), temperatures in K.
         types: the cell types of a material.
-        amount: index of a source among the amounts of :class:`heatsim.physics.cell_heat.HeatedCells`.
+        amount: index of a source among the amounts of :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
         during: the start and the end in s of a source; None if it is always on.
     """
 

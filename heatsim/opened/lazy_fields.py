@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
-from heatsim.render.quantities import liquid_fraction, melting_of
+from heatsim.render.spatial.quantities import liquid_fraction, melting_of
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.vtkhdf import TEMPERATURE

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from heatsim.errors import InputError
-from heatsim.physics.regions import paint, region_mask
+from heatsim.physics.geometry.regions import paint, region_mask
 from heatsim.render import choice
-from heatsim.render.zoom import part_around, read_box
+from heatsim.render.spatial.zoom import part_around, read_box
 from heatsim.scenario import load
 from heatsim.storage import folder as run_folder
 from heatsim.storage.field_reader import Cells, FieldReader

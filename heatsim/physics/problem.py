@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.parallel.slab import Slab
-from heatsim.physics import timelines
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.coefficients import (
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.face_terms import face_terms
+from heatsim.physics.conditions.surface_balance import AMBIENT
+from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
+from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
+from heatsim.physics.geometry.regions import Parts
+from heatsim.physics.matter.coefficients import (
     Coefficients,
     Precision,
     Rounding,
@@ -24,20 +28,16 @@ from heatsim.physics.coefficients import (
     choose_stage_scheme,
     derive,
 )
-from heatsim.physics.face_terms import face_terms
-from heatsim.physics.grounding import refuse_floating
-from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.method_choice import MethodChoice, choose_method
-from heatsim.physics.regions import Parts
-from heatsim.physics.rows import Rows
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.grounding import refuse_floating
+from heatsim.physics.operator.stability import Stability, StabilityLimit
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.same_body import body_of
-from heatsim.physics.sources import Sources
-from heatsim.physics.stability import Stability, StabilityLimit
-from heatsim.physics.stage_times import StageTimes
-from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.physics.step_heat import StepHeat
-from heatsim.physics.surface_balance import AMBIENT
-from heatsim.physics.time_steps import Timeline
+from heatsim.physics.sources.sources import Sources
+from heatsim.physics.sources.step_heat import StepHeat
+from heatsim.physics.time import timelines
+from heatsim.physics.time.stage_times import StageTimes
+from heatsim.physics.time.time_steps import Timeline
 from heatsim.scenario import Scenario
 
 Array = NDArray[np.float64]
@@ -82,11 +82,11 @@ class HeatProblem:
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
     choice: MethodChoice | None = None
-    held: HeldPlanes = EVERYTHING
+    held: PaintedPlanes = EVERYTHING
 
     @classmethod
     def from_scenario(
-        cls, scenario: Scenario, held: HeldPlanes = EVERYTHING, like: "HeatProblem | None" = None
+        cls, scenario: Scenario, held: PaintedPlanes = EVERYTHING, like: "HeatProblem | None" = None
     ) -> "HeatProblem":
         """Derive everything. A scenario with the method "auto" becomes one with the method chosen here. Collective.
 
@@ -135,7 +135,7 @@ class HeatProblem:
         problem = replace(self, scenario=scenario, boundary=replace(self.boundary, scenario=scenario))
         if scenario.steady:
             if self.materials.held.slab is None:  # otherwise the ranks do it together: heatsim.run.ranks
-                refuse_floating(scenario, SteadyBalance(problem, 0.0))
+                refuse_floating(scenario, Balance(problem, 0.0))
             return problem
         return problem._with_steps() if method == "euler" else problem._with_stages()
 
@@ -220,7 +220,8 @@ class HeatProblem:
             reference: the temperature in K that deviations are counted from.
 
         Returns:
-            f (K) and g, each of shape (n, 6) in the run's precision; see :mod:`heatsim.physics.surface_balance`.
+            f (K) and g, each of shape (n, 6) in the run's precision; see
+            :mod:`heatsim.physics.conditions.surface_balance`.
 
         Raises:
             ScenarioError: a face's value is not finite at one of the times.
@@ -246,7 +247,7 @@ class HeatProblem:
         """
         return self._linear_terms(stages, coefficients.exchange, reference)
 
-    def rows(self, times: Array, dt: float, reference: float) -> Rows:
+    def rows(self, times: Array, dt: float, reference: float) -> StepInputs:
         """What changes in steps of ``dt`` seconds from ``times``; temperatures as deviations from ``reference`` (K).
 
         Raises:
@@ -254,7 +255,7 @@ class HeatProblem:
         """
         return self._rows(StageTimes.of_steps(times, dt), dt, reference)
 
-    def stage_rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
+    def stage_rows(self, stages: StageTimes, dt: float, reference: float) -> StepInputs:
         """What changes in stages of different lengths.
 
         Args:
@@ -275,14 +276,14 @@ class HeatProblem:
                 self.boundary, self.materials.half[:, 0], self.rates, stages, exchange, rows, self.precision
             )
 
-    def _rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
+    def _rows(self, stages: StageTimes, dt: float, reference: float) -> StepInputs:
         heated = stages[:1] if self.sources.heat_constant else stages
         conditions = self._condition_rows(stages, reference)
         heat = self.sources.heat(heated.starts, dt, heated.lengths)
         held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
         amounts = self.sources.amounts(heated.starts, dt, heated.lengths)
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
-        return Rows(conditions, held, heat, beams, stages.sizes / dt, amounts)
+        return StepInputs(conditions, held, heat, beams, stages.sizes / dt, amounts)
 
     def _condition_rows(self, stages: StageTimes, reference: float) -> Array:
         some = stages[:1] if self.boundary.constant else stages

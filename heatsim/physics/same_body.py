@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Protocol
 
-from heatsim.physics import kernel_costs
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import Painted
-from heatsim.physics.regions import Parts
-from heatsim.physics.stability import Stability
+from heatsim.physics.body import Body
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.estimates import kernel_costs
+from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
+from heatsim.physics.geometry.regions import Parts
+from heatsim.physics.operator.stability import Stability
 from heatsim.scenario import Scenario, Source
 
 
@@ -41,7 +41,7 @@ class WithBody(Protocol):
         """The limits of the time step."""
 
 
-def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tuple[Painted, Stability]:
+def body_of(scenario: Scenario, held: PaintedPlanes, like: WithBody | None) -> tuple[Body, Stability]:
     """The materials of a scenario and its stability limits. Collective.
 
     They are those of ``like`` if it has the same body.
@@ -52,12 +52,12 @@ def body_of(scenario: Scenario, held: HeldPlanes, like: WithBody | None) -> tupl
         like: a problem of the whole grid; None to paint in any case.
 
     Raises:
-        ScenarioError: as for :meth:`Painted.from_scenario`.
+        ScenarioError: as for :meth:`Body.from_scenario`.
     """
     if like is not None and held is EVERYTHING and same_body(scenario, like.scenario):
         boundary = replace(like.boundary, scenario=scenario)
-        return Painted(like.materials, boundary, like.parts, like.reference), like.stability
-    painted = Painted.from_scenario(scenario, Boundary.from_scenario(scenario), held)
+        return Body(like.materials, boundary, like.parts, like.reference), like.stability
+    painted = Body.from_scenario(scenario, Boundary.from_scenario(scenario), held)
     return painted, Stability(painted.materials, painted.boundary)
 
 

@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES, Grid
 from heatsim.parallel.slab import Slab
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.cell_heat import HeatedCells
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.held_planes import EVERYTHING
-from heatsim.physics.mixed_cells import TOWARDS_VOID, MixedCells, place_of
+from heatsim.physics.cells.cell_heat import HeatedCells
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.cells.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID, MixedCells, place_of
+from heatsim.physics.conditions.surface_balance import FREE
+from heatsim.physics.geometry.painted_planes import EVERYTHING
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.rows import Rows
-from heatsim.physics.sources import Sources
-from heatsim.physics.stage_times import StageTimes
-from heatsim.physics.surface_balance import FREE
-from heatsim.physics.weighted_surfaces import NO_WEIGHTED_SURFACES, WeightedSurfaces, listed
+from heatsim.physics.sources.beam_rows import BeamRows
+from heatsim.physics.sources.sources import Sources
+from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Scenario, Source
 
 Array = NDArray[np.float64]
@@ -85,7 +85,7 @@ class SlabProblem(HeatProblem):
         f[:, self._cuts] = g[:, self._cuts] = 0.0
         return f, g
 
-    def _rows(self, stages: StageTimes, dt: float, reference: float) -> Rows:
+    def _rows(self, stages: StageTimes, dt: float, reference: float) -> StepInputs:
         rows = super()._rows(stages, dt, reference)
         conditions = rows.conditions.copy()
         conditions[:, self._cuts] = 0.0

@@ -13,11 +13,11 @@ import numpy as np
 
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.render.choice import MATERIAL, PictureChoice
-from heatsim.render.field_pictures import frames_of
-from heatsim.render.fields import Fields
-from heatsim.render.figure import import_matplotlib
 from heatsim.render.opengl import finish_trial, start_trial
-from heatsim.render.quantities import open_reader
+from heatsim.render.page.figure import import_matplotlib
+from heatsim.render.spatial.field_pictures import frames_of
+from heatsim.render.spatial.fields import Fields
+from heatsim.render.spatial.quantities import open_reader
 from heatsim.storage import folder as run_folder
 from heatsim.storage import manifest
 from heatsim.storage.disk import make_folders, reason, resume_command

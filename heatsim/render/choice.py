@@ -117,7 +117,7 @@ def _with_units(entries: Sequence[str], option: str) -> list[str]:
     Raises:
         InputError: the other entries have different units.
     """
-    from heatsim.scenario.units import split
+    from heatsim.scenario.values.units import split
 
     plain = [entry for entry in entries if _is_number(entry)]
     units = list(dict.fromkeys(parts[1] for entry in entries if (parts := split(entry)) is not None))
@@ -147,7 +147,7 @@ def read_number(text: str, unit: str, option: str) -> float:
     """
     if _is_number(text):
         return float(text)
-    from heatsim.scenario.units import convert, split
+    from heatsim.scenario.values.units import convert, split
 
     parts = split(text)
     if parts is not None and unit:

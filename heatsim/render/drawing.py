@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 
 from heatsim.errors import InputError
 from heatsim.render.choice import PictureChoice
-from heatsim.render.figure import import_matplotlib
 from heatsim.render.opengl import finish_trial, start_trial
+from heatsim.render.page.figure import import_matplotlib
 from heatsim.render.picture import Picture
 from heatsim.render.run_pictures import Pictures, find_pictures
 from heatsim.storage import folder as run_folder

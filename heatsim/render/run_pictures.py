@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from heatsim.errors import FolderError
-from heatsim.render import curves, energy_picture
 from heatsim.render.choice import PictureChoice
-from heatsim.render.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
-from heatsim.render.field_pictures import field_pictures
-from heatsim.render.figure import title_of
-from heatsim.render.flow_curves import flow_curves
+from heatsim.render.curves import curves, energy_picture
+from heatsim.render.curves.energy_balance import EnergyBalance, flow_parts, read_balance, read_flows
+from heatsim.render.curves.flow_curves import flow_curves
+from heatsim.render.page.figure import title_of
 from heatsim.render.picture import Picture
-from heatsim.render.quantities import open_reader
+from heatsim.render.spatial.field_pictures import field_pictures
+from heatsim.render.spatial.quantities import open_reader
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.run_settings import RunSettings, read_settings

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves import COLOURS, line_style
-from heatsim.render.scales import ticks
+from heatsim.render.curves.curves import COLOURS, line_style
+from heatsim.render.page.scales import ticks
 
 _Floats = NDArray[np.float64]
 

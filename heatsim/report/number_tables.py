@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
 from heatsim.counts import counted, plain
-from heatsim.render.energy_balance import EnergyBalance, SteadyFlows
+from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
 from heatsim.storage import folder as run_folder
-from heatsim.storage.column_beginnings import CONTACT, REGION, SURFACE
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.run_tables import JOULE, WATT, RunTable, header
+from heatsim.storage.tables import CONTACT, REGION, SURFACE
 from heatsim.temperature_units import KELVIN
 
 _Floats = NDArray[np.float64]

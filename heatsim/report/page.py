@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import counted
-from heatsim.render.curves import colours_of_times, line_style, number_groups, profile_times
-from heatsim.render.energy_balance import (
+from heatsim.render.curves.curves import colours_of_times, line_style, number_groups, profile_times
+from heatsim.render.curves.energy_balance import (
     EnergyBalance,
     SteadyFlows,
     flow_parts,
     read_balance,
     read_flows,
 )
-from heatsim.render.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
-from heatsim.render.figure import import_matplotlib
-from heatsim.render.flow_curves import flow_curves
+from heatsim.render.curves.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
+from heatsim.render.curves.flow_curves import flow_curves
+from heatsim.render.page.figure import import_matplotlib
 from heatsim.report import charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from heatsim.render.energy_balance import read_balance, read_flows
+from heatsim.render.curves.energy_balance import read_balance, read_flows
 from heatsim.report import facts, number_tables
 from heatsim.report.terminal import TerminalTable
 from heatsim.storage.run_settings import read_settings

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from heatsim import device as devices
 from heatsim.errors import CapacityError
 from heatsim.parallel.team import ALONE, Team
-from heatsim.physics import regions
+from heatsim.physics.geometry import regions
 from heatsim.run.ranks import held_planes
 from heatsim.scenario import Scenario
 

@@ -25,13 +25,13 @@ from heatsim.run import batch_size
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.solver.body_ensemble import BodyEnsemble
-from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.ensemble_stepper import EnsembleStepper
-from heatsim.solver.row_sums import RowSums
+from heatsim.solver.euler.body_ensemble import BodyEnsemble
+from heatsim.solver.euler.cuda_stepper import CudaStepper
+from heatsim.solver.euler.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.rows.row_sums import RowSums
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.stepper import Stepper
 
 # Largest ratio of the simulated time to the end of a round to the time until the first run is due.
 _FARTHEST = 2

@@ -8,7 +8,7 @@ of rows that are queued between steps.
 import time
 from pathlib import Path
 
-from heatsim.run import timed_work
+from heatsim.run import work_time
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state
@@ -16,7 +16,7 @@ from heatsim.run.make_observers import make_readers
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
 from heatsim.run.time_loop import TimeLoop
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 
 # Steps are timed at this number of places of a run: beams and switched sources cost time while they act.
 _PLACES = 8
@@ -38,16 +38,16 @@ def measure_step(plan: Plan) -> float:
 def _measure(run: "_TimedRun") -> float:
     """The mean seconds of a step: of all steps if there is time, else of steps at several places."""
     started = time.perf_counter()
-    mean = run.mean(timed_work.SECONDS, started + timed_work.LONGEST)
+    mean = run.mean(work_time.SECONDS, started + work_time.LONGEST)
     if run.step == run.last:
         return mean
-    means, short, end = list[float](), run.batch.steps // 4, started + timed_work.LONGEST + timed_work.SECONDS
+    means, short, end = list[float](), run.batch.steps // 4, started + work_time.LONGEST + work_time.SECONDS
     for number, place in enumerate(_spread(_PLACES)):
         left = end - time.perf_counter()
         if means and left < 0.0:
             break
         run.move_to(run.last * place // _PLACES, short)
-        means.append(run.mean(timed_work.SECONDS / _PLACES, end - left + left / (_PLACES - number)))
+        means.append(run.mean(work_time.SECONDS / _PLACES, end - left + left / (_PLACES - number)))
     return sum(means) / len(means)
 
 

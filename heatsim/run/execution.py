@@ -24,10 +24,10 @@ from heatsim.run.summary import summarise
 from heatsim.run.time_loop import TimeLoop
 from heatsim.run.timing import Timing
 from heatsim.scenario import write_resolved
-from heatsim.solver.leading import Leading
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.make_stepper import make_stepper
+from heatsim.solver.rows.leading import Leading
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.stepper import Stepper
 from heatsim.storage import checkpoint, folder, manifest, tables
 from heatsim.storage.disk import resume_command
 from heatsim.storage.preparation import prepare

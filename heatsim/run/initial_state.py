@@ -9,26 +9,26 @@ from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
-from heatsim.physics.initial import InitialField
-from heatsim.physics.method_choice import notes_on_choice
-from heatsim.physics.painted_sizes import thickness_hints, unit_hints
-from heatsim.physics.steady_notes import notes_on_implicit, notes_on_steady
-from heatsim.physics.temperature_range import TemperatureLimits
-from heatsim.physics.without_effect import notes_without_effect
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.estimates.method_choice import notes_on_choice
+from heatsim.physics.estimates.temperature_range import TemperatureLimits
+from heatsim.physics.geometry.painted_sizes import thickness_hints, unit_hints
+from heatsim.physics.operator.steady_notes import notes_on_implicit, notes_on_steady
+from heatsim.physics.readings.without_effect import notes_without_effect
 from heatsim.run.interrupt import Stop, stop_of_ranks
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
-from heatsim.solver import steady_state
-from heatsim.solver.cell_parts import CellParts
-from heatsim.solver.cpu_codes import compile_ahead
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics
-from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.field.cell_parts import CellParts
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.field_statistics import FieldStatistics
+from heatsim.solver.field.thermometers import own_cells, set_thermometers
+from heatsim.solver.kernels.cpu_codes import compile_ahead
+from heatsim.solver.kernels.kernel_arguments import composite_arrays
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_adaptive_stepper
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.thermometers import own_cells, set_thermometers
+from heatsim.solver.steady import steady_state
 from heatsim.storage import checkpoint, folder
 from heatsim.storage.disk import resume_command
 

@@ -9,7 +9,7 @@ from heatsim.observers.schedule import Schedule
 from heatsim.observers.state import RunState
 from heatsim.parallel.activity import unforeseen
 from heatsim.run.timing import SteppingPeriod, Timing
-from heatsim.solver.observables import FoundRow
+from heatsim.solver.rows.observables import FoundRow
 from heatsim.storage.checkpoint import understanding
 
 

@@ -15,15 +15,16 @@ from heatsim.observers import energy
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_cells import check_probes
+from heatsim.physics.readings.surface_cells import check_probes
 from heatsim.run.capacity import ADVICE, Need, found_lack, size
 from heatsim.run.ranks import divide, painted_bytes
 from heatsim.scenario import Scenario
-from heatsim.scenario.resolved import input_bytes
-from heatsim.solver import device_bytes, steady_state
+from heatsim.scenario.documents.resolved import input_bytes
+from heatsim.solver import device_bytes
 from heatsim.solver.device_bytes import DeviceBytes
-from heatsim.solver.field_copy import SLAB_BYTES
+from heatsim.solver.field.field_copy import SLAB_BYTES
 from heatsim.solver.implicit import field_stages
+from heatsim.solver.steady import steady_state
 from heatsim.storage.folder import bytes_on_disk, check_names
 
 _BYTES_PER_NUMBER = 25  # in a CSV file, at most

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from math import isfinite
 
 from heatsim.counts import counted
-from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
+from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
 

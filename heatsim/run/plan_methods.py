@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from heatsim.counts import counted, duration
 from heatsim.errors import ScenarioError
-from heatsim.physics.method_choice import MethodChoice, choose_method
-from heatsim.physics.method_work import RunWork, WorkEstimate, count_work, first_tolerance
+from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
+from heatsim.physics.estimates.method_work import RunWork, WorkEstimate, count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan

@@ -8,13 +8,13 @@ import numpy as np
 
 from heatsim.counts import counted
 from heatsim.grid import AXES, FACES
-from heatsim.physics.division import Division
-from heatsim.physics.material_coefficients import MaterialCoefficients, material_coefficients
-from heatsim.physics.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
+from heatsim.physics.geometry.division import Division
+from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
+from heatsim.physics.geometry.stl import Surface
+from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stl import Surface
-from heatsim.physics.time_steps import INSTANT
-from heatsim.physics.without_effect import contact_areas, notes_without_effect
+from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
+from heatsim.physics.time.time_steps import INSTANT
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
 from heatsim.scenario import TOWARDS_VOID, VOID, Beam, Probe, Region, Scenario
 

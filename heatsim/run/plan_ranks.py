@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from heatsim.parallel.halo import halo_bytes
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import Team
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.materials import SOLVING, planes_to_hold
+from heatsim.physics.body import SOLVING, planes_to_hold
+from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
@@ -16,7 +16,7 @@ from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_ste
 from heatsim.run.ranks import Array, cut
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import Scenario
-from heatsim.solver.steady_state import APPLICATIONS, level_shapes, usual_cycles
+from heatsim.solver.steady.steady_state import APPLICATIONS, level_shapes, usual_cycles
 
 # NVLink: two H200, 512³ to 1024³ cells per GPU in both precisions, within 1.2 % (kernels/MEASUREMENTS.md).
 # InfiniBand: published measurements of NCCL with one NDR adapter per GPU. The two for CPUs (MPI within a machine, and

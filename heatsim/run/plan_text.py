@@ -13,7 +13,7 @@ from heatsim.run.plan_details import describe_details
 from heatsim.run.plan_methods import describe_methods
 from heatsim.run.plan_model import describe_model
 from heatsim.run.work_time import WorkTime
-from heatsim.solver.steady_state import METHOD
+from heatsim.solver.steady.steady_state import METHOD
 
 
 class PlanInWords(Plan):

@@ -4,7 +4,7 @@ A plan loads the same program, and times steps on arrays of the same sizes. So i
 """
 
 from heatsim.run.plan import Plan
-from heatsim.solver.field_copy import SLAB_BYTES
+from heatsim.solver.field.field_copy import SLAB_BYTES
 
 _STATUS = "/proc/self/status"
 # float64 arrays of the size of a slab while enthalpies become temperatures, for a file.

@@ -12,15 +12,15 @@ from heatsim.errors import InputError, Mistake, ScenarioError
 from heatsim.kernels.multigrid.rank_sweeps import cut_multiple
 from heatsim.parallel.slab import Slab, TooManyRanksError, slabs
 from heatsim.parallel.team import Team
-from heatsim.physics import regions
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.grounding import refuse_floating
-from heatsim.physics.held_planes import EVERYTHING, HeldPlanes
-from heatsim.physics.materials import SOLVING, planes_to_hold
-from heatsim.physics.plane_costs import plane_contents
+from heatsim.physics.body import SOLVING, planes_to_hold
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.estimates.plane_costs import plane_contents
+from heatsim.physics.geometry import regions
+from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.grounding import refuse_floating
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.slab_problem import on_slab
-from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario, input_checksums
 from heatsim.storage.disk import render_command, resume_command
 
@@ -57,11 +57,11 @@ def divide(problem: HeatProblem, team: Team) -> HeatProblem:
         slab = cut(problem.scenario, problem.boundary, team.size, plane_costs(problem.scenario, team))[team.rank]
     part = on_slab(problem, slab)
     if problem.scenario.steady and problem.materials.held.slab is not None:
-        refuse_floating(problem.scenario, SteadyBalance(part, 0.0), team)
+        refuse_floating(problem.scenario, Balance(part, 0.0), team)
     return part
 
 
-def held_planes(scenario: Scenario, team: Team, even: bool = False) -> HeldPlanes:
+def held_planes(scenario: Scenario, team: Team, even: bool = False) -> PaintedPlanes:
     """The planes that a rank of ``team`` has to paint. Collective, unless ``even``.
 
     Args:

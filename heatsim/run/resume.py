@@ -8,9 +8,9 @@ from typing import Any
 from heatsim.errors import FolderError
 from heatsim.run.plan import Plan
 from heatsim.scenario import Scenario, input_checksums, input_names, read_document
+from heatsim.scenario.documents.resolved import document
 from heatsim.scenario.messages import show
-from heatsim.scenario.resolved import document
-from heatsim.scenario.time import ADAPTIVE
+from heatsim.scenario.tables.time import ADAPTIVE
 from heatsim.storage.checkpoint import Checkpoint, understanding
 from heatsim.storage.disk import AGAIN
 from heatsim.storage.folder import CHECKPOINT, SCENARIO

@@ -11,17 +11,15 @@ from dataclasses import dataclass
 
 from heatsim import device as devices
 from heatsim.errors import CapacityError, RunError, ScenarioError
-from heatsim.physics.method_choice import choose_method
+from heatsim.physics.estimates.method_choice import choose_method
 from heatsim.physics.problem import HeatProblem
 from heatsim.run import process_memory
-from heatsim.run.adaptive_time import measure_units
-from heatsim.run.coarser_grid import coarser_plan, on_coarser_grid
+from heatsim.run.adaptive_time import coarser_plan, measure_search, measure_units, on_coarser_grid
 from heatsim.run.euler_time import measure_step
 from heatsim.run.plan import Plan
-from heatsim.run.search_time import measure_search
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import Scenario
-from heatsim.solver.steady_state import usual_cycles
+from heatsim.solver.steady.steady_state import usual_cycles
 
 # A plan of several ranks times steps on a grid of at most this number of cells, because it must fit one processor.
 _MOST_PAINTED = {"cpu": 2**24, "cuda": 2**26}

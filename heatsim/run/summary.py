@@ -13,7 +13,7 @@ from heatsim.observers.state import Record, RunState
 from heatsim.run.plan import Plan
 from heatsim.run.timing import Timing
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.steady_state import METHOD, SteadyState
+from heatsim.solver.steady.steady_state import METHOD, SteadyState
 from heatsim.version import NUMERICS, version
 
 

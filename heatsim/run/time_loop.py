@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.observed_run import ObservedRun
-from heatsim.solver.leading import Leading
-from heatsim.solver.observables import FoundRow
-from heatsim.solver.rows_ahead import RowsAhead
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.rows.leading import Leading
+from heatsim.solver.rows.observables import FoundRow
+from heatsim.solver.rows.rows_ahead import RowsAhead
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
-from heatsim.solver.stepper import Stepper
 
 _MOST_EXTREMES = 64  # whose cells are searched in every row
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.method_work import RunWork
+from heatsim.physics.estimates.method_work import RunWork
 
+# Seconds for the steps of one method. Reading the initial field and compiling come before.
+SECONDS = 0.4
+LONGEST = 1.2  # s for the steps of a method, apart from the last batch, and from places in a long run of "euler"
 # Two batches give a slope if one has at least this many times the units of the other.
 _APART = 1.25
 

@@ -1,6 +1,9 @@
 """Scenarios: TOML files read into frozen, checked models in SI units."""
 
-from heatsim.scenario.boundaries import (
+from heatsim.scenario.documents.load import load, parse, parse_dict, read_document
+from heatsim.scenario.documents.resolved import input_checksums, input_names, write_resolved
+from heatsim.scenario.messages import suggest
+from heatsim.scenario.tables.boundaries import (
     Boundaries,
     Convection,
     Face,
@@ -14,27 +17,24 @@ from heatsim.scenario.boundaries import (
     is_linear,
     radiates,
 )
-from heatsim.scenario.contacts import Contact
-from heatsim.scenario.domain import Domain
-from heatsim.scenario.expressions import Expression
-from heatsim.scenario.initial import ArrayFile, ImageFile
-from heatsim.scenario.labels import Labels, load_labels
-from heatsim.scenario.layers import Layer, Plane
-from heatsim.scenario.load import load, parse, parse_dict, read_document
-from heatsim.scenario.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
-from heatsim.scenario.materials import VOID, Material
-from heatsim.scenario.messages import suggest
-from heatsim.scenario.model import Initial, Scenario
-from heatsim.scenario.output import Output
-from heatsim.scenario.patches import Patch, Rectangle, face_axes
-from heatsim.scenario.probes import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, TOWARDS_VOID, Line, Probe
-from heatsim.scenario.regions import Box, Cylinder, Region, Shape, Sphere, Stl
-from heatsim.scenario.resolved import input_checksums, input_names, write_resolved
-from heatsim.scenario.solver import Solver
-from heatsim.scenario.sources import Beam, Source
-from heatsim.scenario.surfacefunction import SurfaceFormula
-from heatsim.scenario.time import ADAPTIVE, Time
-from heatsim.scenario.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
+from heatsim.scenario.tables.contacts import Contact
+from heatsim.scenario.tables.domain import Domain
+from heatsim.scenario.tables.initial import ArrayFile, ImageFile
+from heatsim.scenario.tables.labels import Labels, load_labels
+from heatsim.scenario.tables.layers import Layer, Plane
+from heatsim.scenario.tables.materials import VOID, Material
+from heatsim.scenario.tables.model import Initial, Scenario
+from heatsim.scenario.tables.output import Output
+from heatsim.scenario.tables.patches import Patch, Rectangle, face_axes
+from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIME_BELOW, TIMES_BEYOND, TOWARDS_VOID, Line, Probe
+from heatsim.scenario.tables.regions import Box, Cylinder, Region, Shape, Sphere, Stl
+from heatsim.scenario.tables.solver import Solver
+from heatsim.scenario.tables.sources import Beam, Source
+from heatsim.scenario.tables.time import ADAPTIVE, Time
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.values.surfacefunction import SurfaceFormula
+from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
 __all__ = [
     "ADAPTIVE",

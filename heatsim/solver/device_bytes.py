@@ -8,9 +8,9 @@ import numpy as np
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.cell_parts import watched_regions
-from heatsim.solver.energy_ledger import STEPS_TO_CARRY
-from heatsim.solver.slab_sums import shapes_of_sums
+from heatsim.solver.field.cell_parts import watched_regions
+from heatsim.solver.ledger.energy_ledger import STEPS_TO_CARRY
+from heatsim.solver.ledger.slab_sums import shapes_of_sums
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,18 @@ from typing import Any
 
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.physics.estimates.temperature_range import TemperatureLimits
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.temperature_range import TemperatureLimits
-from heatsim.solver.cpu_stepper import CpuStepper
-from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.euler.cpu_stepper import CpuStepper
+from heatsim.solver.euler.cuda_stepper import CudaStepper
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.thermometers import own_cells
 from heatsim.solver.implicit.field_stages import FieldStages
+from heatsim.solver.kernels.stage_kernels import CpuStageKernels, CudaStageKernels
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.stepper import AdaptiveStepper, RunSubsteps
-from heatsim.solver.stage_kernels import CpuStageKernels, CudaStageKernels
-from heatsim.solver.stepper import Stepper
-from heatsim.solver.thermometers import own_cells
 from heatsim.storage.checkpoint import Checkpoint
 
 

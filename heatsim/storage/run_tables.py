@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from heatsim.errors import StorageError
 from heatsim.storage import tables
-from heatsim.storage.column_beginnings import PARTS
 from heatsim.storage.folder import ENERGY, PROBES
+from heatsim.storage.tables import PARTS
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]

@@ -24,6 +24,11 @@ from heatsim.errors import FolderError, StorageError
 from heatsim.storage.disk import AGAIN, Closing, reason, writing
 from heatsim.storage.system import File
 
+# Beginnings of names of columns in energy.csv, before the name of a region, contact or surface. The balance of a
+# body does not add up these heats: the heat through the surface of a region towards void is a part of that through all.
+REGION, CONTACT, SURFACE = PARTS = "region ", "contact ", "surface "
+SOURCE = "source "  # of the heat flows of sources in a steady state
+
 
 def _header(columns: Sequence[str]) -> bytes:
     text = io.StringIO()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heatsim.errors import Mistake
 from heatsim.scenario.messages import did_you_mean, missing_key, show
-from heatsim.scenario.validation import entries, known, read_model
+from heatsim.scenario.rules.validation import entries, known, read_model
 from heatsim.study.columns import COLUMNS, probe_columns
 from heatsim.study.model import (
     FINAL,

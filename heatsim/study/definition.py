@@ -13,10 +13,10 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse
-from heatsim.scenario.load import read_with_overrides
+from heatsim.scenario.documents.load import read_with_overrides
+from heatsim.scenario.documents.overrides import Override, parts_of
 from heatsim.scenario.messages import show, show_key
-from heatsim.scenario.overrides import Override, parts_of
-from heatsim.scenario.probes import UNITS as PROBE_UNITS
+from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
     read_table,
     responses_name_free_columns,

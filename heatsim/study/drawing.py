@@ -42,7 +42,7 @@ def main() -> int:
     """Draw the pictures of the study that comes in; the exit code."""
     # The process is too short for the search for cycles to pay.
     gc.disable()
-    from heatsim.render.figure import warm_up
+    from heatsim.render.page.figure import warm_up
     from heatsim.storage import manifest
     from heatsim.study.figures import find_pictures, path_of, replacing
 

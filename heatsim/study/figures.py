@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from heatsim.render.figure import import_matplotlib
+from heatsim.render.page.figure import import_matplotlib
 from heatsim.render.picture import Picture
 from heatsim.storage import manifest
 from heatsim.storage.disk import make_folders, writing

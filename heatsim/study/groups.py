@@ -7,7 +7,7 @@ from math import ceil
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.plan import Plan
 from heatsim.solver import device_bytes
-from heatsim.solver.kernel_arguments import variant_of
+from heatsim.solver.kernels.kernel_arguments import variant_of
 
 # The share of the free memory for the fields of an ensemble; tables, reductions and the compiler need the rest.
 _MEMORY_SHARE = 0.7

@@ -14,11 +14,11 @@ from pydantic import (
     model_validator,
 )
 
-from heatsim.scenario import units
-from heatsim.scenario.fields import STRICT, Form, Kelvin, Text, choice
+from heatsim.scenario.documents.overrides import PART
 from heatsim.scenario.messages import fault, missing_key, show, show_key, validate_beside
-from heatsim.scenario.named import Named
-from heatsim.scenario.overrides import PART
+from heatsim.scenario.tables.fields import STRICT, Form, Kelvin, Text, choice
+from heatsim.scenario.tables.named import Named
+from heatsim.scenario.values import units
 
 GRID, ZIP, LATIN_HYPERCUBE = METHODS = ("grid", "zip", "latin-hypercube")
 FINAL, MAX, MIN, MEAN, TIME_ABOVE, TIME_BELOW = STATISTICS = ("final", "max", "min", "mean", "time_above", "time_below")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from heatsim.scenario.reference import insert, sections
+from heatsim.scenario.documents.reference import insert, sections
 from heatsim.study.model import Linked, Range, Response, StudyTable
 
 PAGE = Path(__file__).parent / "README.md"

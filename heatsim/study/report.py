@@ -5,16 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.counts import counted
 from heatsim.report.number_tables import NumberTable
+from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.report.terminal import TerminalTable
 from heatsim.study import folder as study_folder
-from heatsim.study.column_texts import column_texts
 from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.responses import ResponseValues, finished_rows, parameters_of, rank_correlation, responses_of
 from heatsim.study.results import Row
+from heatsim.temperature_units import TEMPERATURE_UNITS
 
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
@@ -148,3 +150,27 @@ def _files(study: Path, runs: int) -> "Table":
     for name, content in files_of(study, runs):
         table.add_row(f"  {name}", content)
     return table
+
+
+_FEWEST_UNITS = 100  # of the last decimal in the smallest number of a column
+_TEMPERATURES = frozenset(unit.symbol for unit in TEMPERATURE_UNITS.values())
+
+
+def column_texts(values: NDArray[np.float64], unit: str, categories: Sequence[str] = ()) -> list[str]:
+    """The numbers of a column, "–" for NaN: with equal decimals, or with five digits each if they differ too much.
+
+    Args:
+        values: numbers, or the indices of categories.
+        unit: its symbol; the decimals of temperatures follow from their range, those of others from the largest.
+        categories: texts.
+    """
+    if categories:
+        return [categories[int(value)] for value in values]
+    finite = values[np.isfinite(values)]
+    if unit in _TEMPERATURES:
+        decimals = decimals_of_temperatures(float(np.ptp(finite)) if finite.size else 0.0)
+    else:
+        decimals, sizes = decimals_of_heats(finite.tolist()), np.abs(finite)
+        if np.any((sizes > 0.0) & (sizes < _FEWEST_UNITS * 10.0**-decimals)):
+            return [f"{value:.5g}" if np.isfinite(value) else "–" for value in values]
+    return [text if np.isfinite(value) else "–" for text, value in zip(fixed(values, decimals), values, strict=True)]

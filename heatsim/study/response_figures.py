@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import TIMES, choose_unit
 from heatsim.counts import counted
-from heatsim.render.figure import new_figure, title_of
-from heatsim.scenario.library import PREFIX
-from heatsim.study.column_texts import column_texts
+from heatsim.render.page.figure import new_figure, title_of
+from heatsim.scenario.tables.library import PREFIX
+from heatsim.study.report import column_texts
 from heatsim.study.responses import Parameter, ResponseValues, rank_correlation
 
 _MOST_PANELS = 6

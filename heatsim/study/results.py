@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from heatsim.errors import HeatsimError, StorageError
 from heatsim.scenario import Scenario
-from heatsim.scenario.document_quantities import quantity_of
-from heatsim.scenario.quantities import TEMPERATURE
+from heatsim.scenario.values.document_quantities import quantity_of
+from heatsim.scenario.values.quantities import TEMPERATURE
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables, tables
 from heatsim.storage.disk import write_whole

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.scenario import Scenario
-from heatsim.scenario.schema import schema_of
+from heatsim.scenario.documents.schema import schema_of
 from heatsim.storage.single_file import marked_json
 from heatsim.study.model import StudyTable
 

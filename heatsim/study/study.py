@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, Interrupted
-from heatsim.physics.painted_sizes import thickness_hints
+from heatsim.physics.geometry.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
 from heatsim.preview import output_folder
 from heatsim.run.interrupt import stop_on_signals

@@ -11,7 +11,7 @@ from heatsim.errors import Interrupted, RunError
 from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
 from heatsim.scenario import ADAPTIVE, load
-from heatsim.solver.steady_state import METHOD
+from heatsim.solver.steady.steady_state import METHOD
 from heatsim.verification.case import LEAST_ORDER, Case, Comparison, EndState
 
 

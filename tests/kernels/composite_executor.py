@@ -21,11 +21,11 @@ from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.temporal_composite import correction
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.coefficients import Scheme
-from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
-from heatsim.physics.rows import Rows
-from heatsim.physics.surface_balance import FREE, LAW
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.conditions.surface_balance import FREE, LAW
+from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.operator.step_inputs import StepInputs
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
     ("float32", "increments"),
@@ -57,7 +57,7 @@ class CompositeSteps:
 
     materials: CellTypes
     maps: tuple[NDArray[np.uint8], ...]
-    rows: Rows
+    rows: StepInputs
     steps: int
     dt: float
     periodic: tuple[bool, bool, bool]

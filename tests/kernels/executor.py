@@ -21,7 +21,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import compilation, cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")
 CPU = tuple(spec for spec in KERNELS if spec.backend == "cpu")
@@ -77,7 +77,7 @@ class Steps:
         ]
 
     def sweeps(self, precision: str) -> NDArray[Any]:
-        """struct Sweep of every step."""
+        """struct StepData of every step."""
         sweeps = np.zeros(len(self.f), structs.sweep_dtype(precision, self.variant.stages))
         if self.stages is not None:
             sweeps["c"] = self.stages

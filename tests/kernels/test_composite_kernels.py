@@ -24,19 +24,19 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import launch
 from heatsim.kernels.catalog import KernelSpec
-from heatsim.physics import cell_type_map
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.cell_faces import cells_beside
-from heatsim.physics.cell_heat import Amount, DensityTable, HeatedCells
-from heatsim.physics.cell_types import INTERIOR, CellTypes
-from heatsim.physics.coefficients import Scheme
-from heatsim.physics.enthalpy import tabulate
-from heatsim.physics.layering import NO_LAYERS, Layering
-from heatsim.physics.link_weights import sides_towards_void, types_around
-from heatsim.physics.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
-from heatsim.physics.rows import Rows
-from heatsim.physics.substance import VOID, Substance
-from heatsim.physics.surface_laws import append_tables, make_nodes
+from heatsim.physics.cells import cell_type_map
+from heatsim.physics.cells.cell_heat import Amount, DensityTable, HeatedCells
+from heatsim.physics.cells.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cells.link_weights import sides_towards_void, types_around
+from heatsim.physics.conditions.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
+from heatsim.physics.conditions.surface_laws import append_tables, make_nodes
+from heatsim.physics.geometry.cell_faces import cells_beside
+from heatsim.physics.layers.layering import NO_LAYERS, Layering
+from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.matter.enthalpy import tabulate
+from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
+from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
@@ -57,9 +57,9 @@ CHOSEN_EXECUTIONS = [
 ]
 SIGMA = 5.670374419e-8
 PALETTE = (
-    Substance("copper", (400.0, 380.0, 360.0), 3.4e6),
-    Substance("iron", (80.0, 80.0, 80.0), 3.5e6),
-    Substance("glass", (1.0, 1.0, 1.0), 2.0e6),
+    MaterialNumbers("copper", (400.0, 380.0, 360.0), 3.4e6),
+    MaterialNumbers("iron", (80.0, 80.0, 80.0), 3.5e6),
+    MaterialNumbers("glass", (1.0, 1.0, 1.0), 2.0e6),
     VOID,
 )
 # What changes with temperature: conductivity, heat capacity, both and melting; all in steps of 1/64 K or more.
@@ -89,12 +89,12 @@ def blobs(cells: tuple[int, int, int], rng: np.random.Generator) -> NDArray[np.u
     return material
 
 
-def with_enthalpy(substance: Substance) -> Substance:
+def with_enthalpy(substance: MaterialNumbers) -> MaterialNumbers:
     """A material of CHANGING in place of a constant one of its name, at 300 K."""
     if substance.name not in CHANGING:
         return substance
     enthalpy = tabulate(CHANGING[substance.name], 300.0, 150.0, 900.0)
-    return Substance(substance.name, enthalpy.conductivity, enthalpy.heat_capacity, enthalpy)
+    return MaterialNumbers(substance.name, enthalpy.conductivity, enthalpy.heat_capacity, enthalpy)
 
 
 def divide(maps: list[NDArray[np.uint8]], rng: np.random.Generator) -> MixedCells:
@@ -289,7 +289,7 @@ def body(
     return CompositeSteps(
         materials=materials,
         maps=tuple(maps),
-        rows=Rows(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams), amounts=amounts),
+        rows=StepInputs(conditions, materials.potentials_at(conditions[:, :, 1]), heat, tuple(beams), amounts=amounts),
         steps=steps,
         dt=dt,
         periodic=periodic,

@@ -4,9 +4,9 @@ import numpy as np
 
 from heatsim.grid import Grid
 from heatsim.kernels.composite.tables import make_enthalpy_tables
-from heatsim.physics import cell_type_map
-from heatsim.physics.enthalpy import EnthalpyTable
-from heatsim.physics.substance import Substance
+from heatsim.physics.cells import cell_type_map
+from heatsim.physics.matter.enthalpy import EnthalpyTable
+from heatsim.physics.matter.material_numbers import MaterialNumbers
 
 
 def enthalpy(first: int, steps: int) -> EnthalpyTable:
@@ -19,7 +19,9 @@ def enthalpy(first: int, steps: int) -> EnthalpyTable:
 
 def test_no_two_materials_have_the_same_base_though_one_table_ends_where_the_next_begins() -> None:
     below, above = enthalpy(-10, 10), enthalpy(0, 5)
-    palette = [Substance(name, of.conductivity, of.heat_capacity, of) for name, of in (("a", below), ("b", above))]
+    palette = [
+        MaterialNumbers(name, of.conductivity, of.heat_capacity, of) for name, of in (("a", below), ("b", above))
+    ]
     material = np.zeros((1, 1, 4), np.uint8)
     material[..., 2:] = 1
     enthalpies = make_enthalpy_tables(

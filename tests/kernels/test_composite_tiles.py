@@ -15,8 +15,8 @@ from heatsim.kernels.cpu import tiling
 from heatsim.kernels.cpu.composite_layout import layout_of
 from heatsim.kernels.cpu.ring_axes import AS_IN_GRID
 from heatsim.kernels.cpu.tiling import Tiling
-from heatsim.physics.cell_types import CELL_TYPE
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.cells.cell_types import CELL_TYPE
+from heatsim.physics.matter.coefficients import Scheme
 
 ORACLE, NUMBA = CPU
 # Compiling takes time: in the other precision, no cell is shared by several conditions.

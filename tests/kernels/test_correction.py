@@ -23,11 +23,11 @@ from heatsim.kernels.composite.arrays import ledger_struct, make_tables
 from heatsim.kernels.temporal_composite import box_cells, boxes, correction
 from heatsim.kernels.temporal_composite.box_cells import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
-from heatsim.physics import cell_type_map, cell_types
-from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.coefficients import Scheme
-from heatsim.physics.rows import Rows
-from heatsim.physics.substance import VOID, Substance
+from heatsim.physics.cells import cell_type_map, cell_types
+from heatsim.physics.cells.cell_types import INTERIOR
+from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
+from heatsim.physics.operator.step_inputs import StepInputs
 
 NAIVE = CUDA[0]
 PIPELINE = next(spec for spec in CUDA if spec.name == "temporal")
@@ -173,12 +173,12 @@ def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, var
 def test_boxes_of_more_types_than_they_list_are_corrected_too() -> None:
     one = {name: getattr(cases()[0], name) for name in CompositeSteps.__dataclass_fields__}
     count = LISTED + 4
-    palette = tuple(Substance(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(count))
+    palette = tuple(MaterialNumbers(str(n), (1.0 + n, 2.0, 3.0), 1.0e6 * (2 + n % 3)) for n in range(count))
     material = np.random.default_rng(8).integers(0, count, one["materials"].grid.shape).astype(np.uint8)
     material[:, :, 20:] = 1  # so that there are plain cells, pairs and vectors that are alike
     material[:6, :, 28:] = 2
     materials = cell_type_map.build(one["materials"].grid, palette, material)
-    rows = Rows(one["rows"].conditions, one["rows"].held, np.zeros((1, count)), one["rows"].beams)
+    rows = StepInputs(one["rows"].conditions, one["rows"].held, np.zeros((1, count)), one["rows"].beams)
     case = CompositeSteps(**{**one, "materials": materials, "rows": rows, "dt": 0.05 / float(materials.rates().max())})
     on_host(PIPELINE, case, "float32", "increments").assert_same_bits(on_host(NAIVE, case, "float32", "increments"))
 

@@ -13,7 +13,7 @@ from test_kernels import random_steps
 from heatsim.kernels.cpu import oracle, tiling
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import Tiling
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 PERIODIC = tuple(product((False, True), repeat=3))
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])

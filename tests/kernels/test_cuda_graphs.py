@@ -13,8 +13,8 @@ from cuda_host import gpu
 from heatsim.errors import Interrupted
 from heatsim.kernels import cuda_graphs
 from heatsim.run.simulation import Simulation
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.make_stepper import make_stepper
-from heatsim.solver.stepper import Stepper
 
 KERNELS = ("naive", "streamed", "temporal", "boxed")
 # Rows of whole vectors and columns of whole patches, as all kernels take them; steps that the runs do not divide.

@@ -21,7 +21,7 @@ from heatsim.kernels import cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps, padded
 from heatsim.kernels.launch_shapes import Task, in_three_steps
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 EVERY_KERNEL = pytest.mark.parametrize("spec", [spec for spec in CUDA if not spec.resident], ids=lambda spec: spec.name)
 FEW_VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "stochastic"), ("float64", "seven_term"))

@@ -34,7 +34,7 @@ from heatsim.grid import Grid
 from heatsim.kernels import compilation, fitting, launch, structs, tiling
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import FACE_SLICES, advance_numpy
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 ORACLE = next(spec for spec in CPU if spec.name == "numpy")
 PERIODIC = tuple(product((False, True), repeat=3))

@@ -15,8 +15,8 @@ from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps, SumOver
 from heatsim.kernels.multigrid.operator import Factors, Operator, empty_like
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
-from heatsim.solver.steady import solve
-from heatsim.solver.steady_equations import LinearSystem
+from heatsim.solver.steady.newton import solve
+from heatsim.solver.steady.steady_equations import LinearSystem
 
 Array = NDArray[Any]
 

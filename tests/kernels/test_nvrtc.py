@@ -28,7 +28,7 @@ from heatsim.kernels.primers import primers
 from heatsim.kernels.reductions import find, fused, gather, step_error
 from heatsim.kernels.reductions.ladder import LADDER as SUMS
 from heatsim.kernels.temporal_composite import correction
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
 ARCHITECTURES = (75, 80, 90, 100, 120)

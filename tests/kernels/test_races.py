@@ -89,7 +89,7 @@ def some_members(kernel: HostKernel, spec: KernelSpec, order: Order) -> tuple[ND
 
 
 def some_field(grid: Grid, seed: int) -> tuple[Guarded, Guarded, list[Guarded], NDArray[Any], NDArray[Any]]:
-    """Two buffers, the ledger's faces, struct Sweep of all steps, struct Coefficients."""
+    """Two buffers, the ledger's faces, struct StepData of all steps, struct Coefficients."""
     rng = np.random.default_rng(seed)
     T = guarded(rng.standard_normal(grid.shape).astype(np.float32))
     T_new = guarded(np.full(grid.shape, np.nan, np.float32))

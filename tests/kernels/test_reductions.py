@@ -16,7 +16,7 @@ from heatsim.kernels.reductions import find, fused, ladder
 from heatsim.kernels.reductions.fused import Sections
 from heatsim.kernels.reductions.ladder import LADDER, Rung, Summing
 from heatsim.kernels.reductions.statistics import STATISTICS, Partials, Statistics
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 
 PRECISIONS = ("float32", "float64")
 # One value, less than a vector, than a block, a round more or less, a chunk more or less, and a few chunks.
@@ -188,7 +188,7 @@ def test_a_field_is_looked_at_once_for_each_of_its_states(monkeypatch: pytest.Mo
         looks.append(arguments)
         return fused.partials(*arguments)
 
-    monkeypatch.setattr("heatsim.solver.field.partials", counted)
+    monkeypatch.setattr("heatsim.solver.field.field.partials", counted)
     field = Field(device.choose("cpu"), Grid((3, 2, 2), (1.0, 1.0, 1.0)), "float64", reference=300.0)
     field.load_deviations(np.arange(12.0).reshape(2, 2, 3) - 4.0)
     assert (field.total(), field.statistics().absolute_total) == (18.0, 38.0)

@@ -14,7 +14,7 @@ from heatsim.grid import PlaneGroups
 from heatsim.kernels.reductions import find, fused
 from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers
 from heatsim.kernels.reductions.statistics import Partials, combined
-from heatsim.physics.enthalpy import TemperatureTables, Thermometer, constant, tabulate
+from heatsim.physics.matter.enthalpy import TemperatureTables, Thermometer, constant, tabulate
 from heatsim.scenario import Material
 
 PRECISIONS = ("float32", "float64")

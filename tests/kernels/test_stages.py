@@ -1,4 +1,4 @@
-"""Steps of different lengths: every kernel takes the coefficients of each step from struct Sweep."""
+"""Steps of different lengths: every kernel takes the coefficients of each step from struct StepData."""
 
 from dataclasses import replace
 from functools import cache
@@ -11,7 +11,7 @@ from test_kernels import PERIODIC, random_steps
 
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 ORACLE = CPU[0]
 VARIANTS: tuple[tuple[str, Scheme], ...] = tuple(

@@ -12,7 +12,7 @@ from heatsim import device
 from heatsim.device import Device
 from heatsim.kernels import compiled
 from heatsim.kernels.reductions.step_error import Fields, StepEnds, StepError, combine, step_errors
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.cells.cell_types import INTERIOR
 
 PRECISIONS = ("float32", "float64")
 SHAPES = ((1, 1, 1), (2, 2, 2), (3, 5, 7), (1, 6, 4), (5, 1, 8), (4, 3, 1), (17, 18, 70))

@@ -16,7 +16,7 @@ from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.cpu import tiling
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.subnormals import FLUSHES
-from heatsim.physics.coefficients import Scheme
+from heatsim.physics.matter.coefficients import Scheme
 
 CPU = tuple(spec for spec in KERNELS if spec.backend == "cpu")
 NOTHING = (np.zeros((0, 0)),) * 6

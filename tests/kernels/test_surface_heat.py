@@ -8,8 +8,8 @@ import pytest
 
 from heatsim.device import Device
 from heatsim.kernels.composite import surface_heat
-from heatsim.physics.surface_exchange import SameCondition, SteadySurface
-from heatsim.physics.surface_laws import LawAtTime
+from heatsim.physics.conditions.surface_laws import LawAtTime
+from heatsim.physics.openings.surface_exchange import BalanceSurface, SameCondition
 
 COUNT, NODES = 7777, 9
 # film, ambient, flux, emission, surroundings of each cell, by their ranges; and whether the surface is free.
@@ -20,10 +20,10 @@ CONDITIONS: dict[str, tuple[list[tuple[float, float]], float]] = {
 }
 
 
-def surface_of(numbers: Any, condition: tuple[Any, ...], law: LawAtTime | None = None) -> SteadySurface:
+def surface_of(numbers: Any, condition: tuple[Any, ...], law: LawAtTime | None = None) -> BalanceSurface:
     """A surface; ``numbers``: its area, half, weight, beam."""
     area, half, weight, beam = numbers
-    return SteadySurface(
+    return BalanceSurface(
         xp=np,
         cells=None,
         name="void",
@@ -49,7 +49,7 @@ def on(where_cuda: Device, value: Any) -> Any:
     return where_cuda.xp.asarray(value) if isinstance(value, np.ndarray) else value
 
 
-def assert_same(where_cuda: Device, surface: SteadySurface, T: Any, *arguments: Any) -> None:
+def assert_same(where_cuda: Device, surface: BalanceSurface, T: Any, *arguments: Any) -> None:
     """Compare with the operations on NumPy's arrays."""
     with np.errstate(invalid="ignore"):
         heat, slope = surface.exchange(T, *arguments)

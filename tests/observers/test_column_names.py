@@ -7,7 +7,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
-from heatsim.render.energy_balance import read_flows
+from heatsim.render.curves.energy_balance import read_flows
 from heatsim.report import number_tables
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.run_settings import read_settings

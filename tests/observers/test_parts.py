@@ -8,7 +8,7 @@ import pytest
 import runs
 
 from heatsim import Simulation
-from heatsim.render.energy_balance import read_flows
+from heatsim.render.curves.energy_balance import read_flows
 from heatsim.report.page import build
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.summary_file import read_summary

@@ -13,7 +13,7 @@ import runs
 
 from heatsim import Simulation
 from heatsim.observers import progress
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 
 LINE = r"t = ([\d.]+) of 10 s, step (\d+) of 16, [\d.e-]+ GCells/s(?:, (about [\d.]+ (?:s|min)|less than 1 s) left)?"
 

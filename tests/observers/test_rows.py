@@ -19,12 +19,12 @@ from heatsim.observers import table
 from heatsim.observers.energy import balance
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
-from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.run.observed_run import ObservedRun
 from heatsim.scenario import load
-from heatsim.solver import field
-from heatsim.solver.leading import Leading
+from heatsim.solver.field import field
+from heatsim.solver.rows.leading import Leading
 from heatsim.storage import tables
 
 LASER = (Path(__file__).parents[2] / "scenarios" / "laser_track.toml").read_text()

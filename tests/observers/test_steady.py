@@ -10,7 +10,7 @@ from conftest import Simulate
 
 from heatsim import Simulation
 from heatsim.errors import Interrupted
-from heatsim.physics.changes import last_change
+from heatsim.physics.drives.changes import last_change
 from heatsim.scenario import load
 from heatsim.storage import folder
 

@@ -10,8 +10,8 @@ from heatsim import device
 from heatsim.errors import ScenarioError
 from heatsim.kernels.catalog import KERNELS
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_stepper
 
 MATERIALS = """
@@ -59,7 +59,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     from heatsim.kernels.composite.arrays import make_tables
     from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
     from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
-    from heatsim.solver.kernel_arguments import composite_arrays
+    from heatsim.solver.kernels.kernel_arguments import composite_arrays
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)
     arrays = composite_arrays(derived, field)

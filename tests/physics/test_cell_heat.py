@@ -12,8 +12,8 @@ from problem_text import problem
 
 import heatsim
 from heatsim.errors import Interrupted, ScenarioError
-from heatsim.physics.cell_sources import tabulate
-from heatsim.scenario.densities import read_density
+from heatsim.physics.sources.cell_sources import tabulate
+from heatsim.scenario.values.densities import read_density
 
 BLOCK = """
 title = "Block"

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_type_map
-from heatsim.physics.cell_types import INTERIOR, TooManyCellTypesError
-from heatsim.physics.substance import VOID, Substance
+from heatsim.physics.cells import cell_type_map
+from heatsim.physics.cells.cell_types import INTERIOR, TooManyCellTypesError
+from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
 
-COPPER = Substance("copper", (400.0, 300.0, 200.0), 3.4e6)
-IRON = Substance("iron", (80.0, 80.0, 80.0), 3.5e6)
+COPPER = MaterialNumbers("copper", (400.0, 300.0, 200.0), 3.4e6)
+IRON = MaterialNumbers("iron", (80.0, 80.0, 80.0), 3.5e6)
 GRID = Grid((6, 5, 4), (0.6, 1.0, 1.2))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problem_text import problem
 
 from heatsim.grid import Grid
-from heatsim.physics.coefficients import Precision, choose_scheme, derive
+from heatsim.physics.matter.coefficients import Precision, choose_scheme, derive
 
 PRECISIONS: tuple[Precision, ...] = ("float32", "float64")
 CUBE = Grid((8, 8, 8), (1.0, 1.0, 1.0))

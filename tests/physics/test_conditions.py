@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from problem_text import problem
 
 from heatsim.kernels.cpu import surface_rises
-from heatsim.kernels.cpu.rows import OPTIONS
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.surface_balance import STEFAN_BOLTZMANN, TOLERANCES, surface_rise
+from heatsim.kernels.cpu.lines import OPTIONS
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN, TOLERANCES, surface_rise
 
 K, D = 20.0, 0.05
 REFERENCE = 300.0

@@ -6,9 +6,9 @@ from math import pi, sqrt
 import numpy as np
 import pytest
 
-from heatsim.physics.drives import PART, Drives
+from heatsim.physics.drives.drives import PART, Drives
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import parse
 
 TEXT = """

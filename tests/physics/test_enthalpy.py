@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heatsim.physics.enthalpy import STEPS, EnthalpyTable, Thermometer, constant, tabulate
+from heatsim.physics.matter.enthalpy import STEPS, EnthalpyTable, Thermometer, constant, tabulate
 from heatsim.scenario import Material
 
 LINEAR = Material(conductivity="10*(1 + 0.002*(T - 300))", density=1000.0, specific_heat="500*(1 + 0.001*(T - 300))")  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heatsim.physics.error_function import error_function
+from heatsim.physics.sources.error_function import error_function
 
 
 def test_values_are_those_of_the_math_library() -> None:

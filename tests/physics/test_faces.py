@@ -6,10 +6,10 @@ from exact import INSULATED, PERIODIC, convection, flux, held, scenario
 from problem_text import problem
 
 from heatsim.grid import FACES
+from heatsim.physics.conditions.surface_balance import AMBIENT as AMBIENT_NUMBER
+from heatsim.physics.conditions.surface_balance import FILM
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_balance import AMBIENT as AMBIENT_NUMBER
-from heatsim.physics.surface_balance import FILM
-from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
+from heatsim.physics.readings.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
 
 K, D = 20.0, 0.05  # W/(m K), m: conductivity and spacing normal to the x faces
 H, AMBIENT, Q = 300.0, 350.0, 4000.0

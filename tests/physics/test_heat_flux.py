@@ -6,8 +6,8 @@ from exact import PERIODIC, convection, flux, held, scenario
 from numpy.typing import NDArray
 from problem_text import problem
 
-from heatsim.physics.heat_flux import heat_flux
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.heat_flux import heat_flux
 
 SIZE, CELLS = (0.06, 0.05, 0.08), (6, 5, 8)
 RADIATING = '{ type = "radiation", emissivity = 0.8, ambient = 900.0 }'

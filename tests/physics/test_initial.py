@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from heatsim.errors import ScenarioError
-from heatsim.physics import initial
-from heatsim.physics.initial import InitialField
+from heatsim.physics.estimates import initial
+from heatsim.physics.estimates.initial import InitialField
 from heatsim.scenario import load
 
 CELLS = (5, 4, 7)

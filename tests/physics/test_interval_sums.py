@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.physics import interval_sums, time_steps
-from heatsim.physics.interval_sums import IntervalSums
+from heatsim.physics.time import interval_sums, time_steps
+from heatsim.physics.time.interval_sums import IntervalSums
 
 # Intervals of 3, 7, 1, 9 or 10 steps; their lengths differ too.
 TIMELINE = time_steps.build(2.0, (0.1, 0.25), "auto", 1.0, 0.0105, (0.73,))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.physics.joined_surfaces import joined
+from heatsim.physics.openings.balance_surfaces import at_stage, find_surfaces
+from heatsim.physics.openings.joined_surfaces import joined
+from heatsim.physics.openings.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.physics.steady_surfaces import at_stage, find_surfaces
-from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.scenario import parse
 
 # A bar in void: cells at bounds of its samples of the ambient temperature have two conditions. Its faces at x have
@@ -104,7 +104,7 @@ def test_joined_surfaces_give_the_same_bits(kind: str, changing: bool) -> None:
         assert_equal(*later, T)
 
 
-def assert_equal(apart: tuple[SteadySurface, ...], together: tuple[SteadySurface, ...], T: NDArray[Any]) -> None:
+def assert_equal(apart: tuple[BalanceSurface, ...], together: tuple[BalanceSurface, ...], T: NDArray[Any]) -> None:
     """Compare the heat of each cell, its slope, the rounding errors in float32, and the sums of each condition."""
     found: list[list[NDArray[Any]]] = []
     by_condition: list[dict[Any, list[float]]] = []

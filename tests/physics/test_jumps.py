@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from heatsim.errors import ScenarioError
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.drives import Drives
-from heatsim.physics.jumps import Jumps, find_jumps
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.surface_balance import AMBIENT, FILM, FLUX
+from heatsim.physics.drives.drives import Drives
+from heatsim.physics.drives.jumps import Jumps, find_jumps
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.physics.surface_balance import AMBIENT, FILM, FLUX
+from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.scenario import parse
 
 TEXT = """

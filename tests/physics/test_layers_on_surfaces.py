@@ -8,8 +8,8 @@ import pytest
 from problem_text import problem
 from test_thin_layers import box, layer, run, text
 
-from heatsim.physics.stability import Stability
-from heatsim.physics.surface_balance import STEFAN_BOLTZMANN
+from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN
+from heatsim.physics.operator.stability import Stability
 from heatsim.run.simulation import Simulation
 from heatsim.verification.exact import root
 

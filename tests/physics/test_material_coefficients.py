@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from heatsim.physics.material_coefficients import material_coefficients
+from heatsim.physics.matter.material_coefficients import material_coefficients
 from heatsim.scenario import parse
 
 TEXT = """

@@ -14,15 +14,15 @@ from problem_text import problem
 
 from heatsim.grid import FACES
 from heatsim.parallel.slab import slabs
-from heatsim.physics.drives import Drives
-from heatsim.physics.error_function import error_function
-from heatsim.physics.face_cells import beam_flux
-from heatsim.physics.heat_flux import heat_flux
+from heatsim.physics.drives.drives import Drives
+from heatsim.physics.openings.face_cells import beam_flux
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.heat_flux import heat_flux
+from heatsim.physics.readings.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
 from heatsim.physics.slab_problem import on_slab
-from heatsim.physics.spots import MOST_SPOTS
-from heatsim.physics.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.sources.error_function import error_function
+from heatsim.physics.sources.spots import MOST_SPOTS
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import face_axes
 
 Array = NDArray[np.float64]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.physics.initial import InitialField
-from heatsim.physics.painted_sizes import unit_hints
-from heatsim.physics.regions import Parts, paint, region_mask, source_mask
-from heatsim.physics.shapes import Solid
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.geometry.painted_sizes import unit_hints
+from heatsim.physics.geometry.regions import Parts, paint, region_mask, source_mask
+from heatsim.physics.geometry.shapes import Solid
 from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
 
 GRID = Grid((20, 21, 22), (0.2, 0.21, 0.22), (-0.01, 0.0, 0.05))
@@ -138,7 +138,7 @@ def test_a_tilted_cylinder_is_what_is_near_its_axis(start, end, radius):
 
 def test_shapes_of_a_large_grid_are_put_together_of_slabs(monkeypatch):
     whole = shape_mask(Sphere(centre=(0.09, 0.1, 0.15), radius=0.07), GRID)
-    monkeypatch.setattr("heatsim.physics.shapes._CELLS_PER_SLAB", 500)
+    monkeypatch.setattr("heatsim.physics.geometry.shapes._CELLS_PER_SLAB", 500)
     assert (shape_mask(Sphere(centre=(0.09, 0.1, 0.15), radius=0.07), GRID) == whole).all()
 
 

@@ -8,8 +8,8 @@ from exact import PERIODIC, scenario
 from problem_text import problem
 
 from heatsim.grid import FACES
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.face_cells import beam_flux
+from heatsim.physics.openings.face_cells import beam_flux
+from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import face_axes
 
 GRID = ((0.04, 0.03, 0.02), (20, 15, 10))

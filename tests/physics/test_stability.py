@@ -14,9 +14,9 @@ from problem_text import problem
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
 from heatsim.kernels.cpu.oracle import advance_numpy
-from heatsim.physics.coefficients import derive
+from heatsim.physics.conditions.surface_balance import linear_terms
+from heatsim.physics.matter.coefficients import derive
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_balance import linear_terms
 
 NOTHING = (INSULATED,) * 6
 HELD = held(300.0)

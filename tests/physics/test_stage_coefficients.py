@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from heatsim.grid import Grid
-from heatsim.physics.coefficients import Precision, choose_stage_scheme, derive, stage_coefficients
+from heatsim.physics.matter.coefficients import Precision, choose_stage_scheme, derive, stage_coefficients
 
 DIGITS = {"float32": 24, "float64": 53}
 PRECISIONS = pytest.mark.parametrize("precision", ["float32", "float64"])

@@ -9,9 +9,9 @@ import pytest
 from painted import area, body, box, region, sphere
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.stl import Surface
+from heatsim.physics.geometry.winding import Winding
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stl import Surface
-from heatsim.physics.winding import Winding
 from heatsim.run.plan_model import describe_model
 from heatsim.scenario import Stl
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from painted import area, body, box, cylinder, region, sphere, write_turned_box
 
-from heatsim.physics import cell_faces
-from heatsim.physics.link_weights import types_around
+from heatsim.physics.cells.link_weights import types_around
+from heatsim.physics.geometry import cell_faces
 from heatsim.physics.problem import HeatProblem
 
 # Coordinates that no cell's border or centre has.

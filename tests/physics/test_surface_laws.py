@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
+from heatsim.physics.conditions.surface_laws import LawAtTime, make_nodes, rise_and_slope
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.surface_laws import LawAtTime, make_nodes, rise_and_slope
 from heatsim.scenario import load, parse, write_resolved
 from heatsim.storage import folder, tables
 

@@ -6,10 +6,10 @@ from math import inf
 import pytest
 
 from heatsim.errors import ScenarioError
-from heatsim.physics.boundary import Boundary
-from heatsim.physics.initial import InitialField
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.estimates.temperature_range import bounds, span
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.temperature_range import bounds, span
 from heatsim.scenario import Scenario, parse
 
 TEXT = """

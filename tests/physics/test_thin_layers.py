@@ -10,9 +10,9 @@ from problem_text import problem
 
 from heatsim import Simulation
 from heatsim.errors import ScenarioError
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.cells.cell_types import INTERIOR
+from heatsim.physics.operator.stability import Stability
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stability import Stability
 from heatsim.run import plan_text
 from heatsim.run.plan import Plan
 from heatsim.scenario import parse

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heatsim.physics.time_steps import Timeline, TimelineError, build
+from heatsim.physics.time.time_steps import Timeline, TimelineError, build
 
 
 def auto(end: float, *intervals: float, limit: float = 0.013, safety: float = 0.9) -> Timeline:

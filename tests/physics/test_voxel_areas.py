@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.physics import cell_faces, voxel_areas
-from heatsim.physics.cell_faces import FaceAreas
-from heatsim.physics.weighted_surfaces import find_weighted
+from heatsim.physics.cells.weighted_surfaces import find_weighted
+from heatsim.physics.geometry import cell_faces, voxel_areas
+from heatsim.physics.geometry.cell_faces import FaceAreas
 
 NO = (False, False, False)
 

@@ -3,7 +3,7 @@
 import pytest
 from problem_text import problem
 
-from heatsim.physics.without_effect import notes_without_effect
+from heatsim.physics.readings.without_effect import notes_without_effect
 
 # Two blocks with a gap of void between them; void around both except at z_min.
 TEXT = """

@@ -21,7 +21,7 @@ from heatsim.parallel import environment, job, stalls
 from heatsim.parallel.mpi_team import MpiTeam
 from heatsim.parallel.watch import VARIABLE, Watch
 from heatsim.run import batch_size
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage.field_file import FieldFile
 
 

@@ -11,7 +11,7 @@ from thread_team import on_ranks
 from heatsim.parallel.cuts import cheapest_cuts
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
-from heatsim.physics.plane_costs import plane_contents
+from heatsim.physics.estimates.plane_costs import plane_contents
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import cut, divide, plane_costs
 

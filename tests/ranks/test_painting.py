@@ -13,8 +13,8 @@ from thread_team import on_ranks
 from heatsim.errors import ScenarioError
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
-from heatsim.physics.energy_bound import EnergyBound
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.energy_bound import EnergyBound
 from heatsim.run.initial_state import find_steady_state, initial_state
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan

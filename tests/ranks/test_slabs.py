@@ -20,11 +20,11 @@ from heatsim.observers.surfaces import SurfaceStatistic
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
 from heatsim.parallel.team import ALONE
-from heatsim.physics.interpolation import Interpolation
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.run.plan import Plan
 from heatsim.scenario import load
-from heatsim.solver.field_copy import FieldCopy
+from heatsim.solver.field.field_copy import FieldCopy
 
 # Scenarios with few cells.
 BUNDLED = {

@@ -27,7 +27,7 @@ from heatsim.run.initial_state import find_steady_state, initial_state
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.scenario import load
-from heatsim.solver import steady_state
+from heatsim.solver.steady import steady_state
 from heatsim.storage.checkpoint import Checkpoint
 
 # Each has enough planes for coarse levels that are divided too.

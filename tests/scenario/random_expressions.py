@@ -2,7 +2,7 @@
 
 from random import Random
 
-from heatsim.scenario.expressions import Expression
+from heatsim.scenario.values.expressions import Expression
 
 _SMOOTH = ["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "exp", "log", "log10", "sqrt"]
 _OTHERS = ["abs", "floor", "ceil", "sign"]

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heatsim.scenario import Constant, Table, TimeFunction
-from heatsim.scenario.averages import mean_of_product
-from heatsim.scenario.expressions import Expression
-from heatsim.scenario.timefunction import Formula
+from heatsim.scenario.values.averages import mean_of_product
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.timefunction import Formula
 
 
 def formula(text: str, end: float | None) -> Formula:

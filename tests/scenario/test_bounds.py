@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from random_expressions import random_expression
 
-from heatsim.scenario.bounds import bounds
-from heatsim.scenario.expressions import Expression
+from heatsim.scenario.values.bounds import bounds
+from heatsim.scenario.values.expressions import Expression
 
 NAMES = ("x", "y", "t", "T")
 POINTS = {1: 20_001, 2: 161, 3: 31}  # along each variable

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from refusals import anything, assert_is_read_or_refused, mistakes_of
 from scenario_text import COMPOSITE, TEXT, write
 
-from heatsim.scenario import checks, parse
-from heatsim.scenario.checks import CHECKS
-from heatsim.scenario.overrides import Override
+from heatsim.scenario import parse
+from heatsim.scenario.documents.overrides import Override
+from heatsim.scenario.rules import checks
+from heatsim.scenario.rules.checks import CHECKS
 
 
 def test_every_rule_is_in_the_list_and_says_what_it_requires():

@@ -26,9 +26,9 @@ from heatsim.scenario import (
     parse,
     write_resolved,
 )
+from heatsim.scenario.documents.overrides import Override
 from heatsim.scenario.files import InputFile, slice_files
-from heatsim.scenario.labels import LabelFile
-from heatsim.scenario.overrides import Override
+from heatsim.scenario.tables.labels import LabelFile
 
 DIE = 'material = "silicon"\nbox = { min = [0.01, 0.01, 0.015], max = [0.03, 0.02, 0.02] }'
 MATERIAL = "\nconductivity = 1.0\ndensity = 1.0\nspecific_heat = 1.0\n"

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from random_expressions import random_expression
 
-from heatsim.scenario.course import course_of
-from heatsim.scenario.expressions import Expression
-from heatsim.scenario.quantities import COEFFICIENT, FLUX
-from heatsim.scenario.timefunction import Formula
+from heatsim.scenario.values.course import course_of
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.quantities import COEFFICIENT, FLUX
+from heatsim.scenario.values.timefunction import Formula
 
 YEAR = 3.15e7
 

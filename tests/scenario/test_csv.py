@@ -13,8 +13,9 @@ from scenario_text import write
 
 import heatsim
 from heatsim.errors import FolderError, ScenarioError
-from heatsim.scenario import csv_table, load, write_resolved
-from heatsim.scenario.timefunction import Table
+from heatsim.scenario import load, write_resolved
+from heatsim.scenario.values import csv_table
+from heatsim.scenario.values.timefunction import Table
 
 HOURS = "hour,T_out,sun\n0,20.1,0\n1,21.5,100\n2,-3,900\n"
 KEYS = 'time = "hour", time_unit = "h", column = "T_out", unit = "degC"'

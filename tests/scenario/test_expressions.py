@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from heatsim.scenario.expressions import FUNCTIONS, MAX_LENGTH, Expression
+from heatsim.scenario.values.expressions import FUNCTIONS, MAX_LENGTH, Expression
 
 X = 0.75
 

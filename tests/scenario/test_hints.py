@@ -180,7 +180,7 @@ def test_results_in_degrees_make_plain_numbers_suspect_too(tmp_path: Path) -> No
 @pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.toml")), ids=lambda path: path.stem)
 def test_no_bundled_scenario_has_a_hint(path: Path) -> None:
     from heatsim.scenario import read_document
-    from heatsim.scenario.hints import hints
+    from heatsim.scenario.rules.hints import hints
 
     assert hints(read_document(path)) == []
 

@@ -4,9 +4,9 @@ from PIL import Image
 from pydantic import ValidationError
 
 from heatsim.grid import Grid
-from heatsim.scenario.expressions import Expression
 from heatsim.scenario.files import InputFile
-from heatsim.scenario.initial import ArrayFile, ImageFile, find_unphysical, read_initial
+from heatsim.scenario.tables.initial import ArrayFile, ImageFile, find_unphysical, read_initial
+from heatsim.scenario.values.expressions import Expression
 
 GRID = Grid((2, 3, 4), (1.0, 1.0, 1.0))
 
@@ -112,7 +112,7 @@ def test_wrong_array_is_refused(array, fragment, folder):
 
 
 def test_fault_in_a_late_block_is_found_at_its_place(folder, monkeypatch):
-    monkeypatch.setattr("heatsim.scenario.initial.CHUNK", 2)
+    monkeypatch.setattr("heatsim.scenario.tables.initial.CHUNK", 2)
     _, message = message_at(save_array(folder, with_one(-1.0)), folder)
     assert "[2, 1, 0]" in message
 

@@ -13,9 +13,10 @@ from scenario_text import write
 from heatsim import Simulation
 from heatsim import open as open_run
 from heatsim.errors import ScenarioError, StorageError
-from heatsim.scenario import Scenario, files, input_checksums, labels, load, load_labels, write_resolved
-from heatsim.scenario.initial import ArrayFile
-from heatsim.scenario.resolved import NAME
+from heatsim.scenario import Scenario, files, input_checksums, load, load_labels, write_resolved
+from heatsim.scenario.documents.resolved import NAME
+from heatsim.scenario.tables import labels
+from heatsim.scenario.tables.initial import ArrayFile
 
 CELLS = (4, 3, 2)
 FIELD = np.linspace(300.0, 400.0, 24).reshape(2, 3, 4)
@@ -211,7 +212,7 @@ def test_a_picture_in_pieces_gives_the_temperatures_of_the_whole(
     Image.fromarray(pixels).save(tmp_path / "p.png")
     picture = load(tmp_path / "case.toml").initial.temperature
     whole = picture.load(8, 7)
-    monkeypatch.setattr("heatsim.scenario.initial.CHUNK", 200)
+    monkeypatch.setattr("heatsim.scenario.tables.initial.CHUNK", 200)
     np.testing.assert_allclose(picture.load(8, 7), whole, rtol=1e-6)
 
 

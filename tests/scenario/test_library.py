@@ -11,8 +11,8 @@ from scenario_text import COMPOSITE, write
 from heatsim.cli import main
 from heatsim.errors import ScenarioError
 from heatsim.scenario import load, parse, write_resolved
-from heatsim.scenario.library import library, properties_of
-from heatsim.scenario.materials import Material
+from heatsim.scenario.tables.library import library, properties_of
+from heatsim.scenario.tables.materials import Material
 
 # Diffusivities in 1e-6 m²/s that Tables A.1, A.2 and A.3 of Incropera print beside the other columns.
 DIFFUSIVITIES = {

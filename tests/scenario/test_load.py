@@ -12,7 +12,7 @@ from scenario_text import TEXT, write
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.scenario import Constant, Convection, Flux, Insulated, Periodic, Temperature, load, parse
-from heatsim.scenario.overrides import Override
+from heatsim.scenario.documents.overrides import Override
 
 
 def test_everything_left_out_has_its_default(tmp_path):

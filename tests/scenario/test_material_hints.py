@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from heatsim.scenario import Scenario, parse, parse_dict, read_document
-from heatsim.scenario.library import library_names
+from heatsim.scenario.tables.library import library_names
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -3,8 +3,8 @@ from scenario_text import write
 
 from heatsim.errors import ScenarioError
 from heatsim.scenario import Constant, load
-from heatsim.scenario.load import parse_dict
-from heatsim.scenario.overrides import read_overrides
+from heatsim.scenario.documents.load import parse_dict
+from heatsim.scenario.documents.overrides import read_overrides
 
 PROBES = """
 [[probes]]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from heatsim.scenario.expressions import Expression
-from heatsim.scenario.products import products_of
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.products import products_of
 
 NAMES = ("x", "y", "z", "t")
 

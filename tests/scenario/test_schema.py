@@ -10,9 +10,9 @@ import pytest
 
 from heatsim.cli import main
 from heatsim.scenario import parse
-from heatsim.scenario.library import library
-from heatsim.scenario.load import read_document
-from heatsim.scenario.reference import SECTIONS
+from heatsim.scenario.documents.load import read_document
+from heatsim.scenario.documents.reference import SECTIONS
+from heatsim.scenario.tables.library import library
 from heatsim.study.schema import NAME, scenario_schema, scenario_schema_text
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from heatsim.scenario.quantities import COEFFICIENT, FLUX, TEMPERATURE
-from heatsim.scenario.timefunction import Constant, Formula, Table, read_time_function
+from heatsim.scenario.values.quantities import COEFFICIENT, FLUX, TEMPERATURE
+from heatsim.scenario.values.timefunction import Constant, Formula, Table, read_time_function
 
 
 def read(value, quantity=TEMPERATURE):

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from heatsim.scenario import quantities as q
-from heatsim.scenario import units
-from heatsim.scenario.materialfunction import read_material_function
-from heatsim.scenario.timefunction import read_time_function
+from heatsim.scenario.values import quantities as q
+from heatsim.scenario.values import units
+from heatsim.scenario.values.materialfunction import read_material_function
+from heatsim.scenario.values.timefunction import read_time_function
 
 
 @pytest.mark.parametrize(

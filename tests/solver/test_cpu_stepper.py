@@ -12,10 +12,10 @@ from heatsim.errors import ScenarioError
 from heatsim.kernels import catalog
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.field.field import Field
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.make_stepper import make_stepper
-from heatsim.solver.stepper import Stepper
 
 CPU = device.choose("cpu")
 

@@ -5,9 +5,9 @@ import pytest
 
 from heatsim import device
 from heatsim.grid import Grid
-from heatsim.solver import field_copy
-from heatsim.solver.field import Field
-from heatsim.solver.field_copy import FieldCopy
+from heatsim.solver.field import field_copy
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.field_copy import FieldCopy
 
 BACKENDS = ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)]
 

@@ -21,11 +21,12 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.observers.watchdog import Watchdog
 from heatsim.run.simulation import Simulation
-from heatsim.solver import field, leading, rows_ahead
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.leading import Leading
-from heatsim.solver.observables import FoundRow, Observables
-from heatsim.solver.row_request import Request
+from heatsim.solver.field import field
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.rows import leading, rows_ahead
+from heatsim.solver.rows.leading import Leading
+from heatsim.solver.rows.observables import FoundRow, Observables
+from heatsim.solver.rows.row_request import Request
 
 # Rows, fields and comparisons at different steps. The length of the warm part is read from the field itself.
 COMPOSITE = (
@@ -122,7 +123,7 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
 ) -> None:
     """The steps queued after the last row of a batch carry the ledger over for the first time: its sums become two."""
-    monkeypatch.setattr("heatsim.solver.stepper.STEPS_TO_CARRY", 40)
+    monkeypatch.setattr("heatsim.solver.euler.stepper.STEPS_TO_CARRY", 40)
     often = "solver.kernel=resident", "output.probe_every=0.002", "output.every=0.1", "time.end=0.1"
     carried, rows = list[int](), list[bool]()
     carry, show = Ledger.carry, FoundRow.show

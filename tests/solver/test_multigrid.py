@@ -14,8 +14,8 @@ from heatsim.kernels.multigrid import cycle
 from heatsim.kernels.multigrid.cycle import VCycle
 from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like, merge
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
-from heatsim.solver.steady import Convergence, smallest_eigenvalue, solve
-from heatsim.solver.steady_equations import LinearSystem
+from heatsim.solver.steady.newton import Convergence, smallest_eigenvalue, solve
+from heatsim.solver.steady.steady_equations import LinearSystem
 
 Array = NDArray[np.float64]
 Shape = tuple[int, int, int]

@@ -9,9 +9,9 @@ import pytest
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.physics.surface_exchange import ExchangingCells, Label
-from heatsim.solver.field import Field
-from heatsim.solver.plane_sums import PlaneSums
+from heatsim.physics.openings.surface_exchange import ExchangingCells, Label
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.plane_sums import PlaneSums
 
 GRID = Grid((7, 6, 40), (1.0, 1.0, 1.0))
 COUNTS = {3: 200, 1: 90, 8: 1}  # cells of each condition

@@ -14,13 +14,13 @@ from heatsim import device
 from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
-from heatsim.physics.coefficients import choose_stage_scheme
+from heatsim.physics.matter.coefficients import choose_stage_scheme
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import StageTimes
+from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import parse
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.field.field import Field
+from heatsim.solver.kernels.kernel_arguments import GeneralArguments, LinearArguments
+from heatsim.solver.ledger.energy_ledger import Ledger
 
 CPU = device.choose("cpu")
 FACES = "\n".join(

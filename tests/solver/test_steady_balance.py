@@ -15,11 +15,11 @@ from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
 from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
 from heatsim.kernels.cpu.composite_oracle import advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
+from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import parse
-from heatsim.solver.steady import Convergence, solve
-from heatsim.solver.steady_equations import Equations, VaryingEquations
+from heatsim.solver.steady.newton import Convergence, solve
+from heatsim.solver.steady.steady_equations import Equations, VaryingEquations
 
 Array = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ def solved(
     body: HeatProblem, reference: float, tolerance: float | None = None, precision: str = "float64"
 ) -> tuple[Array, Equations, Convergence]:
     """Deviations, the equations, and how they were solved, from the reference temperature on."""
-    balance = SteadyBalance(body, reference)
+    balance = Balance(body, reference)
     equations = Equations(balance, precision, np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress
@@ -157,7 +157,7 @@ def test_conductivities_that_depend_on_temperature_end_where_the_oracle_stays() 
     problem = HeatProblem.from_scenario(parse(tomllib.loads(bodies.VARYING), "body.toml"))
     body, dt = problem, 1e-9
     assert body.materials.varies
-    balance = SteadyBalance(body, 350.0)
+    balance = Balance(body, 350.0)
     equations = VaryingEquations(balance, "float64", np.zeros(body.materials.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), 1e-8)
     T = equations.temperature
@@ -187,7 +187,7 @@ def test_arrays_of_a_device_give_the_same_steady_state(text: str, monkeypatch: p
     sweeps, queue = sweeps_on_host(xp, monkeypatch)
     solutions = []
     for module, using in ((np, CpuSweeps()), (xp, sweeps)):
-        balance = SteadyBalance(body, body.reference, module)
+        balance = Balance(body, body.reference, module)
         make = VaryingEquations if body.materials.varies else Equations
         equations = make(balance, "float32", module.zeros(body.grid.shape), using)
         progress = solve(equations, using, 0.01)
@@ -217,7 +217,7 @@ def test_a_slab_has_the_temperatures_of_kirchhoff_s_potential() -> None:
         x_max = {{ type = "temperature", value = 800.0 }}
         """
         body = HeatProblem.from_scenario(parse(tomllib.loads(text), "slab.toml"))
-        balance = SteadyBalance(body, 300.0)
+        balance = Balance(body, 300.0)
         equations = VaryingEquations(balance, "float64", np.zeros((1, 1, n)), CpuSweeps())
         solve(equations, CpuSweeps(), 1e-6)
         potential = (np.arange(n) + 0.5) / n * (20.0 * 500.0 + 0.04 * 500.0**2)

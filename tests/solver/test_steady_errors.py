@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
+from heatsim.physics.operator.balance import Balance
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import Scenario, load, parse
-from heatsim.solver.steady import Convergence, NewtonSolver, solve
-from heatsim.solver.steady_equations import Equations, VaryingEquations
+from heatsim.solver.steady.newton import Convergence, NewtonSolver, solve
+from heatsim.solver.steady.steady_equations import Equations, VaryingEquations
 
 MODULE = Path(__file__).parents[2] / "scenarios" / "power_module.toml"
 _FAR_SMALLER = 1e-10  # K
@@ -30,7 +30,7 @@ def found(
     problem: HeatProblem, precision: str, tolerance: float | None, reference: float | None = None
 ) -> tuple[NDArray[np.float64], Convergence]:
     """Deviations from a reference temperature in K, at which the search begins."""
-    balance = SteadyBalance(problem, problem.reference if reference is None else reference)
+    balance = Balance(problem, problem.reference if reference is None else reference)
     make = VaryingEquations if problem.materials.varies else Equations
     equations = make(balance, precision, np.zeros(problem.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), tolerance)
@@ -108,7 +108,7 @@ def test_a_solver_leaves_no_arrays_behind() -> None:
     """On a GPU the memory of a solver must be free as soon as it ends, not when Python looks for cycles."""
     problem = HeatProblem.from_scenario(steady(BODIES["cube"]))
     shape = problem.grid.shape
-    equations = Equations(SteadyBalance(problem, 300.0), "float32", np.zeros(shape), CpuSweeps())
+    equations = Equations(Balance(problem, 300.0), "float32", np.zeros(shape), CpuSweeps())
     solver = NewtonSolver(equations, CpuSweeps())
     gc.collect()
     gc.disable()

@@ -7,13 +7,13 @@ import pytest
 from numpy.typing import NDArray
 
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
-from heatsim.physics.cell_sums import LocalSums
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.cell_sums import LocalSums
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.steady_balance import SteadyBalance
 from heatsim.scenario import parse
-from heatsim.solver.anderson import Acceleration
-from heatsim.solver.steady import Convergence, solve
-from heatsim.solver.steady_equations import VaryingEquations
+from heatsim.solver.steady.anderson import Acceleration
+from heatsim.solver.steady.newton import Convergence, solve
+from heatsim.solver.steady.steady_equations import VaryingEquations
 
 Array = NDArray[np.float64]
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -56,7 +56,7 @@ def jumping(seed: int) -> HeatProblem:
 
 
 def solved(problem: HeatProblem, tolerance: float | None) -> tuple[Array, VaryingEquations, Convergence]:
-    balance = SteadyBalance(problem, problem.reference)
+    balance = Balance(problem, problem.reference)
     equations = VaryingEquations(balance, "float64", np.zeros(problem.grid.shape), CpuSweeps())
     progress = solve(equations, CpuSweeps(), tolerance)
     return equations.temperature, equations, progress

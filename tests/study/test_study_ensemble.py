@@ -14,11 +14,11 @@ from heatsim.kernels.ensemble.launches import MemberSteps
 from heatsim.run import batch_size
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
-from heatsim.solver.body_ensemble import BodyEnsemble
-from heatsim.solver.cuda_stepper import CudaStepper
-from heatsim.solver.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.body_ensemble import BodyEnsemble
+from heatsim.solver.euler.cuda_stepper import CudaStepper
+from heatsim.solver.euler.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
-from heatsim.solver.stepper import Stepper
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import read
 from heatsim.study.results import Results

@@ -16,10 +16,9 @@ from heatsim.study.columns import DONE, FAILED, MESSAGE, STATUS
 from heatsim.study.definition import Definition, read
 from heatsim.study.drawing import BackgroundStudyPictures
 from heatsim.study.figures import draw
-from heatsim.study.key_labels import key_label
 from heatsim.study.page import write_report
 from heatsim.study.report import response_tables, summarise
-from heatsim.study.responses import parameters_of
+from heatsim.study.responses import key_label, parameters_of
 from heatsim.study.results import Row, column_types
 
 RANGES = """

@@ -21,8 +21,8 @@ from heatsim.cli import main
 from heatsim.errors import CapacityError, FolderError, InputError, Interrupted, NotFiniteError
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
-from heatsim.solver.field import Field
-from heatsim.solver.stepper import Stepper
+from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.field.field import Field
 from heatsim.storage import checkpoint, manifest
 from heatsim.storage import folder as run_folder
 from heatsim.storage.summary_file import read_summary

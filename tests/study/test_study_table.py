@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from heatsim.scenario.overrides import Override
+from heatsim.scenario.documents.overrides import Override
 from heatsim.study import checks
 from heatsim.study.checks import CHECKS, read_table
 from heatsim.study.model import Range, Response

@@ -11,7 +11,7 @@ import study_text
 
 import heatsim
 from heatsim.scenario import Scenario
-from heatsim.scenario.document_quantities import quantity_of
+from heatsim.scenario.values.document_quantities import quantity_of
 from heatsim.storage import run_tables
 from heatsim.study.definition import read
 from heatsim.study.responses import parameters_of, responses_of

@@ -13,11 +13,11 @@ from heatsim.kernels import structs
 from heatsim.kernels.composite.heat_tables import make_heat_tables, on_device
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
 from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.link_weights import surface_weights
-from heatsim.physics.mixed_cells import NO_MIXED_CELLS, MixedCells
-from heatsim.physics.rows import Rows
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.cells.link_weights import surface_weights
+from heatsim.physics.conditions.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.sources.beam_rows import BeamRows
 
 
 def make_tables(materials: CellTypes, c: tuple[float, ...], dt: float, precision: str) -> LinkTables:
@@ -44,7 +44,7 @@ class SweepTable:
     """The data of several steps on a device.
 
     Attributes:
-        table: struct Sweep of each step, an array of bytes on the device.
+        table: struct StepData of each step, an array of bytes on the device.
         itemsize: bytes of a struct.
         arrays: the arrays that the structs point to.
     """
@@ -179,7 +179,7 @@ class CompositeArrays:
         """The heat of each cell of the grid in a step in K, where sources heat single cells; −0 in all others."""
         return self.device.xp.full(self.materials.grid.shape, -0.0, dtype=self.precision)
 
-    def sweeps(self, rows: Rows, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
+    def sweeps(self, rows: StepInputs, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
         """Steps ``first`` … ``first + count − 1`` on the device.
 
         Args:
@@ -231,7 +231,7 @@ class CompositeArrays:
         """Numbers in the precision of the field, on the device."""
         return self.device.xp.asarray(numbers.astype(self.precision, order="C"))
 
-    def steps(self, rows: Rows, count: int) -> StepRows:
+    def steps(self, rows: StepInputs, count: int) -> StepRows:
         """The data of ``count`` steps for a CPU kernel."""
         conditions, held, heat, factors, amounts = (
             np.ascontiguousarray(part, dtype=self.precision)

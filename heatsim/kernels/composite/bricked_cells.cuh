@@ -77,7 +77,7 @@ __device__ __forceinline__ Cells sum_linked(const CellTypes& cell_types, const B
 }
 
 // The new value of a listed cell.
-__device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                            const Brick& brick, const Listed& listed, const Real* now, int place, int x, int y, int z)
 {
     const int to[6] = {-1, 1, -brick.row, brick.row, -brick.plane, brick.plane};
@@ -93,7 +93,7 @@ __device__ __forceinline__ Real update_one(const Grid& grid, const Coefficients&
 }
 
 // Updates the listed cells in shared memory, and in the field those at the sides of the brick, or all of them if `all`.
-__device__ __forceinline__ void update_listed(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ void update_listed(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                               const Brick& brick, const Listed& listed, const Real* now, Real* next, Real* field,
                                               bool all, int thread, int threads)
 {

@@ -22,7 +22,7 @@ __device__ __forceinline__ Real density_at(const HeatedCells& heated, int number
 
 extern "C" __global__ void __launch_bounds__(BLOCK_X)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 {
     const CellTypes& cell_types = c.cell_types;
     const HeatedCells& heated = cell_types.heated;

@@ -44,7 +44,7 @@ __device__ __forceinline__ int law_segment(const Real* nodes, Real distance, int
     return low;
 }
 
-// T_s - T for a condition whose heat flux is a table in T_s (physics/surface_laws.py): solved on one segment after the other,
+// T_s - T for a condition whose heat flux is a table in T_s (physics/conditions/surface_laws.py): solved on one segment after the other,
 // until the solution lies in its own. The heat flux falls with T_s, so a solution beyond an end tells on which side to go on.
 __device__ __forceinline__ Real law_rise(const Condition& at, Real conductance, Real T, Real beam)
 {
@@ -135,7 +135,7 @@ __device__ __forceinline__ Real with_spot(const BeamSpot& spot, int u, int v, Re
 }
 
 // Flux of all beams into cell (u, v) of a face, W/m2.
-__device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const Sweep* sweep, int face, int u, int v)
+__device__ __forceinline__ Real beam_flux(const CellTypes& cell_types, const StepData* sweep, int face, int u, int v)
 {
     Real flux = Real(0);
     if (!cell_types.beams) return flux;
@@ -156,7 +156,7 @@ __device__ __forceinline__ unsigned int touched_faces(const Grid& grid, int x, i
 }
 
 // An entry of the ledger: the heat of a step from that in a step of the length for which the tables are made.
-__device__ __forceinline__ double entry_of(const Sweep* sweep, double heat)
+__device__ __forceinline__ double entry_of(const StepData* sweep, double heat)
 {
 #if SCHEME == INCREMENTS && OWN_FACTORS
     return (double)sweep->factor * heat;
@@ -166,7 +166,7 @@ __device__ __forceinline__ double entry_of(const Sweep* sweep, double heat)
 }
 
 // The value to which a cell's increment is added: T or, with RATE, that of another field.
-__device__ __forceinline__ Real start_of(const Sweep* sweep, size_t cell, Real T)
+__device__ __forceinline__ Real start_of(const StepData* sweep, size_t cell, Real T)
 {
 #if RATE
     return sweep->base ? sweep->base[cell] : Real(0);
@@ -182,7 +182,7 @@ struct Drop {
 
 // Heat from a surface with condition `number` into its cell. `conducting` = k(T)/k(T_ref) of the cell, `driving` its potential,
 // `weight` = area of the voxel surface / area of the smooth surface.
-__device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, const Sweep* sweep, int number, int cell_type,
+__device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, const StepData* sweep, int number, int cell_type,
                                                 const HalfCell& half, Real T, Real beam, Real conducting, Real driving,
                                                 Real weight = Real(1))
 {
@@ -218,7 +218,7 @@ __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, siz
 // Heat through a face of the box into its cell (u, v), which has index i. The thread that owns the cell adds it to the ledger.
 // `face` < FIRST_FACES; `conducting` and `driving` as above.
 template <int FIRST_FACES>
-__device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger, int face, int u,
+__device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger, int face, int u,
                                              int v, size_t i, int cell_type, Real T, bool owned, Real conducting, Real driving)
 {
     const unsigned char* const patches = of_face<FIRST_FACES>(cell_types.patches, face);
@@ -262,7 +262,7 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
 }
 
 // sum, plus the heat through every face of the box that the cell touches.
-__device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep,
+__device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTypes& cell_types, const StepData* sweep,
                                                   const Ledger& ledger, int x, int y, int z, int cell_type, Real T, Real sum,
                                                   bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
@@ -277,7 +277,7 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTy
 }
 
 // Heat of the sources in a cell of a type, in K per step. Without sources -0: adding it changes no bit of any number.
-__device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const Sweep* sweep, int cell_type)
+__device__ __forceinline__ Real source_heat(const CellTypes& cell_types, const StepData* sweep, int cell_type)
 {
     return cell_type >= cell_types.first_heated ? sweep->heat[cell_type] : -Real(0);
 }
@@ -324,7 +324,7 @@ __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
 }
 
 // sum, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
-__device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger,
                                             int x, int y, int z, int cell_type, unsigned int sides, Real T, Real sum,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
@@ -444,7 +444,7 @@ __device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& 
 }
 
 // The new value of a cell from its links and its neighbours' values.
-__device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                               int x, int y, int z, size_t cell, int cell_type, const Links& links,
                                               Real T, const Real (&values)[6], bool owned = true)
 {
@@ -457,7 +457,7 @@ __device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficien
 }
 
 // update() for any cell.
-__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
+__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const StepData* sweep,
                                                const Ledger& ledger, int x, int y, int z,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
@@ -482,7 +482,7 @@ __device__ __forceinline__ Real update_general(const Grid& grid, const Coefficie
 }
 
 // The same; the neighbours' types and values are arguments, in the order x-, x+ ... z+.
-__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                              int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)
 {
@@ -493,7 +493,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
 
 // The same; the values are loaded from the field. All loads start together, because their latency is what takes time.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
-                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+                                                   const StepData* sweep, const Ledger& ledger, int x, int y, int z)
 {
     const size_t cell = cell_index(grid, x, y, z);
     const ptrdiff_t row = grid.nx, plane = row * grid.ny;

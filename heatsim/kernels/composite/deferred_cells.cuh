@@ -59,7 +59,7 @@ __device__ __forceinline__ void keep_deferred(Sides& sides, unsigned int tasks, 
 }
 
 // Adds the heat through the faces to the kept cells that are not deferred.
-__device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, const Coefficients& c, const Sweep* sweep,
+__device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, const Coefficients& c, const StepData* sweep,
                                              const Ledger& ledger, const Sides& sides, int z_begin, int z_end)
 {
     const bool ends = (blockIdx.x + 1) * WARP * VECTOR >= grid.nx;
@@ -126,7 +126,7 @@ __device__ __forceinline__ Grid opaque(const Grid& grid)
 
 // Updates the listed cells again, by all threads of the block. This overwrites the wrong values.
 __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-                                              const Sweep* sweep, const Ledger& ledger, const Deferred& shared, int z_begin)
+                                              const StepData* sweep, const Ledger& ledger, const Deferred& shared, int z_begin)
 {
     const unsigned int count = shared.count;
 #pragma unroll 1
@@ -144,7 +144,7 @@ __device__ __forceinline__ void update_listed(const Real* T, Real* T_new, const 
 
 // Work after the march: the kept cells and the deferred cells.
 __device__ __forceinline__ void update_deferred(const Real* T, Real* T_new, const Grid& grid, const Coefficients& c,
-                                             const Sweep* sweep, const Ledger& ledger, Deferred& shared, Sides& sides,
+                                             const StepData* sweep, const Ledger& ledger, Deferred& shared, Sides& sides,
                                              unsigned int tasks, unsigned int deferred, int z_begin, int z_end)
 {
     keep_deferred(sides, tasks, deferred);

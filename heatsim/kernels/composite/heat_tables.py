@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_heat import HeatedCells
+from heatsim.physics.cells.cell_heat import HeatedCells
 
 Field = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class HeatTables:
-    """The cells that sources heat individually, see :class:`heatsim.physics.cell_heat.HeatedCells`.
+    """The cells that sources heat individually, see :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
 
     Attributes:
         cells: by their index in the flattened grid, ascending, int64, shape (n,).

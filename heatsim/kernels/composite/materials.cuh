@@ -23,7 +23,7 @@ struct BeamSpot {
 #define NO_SPOT (-2)
 
 // Data that change from step to step; several steps may share an array.
-struct Sweep {
+struct StepData {
     const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
     const Real* heat;             // heat of the sources in a cell of each type, K per step
     const BeamSpot* spots;        // null if there are no beams
@@ -121,7 +121,7 @@ struct CellTypes {
     int void_type;                    // -1 if there is none
     int exposed;                      // whether surfaces towards void let heat through
     int open;                         // one bit for each face of the box: set if it lets heat through
-    int numbers;                      // length of Sweep::conditions, including tables and held potentials
+    int numbers;                      // length of StepData::conditions, including tables and held potentials
 #if MATERIALS == 2
     EnthalpyTables enthalpies;
 #endif

@@ -49,7 +49,7 @@ struct Own {
     Real heat;
 };
 
-__device__ __forceinline__ Own own_of(const Coefficients& c, const Sweep* sweep, int cell_type)
+__device__ __forceinline__ Own own_of(const Coefficients& c, const StepData* sweep, int cell_type)
 {
 #if MATERIALS
     return {cell_type, c.cell_types.inner[cell_type], source_heat(c.cell_types, sweep, cell_type)};
@@ -77,7 +77,7 @@ __device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own
 }
 
 // start_of() for the cells from `cell` on.
-__device__ __forceinline__ Cells start_of(const Sweep* sweep, size_t cell, const Cells& T)
+__device__ __forceinline__ Cells start_of(const StepData* sweep, size_t cell, const Cells& T)
 {
 #if RATE
     return sweep->base ? load(sweep->base + cell) : Cells{};
@@ -101,7 +101,7 @@ __device__ __forceinline__ Cells with_cell_heat(const CellTypes& cell_types, siz
 }
 
 // finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
-__device__ __forceinline__ Cells finish(const Sweep* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
+__device__ __forceinline__ Cells finish(const StepData* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
 {
     Cells updated;
 #pragma unroll

@@ -27,7 +27,7 @@
 
 extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 {
     __shared__ Deferred deferred_cells;
     __shared__ Sides sides;

@@ -1,6 +1,6 @@
 // The heat that cells exchange through a surface, and minus its derivative with respect to the cell's temperature, for implicit
-// steps and steady states. One thread per cell. Operations and their order are those of physics/surface_exchange.py,
-// physics/surface_balance.py and physics/surface_laws.py; only the third power of a radiating surface may be rounded differently
+// steps and steady states. One thread per cell. Operations and their order are those of physics/openings/surface_exchange.py,
+// physics/conditions/surface_balance.py and physics/conditions/surface_laws.py; only the third power of a radiating surface may be rounded differently
 // than by NumPy. composite.cuh explains the balance.
 //
 // Macros: STEPS: the most steps of Newton's method; TOLERANCE: its relative tolerance.
@@ -14,9 +14,9 @@ struct Numbers {
 };
 
 struct Surface {
-    Numbers area, half, weight, beam;                          // as in SteadySurface
+    Numbers area, half, weight, beam;                          // as in BalanceSurface
     Numbers film, ambient, flux, emission, surroundings;       // its condition
-    Numbers conducting, below_held;                            // the arguments of SteadySurface.exchange
+    Numbers conducting, below_held;                            // the arguments of BalanceSurface.exchange
     const double* nodes;                                       // of a law; null for other conditions
     const double* fluxes;
     const long long* first;                                    // of each cell in `fluxes`; null if `first_of_all` holds

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import compiled
-from heatsim.physics.surface_balance import NEWTON_STEPS, TOLERANCES
-from heatsim.physics.surface_exchange import SteadySurface
+from heatsim.physics.conditions.surface_balance import NEWTON_STEPS, TOLERANCES
+from heatsim.physics.openings.surface_exchange import BalanceSurface
 
 SOURCE = "surface_heat.cu"
 FOLDER = Path(__file__).parent
@@ -31,8 +31,8 @@ _NUMBER = (int, float, np.generic)
 _OPAQUE = np.dtype((np.void, SURFACE.itemsize))  # CuPy takes 25 us to describe the fields of a struct
 
 
-def exchange(surface: SteadySurface, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
-    """Heat into each cell in W and its slope in W/K, of the shape of ``T``: as :meth:`SteadySurface.exchange`.
+def exchange(surface: BalanceSurface, T: Any, conducting: Any = 1.0, below_held: Any = None) -> tuple[Any, Any]:
+    """Heat into each cell in W and its slope in W/K, of the shape of ``T``: as :meth:`BalanceSurface.exchange`.
 
     Arrays are float64 and on the GPU. The heat has the same bits as there. The slope of radiating surfaces may be
     rounded differently.
@@ -89,7 +89,7 @@ class _Struct:
         self.values[name]["each"] = self.each(numbers).data.ptr
 
     def put_law(self, nodes: Any, fluxes: Any, first: Any) -> None:
-        """Set the tables of a law; arguments as in :class:`heatsim.physics.surface_laws.LawAtTime`."""
+        """Set the tables of a law; arguments as in :class:`heatsim.physics.conditions.surface_laws.LawAtTime`."""
         for name, table in (("nodes", nodes), ("fluxes", fluxes)):
             self.values[name] = self._keep(self._xp.asarray(table), np.float64).data.ptr
         self.values["segments"] = len(nodes) - 1

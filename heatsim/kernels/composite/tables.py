@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cell_types import CellTypes
-from heatsim.physics.enthalpy import EnthalpyTable
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.matter.enthalpy import EnthalpyTable
 
 Array = NDArray[Any]
 

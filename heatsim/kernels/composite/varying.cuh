@@ -1,6 +1,6 @@
 // Materials that vary with temperature. Included by composite/composite.cuh.
 //
-// The field holds contents: the enthalpy of a cell, in kelvins of a constant heat capacity (heatsim/physics/enthalpy.py).
+// The field holds contents: the enthalpy of a cell, in kelvins of a constant heat capacity (heatsim/physics/matter/enthalpy.py).
 // Tables with equal steps of content, linear in between, give
 //
 //        content ──► potential                    within a material: heat = c (potential_b - potential_a), c constant
@@ -114,7 +114,7 @@ __device__ __forceinline__ Real add_neighbour(const CellTypes& cell_types, const
 
 // The new content from the sum over neighbours. `here` is the cell's potential; bit n of `sides` is set if the neighbour in
 // direction n is void.
-__device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& cell_types, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger,
                                             int x, int y, int z, int cell_type, unsigned int sides, Real T, Real here, Real sum,
                                             bool owned)
 {
@@ -135,7 +135,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& c
 
 // The new content of a cell from the types and contents of its neighbours, in the order x-, x+ ... z+. All potentials are
 // looked up together.
-__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const Sweep* sweep, const Ledger& ledger,
+__device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                              int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true)
 {
@@ -159,7 +159,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
 // The same; the values are loaded from the field, axis by axis. Loading all together would need more registers, and the warps
 // lost to them would cost more than it gains.
 __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid& grid, const Coefficients& c,
-                                                   const Sweep* sweep, const Ledger& ledger, int x, int y, int z)
+                                                   const StepData* sweep, const Ledger& ledger, int x, int y, int z)
 {
     const CellTypes& cell_types = c.cell_types;
     const size_t cell = cell_index(grid, x, y, z);
@@ -191,7 +191,7 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
 }
 
 // As update(), for any cell.
-__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const Sweep* sweep,
+__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const StepData* sweep,
                                                const Ledger& ledger, int x, int y, int z,
                                                Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {

@@ -33,7 +33,7 @@ __device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const 
 
 extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 {
     __shared__ Cells rows[2][BLOCK_Y][WARP];  // potentials of a plane and of the previous one
     __shared__ Deferred deferred_cells;

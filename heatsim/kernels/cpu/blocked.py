@@ -6,10 +6,8 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 
 from typing import Any
 
-from heatsim.kernels.cpu import linked_functions, march, plan, rows, subnormals
-from heatsim.kernels.cpu.march import MarchTile, RowBlock, sweeping
-from heatsim.kernels.cpu.plan import MARCH, behind, doubles_at, reals_at
-from heatsim.kernels.cpu.rows import (
+from heatsim.kernels.cpu import lines, linked_functions, march, plan, subnormals
+from heatsim.kernels.cpu.lines import (
     INCREMENTS,
     OPTIONS,
     SEVEN_TERM,
@@ -23,11 +21,13 @@ from heatsim.kernels.cpu.rows import (
     sum_seven_term,
     wrap,
 )
+from heatsim.kernels.cpu.march import MarchTile, RowBlock, sweeping
+from heatsim.kernels.cpu.plan import MARCH, behind, doubles_at, reals_at
 from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((linked_functions, march, plan, rows, subnormals))
+_OTHER_SOURCES = source_key((linked_functions, march, plan, lines, subnormals))
 
 
 # Fields of a plan besides those of march.py: an index of SCHEMES, the number of the call's first step, c0…c6 and the

@@ -10,9 +10,9 @@ import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
 
+from heatsim.kernels.cpu.lines import OPTIONS, intrinsic
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import record_at
-from heatsim.kernels.cpu.rows import OPTIONS, intrinsic
 from heatsim.numba_cache import Callback
 
 _LONG, _NOTHING = ir.IntType(64), ir.IntType(8).as_pointer()

@@ -21,17 +21,15 @@ import numpy as np
 from heatsim.kernels.cpu import (
     called_parts,
     composite_cells,
+    lines,
     linked_functions,
     march,
     plan,
-    rows,
     subnormals,
 )
 from heatsim.kernels.cpu.called_parts import call_part
 from heatsim.kernels.cpu.composite_cells import PLAN, look_up
-from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
-from heatsim.kernels.cpu.plan import bytes_at, ints_at, reals_at
-from heatsim.kernels.cpu.rows import (
+from heatsim.kernels.cpu.lines import (
     INCREMENTS,
     OPTIONS,
     SEVEN_TERM,
@@ -43,11 +41,13 @@ from heatsim.kernels.cpu.rows import (
     scale,
     wrap,
 )
+from heatsim.kernels.cpu.march import MarchTile, RowBlock, set_end_rows, set_row_ends, sweeping
+from heatsim.kernels.cpu.plan import bytes_at, ints_at, reals_at
 from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, march, plan, rows, subnormals))
+_OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, march, plan, lines, subnormals))
 
 
 @compiled

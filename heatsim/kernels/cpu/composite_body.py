@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.composite.tables import EnthalpyTables
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.coefficients import Scheme
-from heatsim.physics.mixed_cells import MixedCells
-from heatsim.physics.surface_balance import EMISSION, FREE, LAW
+from heatsim.physics.conditions.mixed_cells import MixedCells
+from heatsim.physics.conditions.surface_balance import EMISSION, FREE, LAW
+from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.sources.beam_rows import BeamRows
 
 Field = NDArray[Any]
 Sums = NDArray[np.float64]
@@ -105,7 +105,7 @@ class StepRows:
         count: number of steps.
         conditions, held, heat: as in :class:`StepRow`, with an axis for the steps in front.
         factors: those of the steps, shape (count or 1,).
-        beams: what beams bring; see :class:`heatsim.physics.sources.BeamRows`.
+        beams: what beams bring; see :class:`heatsim.physics.sources.sources.BeamRows`.
         face_shapes: the shapes of the ledger's sums.
         amounts: as in :class:`StepRow`, with an axis for the steps in front.
         part_of: the longer rows that these are a slice of, and the slice; None for rows that are no slice.

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.kernels.cpu.lines import compiled, whole_vectors, wrap
 from heatsim.kernels.cpu.march import RowBlock
 from heatsim.kernels.cpu.plan import MARCH, behind, constant, get, longs_at, put, reals_at
-from heatsim.kernels.cpu.rows import compiled, whole_vectors, wrap
 
 # Fields of a plan besides those of march.py. Tables have the shapes of their classes; what changes from step to step
 # has a stride, the numbers from one step to the next: 0 if one row holds for all steps.

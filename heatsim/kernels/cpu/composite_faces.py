@@ -25,9 +25,9 @@ from heatsim.kernels.cpu.composite_cells import (
     half_cell,
 )
 from heatsim.kernels.cpu.composite_surfaces import condition_of, enter_state, held_potential
+from heatsim.kernels.cpu.lines import compiled, larger, smaller, wrap
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, longs_at, reals_at
-from heatsim.kernels.cpu.rows import compiled, larger, smaller, wrap
 from heatsim.kernels.cpu.surface_rises import (
     BEAM_AT,
     CONDUCTANCE_AT,
@@ -39,9 +39,9 @@ from heatsim.kernels.cpu.surface_rises import (
     find_rises,
     surface_rise,
 )
-from heatsim.physics import mixed_cells
-from heatsim.physics.mixed_cells import MIXED
-from heatsim.physics.surface_balance import FREE
+from heatsim.physics.conditions import mixed_cells
+from heatsim.physics.conditions.mixed_cells import MIXED
+from heatsim.physics.conditions.surface_balance import FREE
 
 place_of: Any = compiled(mixed_cells.place_of)
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, half_cell, row_number, state
+from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
-from heatsim.kernels.cpu.rows import compiled, whole_vectors
 from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, SURFACES
 
 

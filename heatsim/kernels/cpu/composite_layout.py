@@ -25,7 +25,7 @@ from heatsim.kernels.cpu.oracle import FACE_SLICES
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.kernels.cpu.stencils import Bytes, Numbers, StencilFinder, Stencils
 from heatsim.kernels.cpu.void_layout import VoidSurfaces, void_surfaces
-from heatsim.physics.cell_types import CELL_TYPE, planes_at_once
+from heatsim.physics.cells.cell_types import CELL_TYPE, planes_at_once
 
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8

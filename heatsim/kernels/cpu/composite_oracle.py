@@ -14,10 +14,10 @@ from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
 from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.oracle import FACE_SLICES, neighbours, rounded_sum
 from heatsim.kernels.cpu.void_layout import weighted_cells
-from heatsim.physics.cell_types import INTERIOR
-from heatsim.physics.mixed_cells import MIXED, TOWARDS_VOID
-from heatsim.physics.surface_balance import FREE
-from heatsim.physics.surface_laws import SurfaceConditions
+from heatsim.physics.cells.cell_types import INTERIOR
+from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID
+from heatsim.physics.conditions.surface_balance import FREE
+from heatsim.physics.conditions.surface_laws import SurfaceConditions
 
 Field = NDArray[Any]
 

@@ -14,10 +14,10 @@ from heatsim.kernels.cpu import (
     composite_sums,
     composite_surfaces,
     composite_void,
+    lines,
     linked_functions,
     march,
     plan,
-    rows,
     surface_rises,
     varying_cells,
 )
@@ -32,14 +32,14 @@ from heatsim.kernels.cpu.composite_void import adding_void
 from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import Callback
-from heatsim.physics import mixed_cells, surface_balance
+from heatsim.physics.conditions import mixed_cells, surface_balance
 
 if TYPE_CHECKING:
     from heatsim.kernels.cpu.composite_body import HostBody
 
 SOURCES = (
     *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
-    *(composite_surfaces, composite_void, linked_functions, march, plan, rows, surface_rises, varying_cells),
+    *(composite_surfaces, composite_void, linked_functions, march, plan, lines, surface_rises, varying_cells),
     *(mixed_cells, surface_balance),
 )
 _KEY = source_key(SOURCES)

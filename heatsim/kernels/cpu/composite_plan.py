@@ -32,10 +32,10 @@ from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape
 from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
-from heatsim.physics.beam_rows import BeamRows
-from heatsim.physics.cell_types import CELL_TYPE
-from heatsim.physics.coefficients import SCHEMES
-from heatsim.physics.surface_balance import TOLERANCES
+from heatsim.physics.cells.cell_types import CELL_TYPE
+from heatsim.physics.conditions.surface_balance import TOLERANCES
+from heatsim.physics.matter.coefficients import SCHEMES
+from heatsim.physics.sources.beam_rows import BeamRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import around, moved, row_number, sum_constant, sum_dense
+from heatsim.kernels.cpu.lines import add_constant, compiled, sum_increments, sum_seven_term
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, ints_at, reals_at
-from heatsim.kernels.cpu.rows import add_constant, compiled, sum_increments, sum_seven_term
 
 
 def summing_rows(*, seven_term: bool) -> Any:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from heatsim.kernels.cpu.composite_cells import CONDITION, state
+from heatsim.kernels.cpu.lines import compiled
 from heatsim.kernels.cpu.plan import behind, reals_at
-from heatsim.kernels.cpu.rows import compiled
 from heatsim.kernels.cpu.surface_rises import CONDUCTANCE_AT, DEGREES_AT, SHARE_AT
 
 

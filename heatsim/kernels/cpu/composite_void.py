@@ -7,9 +7,9 @@ import numpy as np
 from heatsim.kernels.cpu.composite_cells import row_number
 from heatsim.kernels.cpu.composite_heat import light, no_light
 from heatsim.kernels.cpu.composite_surfaces import condition_of, enter_state, held_potential
+from heatsim.kernels.cpu.lines import compiled
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, doubles_at, ints_at, reals_at
-from heatsim.kernels.cpu.rows import compiled
 from heatsim.kernels.cpu.surface_rises import (
     BEAM_AT,
     CONDUCTANCE_AT,
@@ -20,7 +20,7 @@ from heatsim.kernels.cpu.surface_rises import (
     find_linear_rises,
     find_rises,
 )
-from heatsim.physics.surface_balance import FREE
+from heatsim.physics.conditions.surface_balance import FREE
 
 
 def adding_void(*, radiating: bool, beams: bool) -> Any:

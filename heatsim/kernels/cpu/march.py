@@ -35,8 +35,8 @@ A plan (plan.py) has at least these fields:
 
 from typing import Any, NamedTuple
 
+from heatsim.kernels.cpu.lines import compiled, copy_row, larger, smaller, wrap
 from heatsim.kernels.cpu.plan import memory_of, record_in
-from heatsim.kernels.cpu.rows import compiled, copy_row, larger, smaller, wrap
 
 
 class MarchTile(NamedTuple):

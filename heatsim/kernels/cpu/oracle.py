@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu import tiling
 from heatsim.kernels.cpu.tiling import Tiling
-from heatsim.physics.coefficients import SCHEMES, Scheme
+from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 Field = NDArray[Any]
 

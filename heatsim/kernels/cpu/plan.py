@@ -15,7 +15,7 @@ import numpy as np
 from numba import from_dtype, types
 from numpy.typing import NDArray
 
-from heatsim.kernels.cpu.rows import intrinsic
+from heatsim.kernels.cpu.lines import intrinsic
 
 # The fields that march.py uses.
 MARCH = (

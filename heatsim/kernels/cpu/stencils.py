@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.ring_axes import Shape, Wraps
 from heatsim.kernels.cpu.void_layout import types_around, weighted_cells
-from heatsim.physics.cell_types import CELL_TYPE, INTERIOR
+from heatsim.physics.cells.cell_types import CELL_TYPE, INTERIOR
 
 Numbers = NDArray[np.int32]
 Bytes = NDArray[np.uint8]

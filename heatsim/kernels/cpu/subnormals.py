@@ -20,7 +20,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from heatsim.kernels.cpu.rows import OPTIONS, compiled, intrinsic
+from heatsim.kernels.cpu.lines import OPTIONS, compiled, intrinsic
 from heatsim.numba_cache import kept
 
 _MACHINE = platform.machine().lower()

@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.kernels.cpu.lines import compiled, larger, smaller, whole_vectors
 from heatsim.kernels.cpu.plan import behind
-from heatsim.kernels.cpu.rows import compiled, larger, smaller, whole_vectors
-from heatsim.physics.surface_balance import AMBIENT, EMISSION, FILM, FLUX, FREE, LAW, NEWTON_STEPS, SURROUNDINGS
+from heatsim.physics.conditions.surface_balance import (
+    AMBIENT,
+    EMISSION,
+    FILM,
+    FLUX,
+    FREE,
+    LAW,
+    NEWTON_STEPS,
+    SURROUNDINGS,
+)
 
 SURFACES = 256
 # The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
@@ -119,7 +128,7 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
 
 @compiled
 def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.surface_balance.surface_rise`, for one cell; ``scale`` is (reference, tolerance)."""
+    """As ``surface_rise`` in conditions/surface_balance.py, for one cell; ``scale`` is (reference, tolerance)."""
     if condition[FREE] == LAW:
         return _law_rise(condition, conductance, T, beam)
     reference, tolerance = scale[0], scale[1]
@@ -159,7 +168,7 @@ def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any
 
 @compiled
 def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.surface_laws.rise_and_slope`, for one cell."""
+    """As :func:`heatsim.physics.conditions.surface_laws.rise_and_slope`, for one cell."""
     nodes, fluxes = np.int64(condition[EMISSION]), np.int64(condition[FLUX])
     distance = T - condition[AMBIENT]
     low, high = np.int64(0), np.int64(condition[FILM]) - 2

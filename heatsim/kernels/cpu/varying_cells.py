@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import PLACE, around, half_cell, moved, row_number
+from heatsim.kernels.cpu.lines import add_constant, compiled, smaller, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, ints_at, longs_at, put, reals_at
-from heatsim.kernels.cpu.rows import add_constant, compiled, smaller, whole_vectors
 from heatsim.kernels.cpu.surface_rises import ROOM
 
 # A shorter run along x is done as columns across rows.

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.ring_axes import Shape, Wraps
-from heatsim.physics.cell_types import CELL_TYPE
-from heatsim.physics.mixed_cells import FACE_SHIFT, MIXED, TOWARDS_VOID
+from heatsim.physics.cells.cell_types import CELL_TYPE
+from heatsim.physics.conditions.mixed_cells import FACE_SHIFT, MIXED, TOWARDS_VOID
 
 Numbers = NDArray[np.int32]
 Bytes = NDArray[np.uint8]

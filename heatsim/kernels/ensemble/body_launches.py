@@ -33,7 +33,7 @@ class BodySteps:
         T_new: the other buffer.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        table: struct Sweep of each step on the device; it may contain more steps than these.
+        table: struct StepData of each step on the device; it may contain more steps than these.
         some: the part of the table with these steps.
     """
 

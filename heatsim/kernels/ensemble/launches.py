@@ -42,7 +42,7 @@ class MemberSteps:
         T_new: the buffer that the first sweep writes.
         coefficients: struct Coefficients.
         ledger: struct Ledger.
-        sweeps: struct Sweep of each step, on the host; a single one if all are equal.
+        sweeps: struct StepData of each step, on the host; a single one if all are equal.
         steps: number of steps.
     """
 
@@ -60,9 +60,9 @@ def row(member: MemberSteps, odd: bool, sweeps: int, count: int, stride: int) ->
     Args:
         member: its next steps.
         odd: whether the field is now in the second buffer.
-        sweeps: device address of the first struct Sweep.
+        sweeps: device address of the first struct StepData.
         count: sweeps to do.
-        stride: entries of the Sweep array from one sweep to the next; 0 if all are equal.
+        stride: entries of the StepData array from one sweep to the next; 0 if all are equal.
     """
     buffers = (member.T.data.ptr, member.T_new.data.ptr)
     c, ledger = member.coefficients["c"], member.ledger

@@ -5,7 +5,7 @@
 
 struct Member {
     Real* field[2];
-    const Sweep* sweeps;  // one for each step; those of one sweep if all sweeps are alike
+    const StepData* sweeps;  // one for each step; those of one sweep if all sweeps are alike
     Ledger ledger;
     Coefficients c;
     unsigned int count;   // sweeps to do
@@ -21,7 +21,7 @@ struct EnsembleGrid : Grid {
 __device__ __forceinline__ const Real* field_before(const Member& member, unsigned int sweep) { return member.field[sweep & 1]; }
 __device__ __forceinline__ Real* field_after(const Member& member, unsigned int sweep) { return member.field[1 - (sweep & 1)]; }
 
-__device__ __forceinline__ const Sweep* sweeps_of(const Member& member, unsigned int sweep)
+__device__ __forceinline__ const StepData* sweeps_of(const Member& member, unsigned int sweep)
 {
     return member.sweeps + (size_t)sweep * member.stride;
 }

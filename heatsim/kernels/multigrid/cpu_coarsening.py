@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from heatsim.kernels.cpu import linked_functions, rows
+from heatsim.kernels.cpu import lines, linked_functions
 from heatsim.kernels.cpu.compiling import Code, compile_all, last_default
-from heatsim.kernels.cpu.rows import larger, smaller
+from heatsim.kernels.cpu.lines import larger, smaller
 from heatsim.kernels.multigrid import cpu_sweeps
 from heatsim.kernels.multigrid.cpu_sweeps import LevelArrays, compiled, inlined
 from heatsim.kernels.source_key import source_key
 
-_OTHER_SOURCES = source_key((cpu_sweeps, linked_functions, rows))
+_OTHER_SOURCES = source_key((cpu_sweeps, linked_functions, lines))
 
 
 @inlined

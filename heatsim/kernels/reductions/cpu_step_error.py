@@ -5,17 +5,17 @@ from typing import Any
 import numpy as np
 from numba import from_dtype, types
 
-from heatsim.kernels.cpu import linked_functions, plan, rows
+from heatsim.kernels.cpu import lines, linked_functions, plan
 from heatsim.kernels.cpu.compiling import Code, last_default
+from heatsim.kernels.cpu.lines import OPTIONS, compiled, smaller
 from heatsim.kernels.cpu.plan import behind, memory_of
-from heatsim.kernels.cpu.rows import OPTIONS, compiled, smaller
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
-from heatsim.physics import cell_types
-from heatsim.physics.cell_types import INTERIOR
+from heatsim.physics.cells import cell_types
+from heatsim.physics.cells.cell_types import INTERIOR
 
 CELL_TYPE = INTERIOR - 1
-_OTHER_SOURCES = source_key((cell_types, linked_functions, plan, rows))
+_OTHER_SOURCES = source_key((cell_types, linked_functions, plan, lines))
 
 
 @kept(**OPTIONS)

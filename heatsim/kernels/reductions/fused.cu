@@ -19,7 +19,7 @@
 //
 // With labels, a warp holds LABELLED * WARP consecutive values and their labels in registers. It goes through the parts that
 // it has: most have one or two. Traffic: sizeof(Real) and a label per value. With THERMOMETERS it also adds temperatures and
-// liquid parts, from the same tables as the host (heatsim/physics/enthalpy.py).
+// liquid parts, from the same tables as the host (heatsim/physics/matter/enthalpy.py).
 //
 // Macros: REAL, THREADS, ROUNDS, COMPARED, ALIGNED: whether sections start at multiples of 16 bytes (if not, values are loaded one
 // by one, in the same order), LABELLED: 0 without labels, LABEL: their type, WINDOW: parts that a block looks for, THERMOMETERS.
@@ -63,7 +63,7 @@ struct Section {
     unsigned long long count;
 };
 
-// The thermometer of a part, as in heatsim/physics/enthalpy.py; `melting` is liquidus - solidus, 0 without latent heat.
+// The thermometer of a part, as in heatsim/physics/matter/enthalpy.py; `melting` is liquidus - solidus, 0 without latent heat.
 struct Part {
     double per_kelvin, first, last, base, solidus, melting;
 };

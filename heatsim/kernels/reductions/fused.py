@@ -44,7 +44,7 @@ _TYPES = {"uint8": "unsigned char", "uint16": "unsigned short"}
 
 @dataclass(frozen=True, eq=False)
 class Thermometers:
-    """Tables that give temperatures from contents (heatsim/physics/enthalpy.py), on the device of the values.
+    """Tables that give temperatures from contents (heatsim/physics/matter/enthalpy.py), on the device of the values.
 
     Attributes:
         parts: for each part its table, its solidus and its melting range in K, of type PART.

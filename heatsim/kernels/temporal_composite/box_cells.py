@@ -19,7 +19,7 @@ _INTERIOR = 0x80
 _CELL_TYPE = 0x7F
 
 
-class Body(NamedTuple):
+class StencilBody(NamedTuple):
     """What the contents of boxes depend on.
 
     Attributes:
@@ -43,7 +43,7 @@ class Body(NamedTuple):
 
 @kept()
 def list_types(
-    body: Body,
+    body: StencilBody,
     row: NDArray[np.int32],
     place_of: NDArray[np.int64],
     stencils: NDArray[np.int32],
@@ -110,7 +110,7 @@ def stencil_of(
 ) -> tuple[bool, bool, bool, int]:
     """(the cell is not plain, it is a pair, its box lists its types, its stencil).
 
-    The arguments are parts of a :class:`Body`: its arrays in a tuple would cost a third of the speed here.
+    The arguments are parts of a :class:`StencilBody`: its arrays in a tuple would cost a third of the speed here.
     """
     at_face, at_end = _ends(shape, wraps, open_faces, z, y, x)
     if not cells.size:

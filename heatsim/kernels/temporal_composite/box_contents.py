@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.source_key import source_key
 from heatsim.kernels.temporal_composite import box_cells
-from heatsim.kernels.temporal_composite.box_cells import LISTED, Body, is_plain, list_types, stencil_of
+from heatsim.kernels.temporal_composite.box_cells import LISTED, StencilBody, is_plain, list_types, stencil_of
 from heatsim.numba_cache import kept
 
 PORTION = 16  # infos per asynchronous copy
@@ -29,7 +29,7 @@ _OTHER_SOURCES = source_key((box_cells,))
 @kept()
 def contents(
     boxes: NDArray[np.int32],
-    body: Body,
+    body: StencilBody,
     steps: int,
     most_pairs: int,
     other_sources: str = _OTHER_SOURCES,
@@ -80,7 +80,7 @@ def contents(
 
 
 @kept()
-def _extents(boxes: NDArray[np.int32], body: Body, steps: int) -> NDArray[np.int32]:
+def _extents(boxes: NDArray[np.int32], body: StencilBody, steps: int) -> NDArray[np.int32]:
     """The rows of all boxes, with everything but entries, others and pairs."""
     rows = np.zeros((len(boxes), PAIRS + steps), np.int32)
     for number in range(len(boxes)):
@@ -96,7 +96,7 @@ def _extents(boxes: NDArray[np.int32], body: Body, steps: int) -> NDArray[np.int
 
 @kept()
 def _list_entries(
-    body: Body,
+    body: StencilBody,
     steps: int,
     most_pairs: int,
     row: NDArray[np.int32],

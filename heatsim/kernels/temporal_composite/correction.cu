@@ -75,7 +75,7 @@ struct __align__(16) Stencil {
 };
 
 // Fills the stencils of a box from its list, one thread per entry.
-__device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* sweep, const Box& box, Stencil* stencils)
+__device__ __forceinline__ void look_up(const Coefficients& c, const StepData* sweep, const Box& box, Stencil* stencils)
 {
     const int n = threadIdx.x;
     if (n >= LISTED) return;
@@ -95,7 +95,7 @@ __device__ __forceinline__ void look_up(const Coefficients& c, const Sweep* swee
 }
 
 // The new values of a vector whose cells have the same stencil; `west` and `east` are the values next to it.
-__device__ __forceinline__ Cells update_alike(const Coefficients& c, const Sweep* sweep, int s, int x, int y, int z,
+__device__ __forceinline__ Cells update_alike(const Coefficients& c, const StepData* sweep, int s, int x, int y, int z,
                                               const Stencil& stencil, const Cells& T, Real west, Real east, const Cells& south,
                                               const Cells& north, const Cells& below, const Cells& above)
 {
@@ -142,7 +142,7 @@ static_assert(STEPS % 2 == 0, "the last step must leave buffer A free for the ne
 
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
-        const Sweep* __restrict__ sweep, const Ledger ledger)
+        const StepData* __restrict__ sweep, const Ledger ledger)
 {
     extern __shared__ Cells memory[];
     const CellTypes& cell_types = c.cell_types;

@@ -22,7 +22,7 @@ from heatsim.kernels import launch, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Build
 from heatsim.kernels.launch import CudaKernel, Launch, OfSweep
-from heatsim.physics.cell_types import INTERIOR, CellTypes
+from heatsim.physics.cells.cell_types import INTERIOR, CellTypes
 
 # Not on the ladder: it does not step a whole grid.
 CORRECTION = KernelSpec(
@@ -132,7 +132,7 @@ def boxes(
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
         written: the first plane that must be right and the end; None for all planes.
     """
-    from heatsim.kernels.temporal_composite.box_cells import Body
+    from heatsim.kernels.temporal_composite.box_cells import StencilBody
     from heatsim.kernels.temporal_composite.box_contents import contents
 
     grid = materials.grid
@@ -142,7 +142,7 @@ def boxes(
         return None
     if not len(table):
         return ()
-    body = Body(
+    body = StencilBody(
         cells=materials.cells,
         shape=grid.shape,
         wraps=(periodic[2], periodic[1], periodic[0]),

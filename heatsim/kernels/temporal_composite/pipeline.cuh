@@ -28,7 +28,7 @@ __device__ __forceinline__ unsigned int arriving_byte(const CellTypes& cell_type
 #endif
 }
 
-__device__ __forceinline__ void change_type(PatchType& own, const Coefficients& c, const Sweep* sweep, unsigned int byte)
+__device__ __forceinline__ void change_type(PatchType& own, const Coefficients& c, const StepData* sweep, unsigned int byte)
 {
 #if MATERIALS
     own.inner = c.cell_types.inner[byte & ~INTERIOR];

@@ -13,21 +13,21 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.parallel.slab import Share
-from heatsim.physics.cell_exchange import CellExchange
-from heatsim.physics.mixed_cells import TOWARDS_VOID
+from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID
+from heatsim.physics.openings.cell_exchange import CellExchange
+from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.rows import Rows
-from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.heat_sums import HeatSums
+from heatsim.physics.time.stage_times import Side, StageTimes
+from heatsim.solver.field.field import Field
 from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.ledger.heat_sums import HeatSums
+from heatsim.solver.ledger.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
-from heatsim.solver.steady import NewtonSolver
-from heatsim.solver.steady_state import coarse_cells, make_balance, make_sweeps
-from heatsim.solver.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
+from heatsim.solver.steady.newton import NewtonSolver
+from heatsim.solver.steady.steady_state import coarse_cells, make_balance, make_sweeps
 from heatsim.storage.checkpoint import Checkpoint
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
@@ -195,7 +195,7 @@ class FieldStages(FieldEnds):
         power = float(saved.part(_POWER, 0, 1)[0])
         at.flows = self._ledger.part(lambda name, first, last: saved.part(_FLOW + name, first, last), power)
 
-    def _rows(self, times: StageTimes) -> Rows:
+    def _rows(self, times: StageTimes) -> StepInputs:
         return self._problem.stage_rows(times, 1.0, self._field.reference)
 
     def _flows(self, heats: list[Any]) -> HeatSums:

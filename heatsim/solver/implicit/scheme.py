@@ -21,9 +21,9 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.rows import Rows
-from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.physics.surface_balance import FLUX
+from heatsim.physics.conditions.surface_balance import FLUX
+from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.time.stage_times import Side, StageTimes
 
 Array = NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def stage_times(t: float, h: float, end: float) -> StageTimes:
     return StageTimes.joined([first.after(t, end), last])
 
 
-def first_stage(rows: Rows, conditions: int) -> Rows:
+def first_stage(rows: StepInputs, conditions: int) -> StepInputs:
     """The first stage of a step: (q − γ·q_1)/(1 − γ) for what is averaged.
 
     Args:

@@ -2,7 +2,7 @@
 
     C·σ·(θ(T) − θ*) = conduction(T) + exchange(T) + sources,      σ = 1/(γh)
 
-θ is T where no material changes with temperature, else the content (heatsim/physics/enthalpy.py). Unknown is the change
+θ is T where no material changes with temperature, else the content (matter/enthalpy.py). Unknown is the change
 of T from the last guess: its right-hand side is small, and so are roundings of it.
 """
 
@@ -14,11 +14,11 @@ import numpy as np
 from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
-from heatsim.physics.cell_exchange import CellExchange
-from heatsim.physics.rows import Rows
-from heatsim.physics.steady_balance import SteadyBalance
-from heatsim.physics.surface_exchange import SteadySurface
-from heatsim.solver.steady_equations import Equations, LinearSystem
+from heatsim.physics.openings.cell_exchange import CellExchange
+from heatsim.physics.openings.surface_exchange import BalanceSurface
+from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
 # Slopes of surfaces may be off by this part of the largest one, if Newton's method goes on anyway.
 _NEARLY = 0.02
@@ -33,7 +33,7 @@ class StageEquations(Equations):
 
     sought = "solution of a step"
 
-    def __init__(self, balance: SteadyBalance, precision: str, sweeps: LevelSweeps) -> None:
+    def __init__(self, balance: Balance, precision: str, sweeps: LevelSweeps) -> None:
         """Make conductances.
 
         Args:
@@ -64,7 +64,7 @@ class StageEquations(Equations):
         if not self.linear:
             self._solved_for = (0.0, [])
 
-    def begin(self, stage: Rows, sigma: float, start: Any, guess: Any) -> None:
+    def begin(self, stage: StepInputs, sigma: float, start: Any, guess: Any) -> None:
         """Take a stage.
 
         Args:
@@ -158,7 +158,7 @@ class StageEquations(Equations):
         change = power / (self._sigma * self._stored_per_kelvin() + self.through(slopes))
         self.temperature += xp.where(xp.asarray(self.capacity) > 0.0, change, 0.0)
 
-    def rate(self, stage: Rows, contents: Any) -> Any:
+    def rate(self, stage: StepInputs, contents: Any) -> Any:
         """dθ/dt in K/s at some contents, with the conditions and sources of a stage, float64. Collective.
 
         Gains are rounded to float32. The mean of the rates is shifted, so that the balance of energy holds in float64.
@@ -182,7 +182,7 @@ class StageEquations(Equations):
         """Heat in J that all cells store for each kelvin more."""
         return self._capacity_of_all()
 
-    def _of_cells(self, numbers: list[Any]) -> Iterator[tuple[SteadySurface | CellExchange, Any]]:
+    def _of_cells(self, numbers: list[Any]) -> Iterator[tuple[BalanceSurface | CellExchange, Any]]:
         """Each surface with its numbers, one for each of its cells."""
         for surface, of in zip(self._balance.surfaces, numbers, strict=True):
             yield surface, self.xp.broadcast_to(of, surface.cells.shape)

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Sequence
 
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.launch_shapes import Choice, Task
-from heatsim.solver.ensemble_stages import EnsembleStages
+from heatsim.solver.kernels.ensemble_stages import EnsembleStages
+from heatsim.solver.kernels.stage_kernels import CudaStageKernels
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.interpolation import error_estimate
 from heatsim.solver.stabilized.method import Attempt, Step
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
-from heatsim.solver.stage_kernels import CudaStageKernels
 
 
 class StabilizedEnsemble:

@@ -13,10 +13,10 @@ import numpy as np
 
 from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, combined, step_errors
 from heatsim.physics.problem import HeatProblem
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.field_statistics import FieldStatistics
-from heatsim.solver.heat_sums import HeatSums
+from heatsim.solver.field.field import Field
+from heatsim.solver.field.field_statistics import FieldStatistics
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 

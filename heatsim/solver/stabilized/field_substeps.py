@@ -12,17 +12,17 @@ import numpy as np
 
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import Side, StageTimes
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.heat_sums import HeatSums
+from heatsim.physics.time.stage_times import Side, StageTimes
+from heatsim.solver.field.field import Field
+from heatsim.solver.kernels.stage_kernels import StageKernels
+from heatsim.solver.kernels.stage_work import IncrementRun, StageRun, StageValues, Work
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.roundings import roundings_of_step
 from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, all_stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
-from heatsim.solver.stage_kernels import StageKernels
-from heatsim.solver.stage_work import IncrementRun, StageRun, StageValues, Work
 
 # Stages between two looks for a signal: cells for about a second on a CPU, but at least this number of stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4

@@ -10,9 +10,9 @@ from math import inf, isfinite
 from typing import TypedDict
 
 from heatsim.errors import NotFiniteError, RunError
-from heatsim.physics.drives import NOTHING, Drives
-from heatsim.physics.stage_times import Side
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.drives.drives import NOTHING, Drives
+from heatsim.physics.time.stage_times import Side
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller, SavedController
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps

@@ -1,6 +1,6 @@
 """How much the stages of a step round: the weights of their roundings in the bound of the energy balance.
 
-The bound of heatsim/physics/energy_bound.py counts r(σ)·u·H a step, with the unit roundoff u, H = Σ C·|T − T_ref| and
+The bound of physics/readings/energy_bound.py counts r(σ)·u·H a step, with the unit roundoff u, H = Σ C·|T − T_ref| and
 σ = dt/limit. A stage is such a step with σ_j = δ_j·h/limit, which may be far above 1. Its coefficients are then not all
 positive: Σ |c| = |1 − σ_j| + σ_j, and roundings count with this sum.
 
@@ -10,8 +10,8 @@ such waves decay within the first steps; the tests of the energy balance hold th
 
 import numpy as np
 
-from heatsim.physics.energy_bound import roundings
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.energy_bound import roundings
 from heatsim.solver.stabilized.scheme import Stages
 
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, Protocol
 from heatsim.counts import counted
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.kernels.launch_shapes import Choice
-from heatsim.physics.drives import Drives
-from heatsim.physics.jumps import find_jumps
+from heatsim.physics.drives.drives import Drives
+from heatsim.physics.drives.jumps import find_jumps
+from heatsim.physics.estimates.temperature_range import TemperatureLimits
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.temperature_range import TemperatureLimits
-from heatsim.physics.tolerance import Tolerance, least_tolerance
-from heatsim.solver.restart_point import RestartPoint
+from heatsim.physics.time.tolerance import Tolerance, least_tolerance
+from heatsim.solver.field.restart_point import RestartPoint
 from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, StepCounts
 from heatsim.solver.stabilized.substeps import Restart, StepInterrupted, Substeps
 

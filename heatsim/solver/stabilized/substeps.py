@@ -5,8 +5,8 @@ from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from heatsim.parallel.slab import Share
-from heatsim.physics.stage_times import Side
-from heatsim.solver.field import Field
+from heatsim.physics.time.stage_times import Side
+from heatsim.solver.field.field import Field
 from heatsim.solver.stabilized.interpolation import Weights
 
 # The state from which a run continues: the field; and, by name, shares of sums and arrays of own planes on the host.

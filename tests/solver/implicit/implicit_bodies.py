@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.stage_times import Side, StageTimes
+from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.scenario import parse
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
+from heatsim.solver.field.field import Field
 from heatsim.solver.implicit.field_stages import FieldStages
-from heatsim.solver.kernel_arguments import composite_arrays
+from heatsim.solver.kernels.kernel_arguments import composite_arrays
+from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.stabilized.substeps import End
 
 Array = NDArray[np.float64]

@@ -20,12 +20,12 @@ from implicit_bodies import (
 )
 
 from heatsim.device import Device
-from heatsim.physics.stage_times import Side
-from heatsim.solver.energy_ledger import Ledger
-from heatsim.solver.field import Field
-from heatsim.solver.heat_sums import HeatSums
+from heatsim.physics.time.stage_times import Side
+from heatsim.solver.field.field import Field
 from heatsim.solver.implicit import field_stages
 from heatsim.solver.implicit.field_stages import FieldStages
+from heatsim.solver.ledger.energy_ledger import Ledger
+from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.substeps import End
 
 BODIES = {

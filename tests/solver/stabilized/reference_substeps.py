@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.stage_times import Side
+from heatsim.physics.time.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.scheme import Stages, choose, longest_step

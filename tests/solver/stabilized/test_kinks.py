@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from reference_substeps import Block, ReferenceSubsteps, classical_runge_kutta
 
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller
 from heatsim.solver.stabilized.method import AdaptiveMethod, Step
 

@@ -12,8 +12,8 @@ import pytest
 from reference_substeps import Block, ReferenceSubsteps, Sums, classical_runge_kutta
 
 from heatsim.errors import NotFiniteError, RunError
-from heatsim.physics.stage_times import Side
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.time.stage_times import Side
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.method import AdaptiveMethod, Step
 from heatsim.solver.stabilized.substeps import Measure, StepInterrupted

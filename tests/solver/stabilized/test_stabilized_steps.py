@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from reference_substeps import Block, ReferenceSubsteps, classical_runge_kutta
 
-from heatsim.physics.stage_times import Side
+from heatsim.physics.time.stage_times import Side
 from heatsim.solver.stabilized.scheme import Stages, all_stages
 from heatsim.solver.stabilized.substeps import End
 

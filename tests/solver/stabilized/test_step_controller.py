@@ -5,7 +5,7 @@ from math import inf, nan
 
 import pytest
 
-from heatsim.physics.tolerance import Tolerance
+from heatsim.physics.time.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller
 
 

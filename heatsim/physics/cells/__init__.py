@@ -1,0 +1,1 @@
+"""Cell types and the links between cells."""

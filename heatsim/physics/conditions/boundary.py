@@ -1,0 +1,289 @@
+"""Boundary conditions: on faces of the box, on patches and on surfaces towards void.
+
+A condition is six numbers, which may vary in time: :mod:`heatsim.physics.conditions.condition_numbers`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
+from heatsim.physics.conditions.condition_terms import Condition, Functions, ambient_of_law, time_functions
+from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, Maps, MixedCells, lay_out, place_of
+from heatsim.physics.conditions.surface_balance import AMBIENT, SURROUNDINGS
+from heatsim.physics.conditions.surface_laws import LawTables, SurfaceLaw
+from heatsim.physics.time.stage_times import StageTimes
+from heatsim.scenario import Scenario
+from heatsim.scenario.tables.boundaries import Insulated, Periodic, depends_on_surface, is_linear, radiates
+
+Array = NDArray[np.float64]
+
+# A byte holds a condition's number on a face with patches; one number says that several conditions share a cell.
+MAXIMUM_PATCHES = 248
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """All boundary conditions of a scenario.
+
+    Attributes:
+        scenario: the scenario.
+        keys: the key of each condition in the scenario.
+        conditions: of the six faces in the order of FACES, of the patches, of surfaces towards void, and of those of
+            regions that have their own.
+        maps: for each face the number of each cell's condition, of the ledger's shape, MIXED where several share the
+            cell; empty where there is no patch.
+        mixed: the cells that several conditions share, at faces and towards void.
+        owners: the number of the condition in the scenario of each one; a condition whose values vary in space has
+            several.
+        hottest: the highest temperature in K of the initial field and of the surroundings; 0 for bodies without layers.
+    """
+
+    scenario: Scenario
+    keys: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    maps: Maps
+    mixed: MixedCells
+    owners: tuple[int, ...] = ()
+    hottest: float = 0.0
+
+    @classmethod
+    def from_scenario(cls, scenario: Scenario) -> "Boundary":
+        """Read the conditions of a scenario.
+
+        Raises:
+            ScenarioError: there are too many patches.
+        """
+        if len(scenario.patches) > MAXIMUM_PATCHES:
+            message = f"got {len(scenario.patches)} patches; at most {MAXIMUM_PATCHES} are allowed"
+            raise ScenarioError(scenario.path, [Mistake("patches", message)])
+        maps, mixed = lay_out(scenario)
+        return cls(
+            scenario=scenario,
+            keys=(
+                *(f"boundaries.{name}" for name in FACES),
+                *(f"patches.{number}" for number in range(len(scenario.patches))),
+                "boundaries.void",
+                *(f"surfaces.{number}" for number in range(len(scenario.surfaces))),
+            ),
+            conditions=(
+                *(scenario.boundaries.face(name) for name in FACES),
+                *(patch.condition for patch in scenario.patches),
+                scenario.boundaries.void,
+                *(surface.condition for surface in scenario.surfaces),
+            ),
+            maps=maps,
+            mixed=mixed,
+            owners=tuple(range(len(FACES) + len(scenario.patches) + 1 + len(scenario.surfaces))),
+        )
+
+    @property
+    def first_towards_void(self) -> int:
+        """The number of the first condition on surfaces towards void."""
+        return len(FACES) + len(self.scenario.patches)
+
+    def is_towards_void(self, number: int) -> bool:
+        """Whether a condition is one on surfaces towards void."""
+        return self.owners[number] >= self.first_towards_void
+
+    @property
+    def exposes(self) -> bool:
+        """Whether heat can pass any surface towards void."""
+        return any(
+            self.is_towards_void(n) and not isinstance(each, Insulated) for n, each in enumerate(self.conditions)
+        )
+
+    def towards_void(self, region: str) -> int:
+        """The number of the condition on the surface of a region towards void; "" for cells of no such region."""
+        regions = ["", *(surface.of for surface in self.scenario.surfaces)]
+        return self.first_towards_void + (regions.index(region) if region in regions else 0)
+
+    @property
+    def periodic(self) -> tuple[bool, bool, bool]:
+        """Which axes wrap."""
+        x, y, z = (isinstance(condition, Periodic) for condition in self.conditions[:6:2])
+        return x, y, z
+
+    @property
+    def linear(self) -> bool:
+        """Whether each face has one condition, and the heat flux of all is linear in the surface's temperature."""
+        return all(map(is_linear, self.conditions[:6])) and not any(numbers.size for numbers in self.maps)
+
+    @property
+    def constant(self) -> bool:
+        """Whether none varies in time."""
+        return all(function.constant for condition in self.conditions for function in time_functions(condition))
+
+    def on_face(self, face: int) -> list[int]:
+        """The numbers of the conditions on a face."""
+        if not self.maps[face].size:
+            return [face]
+        parts, _ = self.mixed.on_face(face)
+        numbers = np.concatenate((np.unique(self.maps[face]), self.mixed.numbers[parts]))
+        return [int(number) for number in np.unique(numbers[numbers != MIXED])]
+
+    def shares(
+        self, face: int, v: NDArray[np.integer], u: NDArray[np.integer]
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """The conditions of cells of a face, with the fractions of the cells' faces that they have.
+
+        Args:
+            face: its number.
+            v: rows of the cells in the face's map.
+            u: their columns, of a shape that can be broadcast.
+
+        Yields:
+            Pairs of arrays; the fractions of a cell sum to 1.
+        """
+        v, u = np.broadcast_arrays(v, u)
+        if not self.maps[face].size:
+            yield np.full(v.shape, face), np.ones(v.shape)
+            return
+        places = place_of(face, 0) + v * self.maps[face].shape[1] + u
+        yield from self.mixed.shares(places, self.maps[face][v, u], face)
+
+    def shares_towards_void(
+        self, side: int, cells: NDArray[np.int64], numbers: NDArray[np.integer]
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """The conditions of cells on one side towards void, with the fractions of their surfaces that have them.
+
+        Args:
+            side: 0 for x−, …, 5 for z+.
+            cells: by their index in the flattened grid, shape (n,).
+            numbers: of their conditions, from :attr:`heatsim.physics.cells.cell_types.CellTypes.void_conditions`.
+
+        Yields:
+            Pairs of arrays; the fractions of a cell sum to 1.
+        """
+        yield from self.mixed.shares(place_of(TOWARDS_VOID + side, 0) + cells, numbers, self.first_towards_void)
+
+    def exchanging(self, face: int) -> bool:
+        """Whether heat can pass a face to or from outside the box."""
+        return any(not isinstance(self.conditions[number], Insulated | Periodic) for number in self.on_face(face))
+
+    def rows(self, times: Array, reference: float, means: StageTimes | None = None) -> Array:
+        """The six numbers of every condition at times in s, shape (times, conditions, 6).
+
+        Behind them are the tables of :attr:`laws`, as more rows of six numbers.
+
+        Args:
+            times: in s.
+            reference: the temperature in K that deviations are counted from.
+            means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.
+
+        Raises:
+            ScenarioError: a value is not finite, or is negative but must not be.
+        """
+        rows, physical = self._evaluate(times, reference, means)
+        for number, of_condition in enumerate(physical.T):
+            if not of_condition.all():
+                raise self.not_physical(number, float(times[int(np.argmin(of_condition))]))
+        return rows
+
+    def unchecked_rows(self, time: float) -> Array:
+        """The same numbers at one time, with temperatures in K, shape (conditions, 6); some may be not finite.
+
+        If no condition varies in time, it is the same array each time.
+        """
+        return self._evaluate(np.array([time]), 0.0, None)[0][0] if self._lasting is None else self._lasting
+
+    @property
+    def lasts(self) -> bool:
+        """Whether all conditions are constant in time."""
+        return self._lasting is not None
+
+    @cached_property
+    def _lasting(self) -> Array | None:
+        """The result of :meth:`unchecked_rows` at any time, if no condition varies in time."""
+        varies = self._varying or not all(law.constant for law in self.laws)
+        return None if varies else self._evaluate(np.zeros(1), 0.0, None)[0][0]
+
+    def not_physical(self, number: int, time: float) -> ScenarioError:
+        """The error to raise where condition ``number`` has no usable value at a time in s."""
+        law = next((law for law in self.laws if law.number == number), None)
+        key, message = (law and law.fault(time)) or ("", f"is not a finite, physical value at t = {time!r} s")
+        return ScenarioError(self.scenario.path, [Mistake(f"{self.keys[number]}{key}", message)])
+
+    def _evaluate(self, times: Array, reference: float, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
+        """The six numbers, and which conditions are finite and physical, shape (times, conditions)."""
+        constant, constant_physical = self._constants
+        rows = np.repeat(constant[np.newaxis], len(times), axis=0)
+        physical = np.repeat(constant_physical[np.newaxis], len(times), axis=0)
+        for number in self._varying:
+            row, physical[:, number] = self._numbers_of(number, times, means)
+            rows[:, number] = row
+        rows[..., AMBIENT] -= reference
+        rows[..., SURROUNDINGS] -= reference
+        return self._law_tables.append_to(rows, times, physical), physical
+
+    @property
+    def laws(self) -> tuple[SurfaceLaw, ...]:
+        """The conditions whose film coefficient or emissivity depends on the temperature of the surface."""
+        return self._law_tables.laws
+
+    @cached_property
+    def _law_tables(self) -> LawTables:
+        laws = [
+            SurfaceLaw(number, of.film, of.emissivity, ambient_of_law(of), of.surroundings)
+            for number, of in enumerate(self._functions)
+            if depends_on_surface(self.conditions[number])
+        ]
+        return LawTables(laws, self.scenario.time.end)
+
+    @cached_property
+    def row_count(self) -> int:
+        """The number of rows of six numbers: of conditions and of tables."""
+        return int(self.unchecked_rows(0.0).shape[0])
+
+    @cached_property
+    def _functions(self) -> "tuple[Functions, ...]":
+        """The terms of each condition."""
+        return tuple(map(time_functions, self.conditions))
+
+    @cached_property
+    def _varying(self) -> tuple[int, ...]:
+        """The numbers of the conditions that vary in time."""
+        return tuple(
+            number
+            for number, functions in enumerate(self._functions)
+            if not all(function.constant for function in functions)
+        )
+
+    @cached_property
+    def _constants(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The numbers of the constant conditions, shape (conditions, 6), and which are finite and physical."""
+        rows = np.zeros((len(self.conditions), 6))
+        physical = np.ones(len(self.conditions), dtype=bool)
+        for number in set(range(len(self.conditions))).difference(self._varying):
+            row, physical[number : number + 1] = self._numbers_of(number, np.zeros(1), None)
+            rows[number] = row[0]
+        return rows, physical
+
+    def _numbers_of(self, number: int, times: Array, means: StageTimes | None) -> tuple[Array, NDArray[np.bool_]]:
+        return numbers_of(self.conditions[number], self._functions[number], times, means)
+
+    def largest_films(self, end: float) -> Array:
+        """The largest h of each condition between 0 and ``end`` (s) in W/(m² K); infinite for held and radiating ones.
+
+        The h of radiation grows with the temperature, and an h that depends on the temperature may too; the half cell
+        in series with it bounds what a surface takes.
+        """
+        return np.array([largest_film(*each, end) for each in zip(self.conditions, self._functions, strict=True)])
+
+    def largest_slopes(self, end: float) -> Array:
+        """The largest −dq/dT_s of each condition between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest``.
+
+        It is h for convection, and infinite for held temperatures.
+        """
+        slopes = self.largest_films(end)
+        for number, (condition, functions) in enumerate(zip(self.conditions, self._functions, strict=True)):
+            if radiates(condition) and not depends_on_surface(condition):
+                slopes[number] = largest_radiating_film(functions, end, self.hottest)
+        for law in self.laws:
+            slopes[law.number] = law.largest_slope(self._law_tables.nodes, end, self.hottest)
+        return slopes

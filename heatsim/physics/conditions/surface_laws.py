@@ -1,0 +1,309 @@
+"""Surfaces whose film coefficient or emissivity depends on their own temperature, as tables of their heat flux.
+
+For such a condition the heat flux q into the body is a table in the temperature T_s of the surface, with straight lines
+between its nodes. The table defines the condition for all kernels. The balance of heat at the surface,
+
+    q(T_s) + beam = K·(T_s − T)
+
+is solved exactly: each step of Newton's method solves it on one segment, and the solution of the right segment lies in
+it. q falls with T_s, so there is one solution. Nodes lie around the ambient temperature, 2 % of their distance from it
+apart but at most 2 K up to 1,500 K: the heat flux of natural convection has a relative error of 2e-5.
+
+In the rows of conditions a law has these numbers, and two tables behind all conditions:
+
+    film: number of nodes       flux, emission: where its heat fluxes and its nodes begin, counted from its first number
+    ambient: T∞                 free: LAW
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.conditions.surface_balance import (
+    AMBIENT,
+    EMISSION,
+    FILM,
+    FLUX,
+    FREE,
+    LAW,
+    STEFAN_BOLTZMANN,
+    surface_rise,
+)
+from heatsim.scenario import TimeFunction
+from heatsim.scenario.messages import show
+from heatsim.scenario.values.quantities import COEFFICIENT, EMISSIVITY
+from heatsim.scenario.values.surfacefunction import SurfaceFormula
+
+Array = NDArray[np.float64]
+
+NUMBERS = 6  # of a condition
+_NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
+_FARTHEST = 1e4  # K: distance of the last node above it
+_GROWTH = 1.02  # of the distance from node to node
+_MOMENTS, _TIMES_AT_ONCE = 1024, 256  # times at which tables are looked at, for each value that changes
+_WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceLaw:
+    """A condition whose heat flux depends on the temperature of the surface.
+
+    Attributes:
+        number: of the condition.
+        film, emissivity: numbers, functions of time or expressions in the temperature.
+        ambient, surroundings: in K; without a film coefficient both are the surroundings.
+    """
+
+    number: int
+    film: TimeFunction
+    emissivity: TimeFunction
+    ambient: TimeFunction
+    surroundings: TimeFunction
+
+    @property
+    def constant(self) -> bool:
+        """Whether it does not change in time."""
+        return all(of.constant for of in (self.film, self.emissivity, self.ambient, self.surroundings))
+
+    def fluxes(self, nodes: Array, times: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Heat fluxes in W/m² at the nodes at times in s, shape (times, nodes); and when they are physical.
+
+        Where a value is not possible any more, it keeps the last possible one from the ambient temperature outwards.
+        A hotter surface counts as giving off at least as much as a colder one.
+        """
+        ambient, surroundings = (of.at(times)[:, None] for of in (self.ambient, self.surroundings))
+        T = np.maximum(ambient + nodes, 0.0)
+        middle = int(np.searchsorted(nodes, 0.0))
+        film, possible = _values(self.film, times, T, middle, np.inf)
+        emissivity, also_possible = _values(self.emissivity, times, T, middle, 1.0)
+        with np.errstate(invalid="ignore", over="ignore"):  # ∞·0: the caller reports it
+            flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
+        flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
+        flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
+        return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
+
+    def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
+        """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
+        moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
+        times = np.unique(np.concatenate([np.zeros(1), *moments]))
+        largest = 0.0
+        for some in np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE)):
+            fluxes, _ = self.fluxes(nodes, some)
+            with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
+                slopes = -np.diff(fluxes, axis=1) / np.diff(nodes)
+            reached = self.ambient.at(some)[:, None] + nodes[:-1] < hottest
+            largest = float(np.max(slopes, where=reached & np.isfinite(slopes), initial=largest))
+        return largest
+
+    def fault(self, time: float) -> tuple[str, str] | None:
+        """The key and the message of an expression whose value at T = Tamb is not allowed at a time in s; else None.
+
+        The key begins with a dot, because it follows the key of the condition.
+        """
+        ambient = float(self.ambient.at(np.array([time]))[0])
+        for key, function, quantity in (
+            (".coefficient", self.film, COEFFICIENT),
+            (".emissivity", self.emissivity, EMISSIVITY),
+        ):
+            if isinstance(function, SurfaceFormula):
+                value = float(function.of(ambient, ambient))
+                outside = quantity.range_fault(value)
+                if outside is not None:
+                    got = f"got {show(function.expression.text)}, which is {value:.6g} at T = Tamb = {ambient:.6g} K"
+                    return key, f"{got}; {outside}"
+        return None
+
+
+def _values(
+    function: TimeFunction, times: Array, T: Array, middle: int, most: float
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Values at temperatures T in K, and when that at the ambient temperature, T[:, middle], is possible."""
+    if not isinstance(function, SurfaceFormula):
+        values = np.broadcast_to(function.at(times)[:, None], T.shape)
+        return values, (values[:, 0] >= 0.0) & (values[:, 0] <= most)
+    values = function.of(T, np.broadcast_to(T[:, middle : middle + 1], T.shape))
+    possible = (values >= 0.0) & (values <= most)
+    nodes = np.arange(T.shape[1])
+    above = np.maximum.accumulate(np.where(possible, nodes, 0)[:, middle:], axis=1)
+    below = np.minimum.accumulate(np.where(possible, nodes, T.shape[1] - 1)[:, middle::-1], axis=1)[:, ::-1]
+    last_possible = np.concatenate((below[:, :-1], above), axis=1)
+    return np.take_along_axis(values, last_possible, axis=1), possible[:, middle]
+
+
+class LawTables:
+    """The tables of all laws of a scenario.
+
+    Attributes:
+        laws: the conditions.
+        nodes: distances of the nodes from the ambient temperature in K, ascending.
+    """
+
+    def __init__(self, laws: Sequence[SurfaceLaw], end: float) -> None:
+        self.laws = tuple(laws)
+        self.nodes = make_nodes(max((law.ambient.extremes(end)[1] for law in laws), default=0.0))
+        self._constant: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
+
+    def append_to(self, rows: Array, times: Array, physical: NDArray[np.bool_]) -> Array:
+        """Rows of conditions with the tables at times in s behind them; see :func:`append_tables`.
+
+        ``physical``, shape (times, conditions), becomes False where a law is not.
+        """
+        fluxes = []
+        for law in self.laws:
+            flux, possible = self._of_constant(law) if law.constant else law.fluxes(self.nodes, times)
+            physical[:, law.number] &= possible
+            fluxes.append(flux)
+        return append_tables(rows, [law.number for law in self.laws], self.nodes, fluxes)
+
+    def _of_constant(self, law: SurfaceLaw) -> tuple[Array, NDArray[np.bool_]]:
+        if law.number not in self._constant:
+            self._constant[law.number] = law.fluxes(self.nodes, np.zeros(1))
+        return self._constant[law.number]
+
+
+def make_nodes(coldest: float) -> Array:
+    """Distances from the ambient temperature in K at which tables have nodes: down to ``coldest`` below, 10⁴ above."""
+    near, far = (
+        start * _GROWTH ** np.arange(ceil(np.log(end / start) / np.log(_GROWTH)) + 1)
+        for start, end in ((_NEAREST, _WIDEST / (_GROWTH - 1.0)), (_WIDE_FROM, _FARTHEST))
+    )
+    above = np.concatenate((near, np.arange(near[-1] + _WIDEST, _WIDE_FROM - _WIDEST / 2.0, _WIDEST), far))
+    below = above[: int(np.searchsorted(above, coldest)) + 1]
+    return np.concatenate((-below[::-1], [0.0], above))
+
+
+def append_tables(rows: Array, numbers: Sequence[int], nodes: Array, fluxes: Sequence[Array]) -> Array:
+    """Rows of conditions with the tables of laws behind them.
+
+    Args:
+        rows: shape (n, conditions, 6).
+        numbers: the conditions that are laws.
+        nodes: distances of the nodes from the ambient temperature in K, ascending.
+        fluxes: for each law the heat fluxes at the nodes in W/m², shape (n or 1, nodes).
+    """
+    if not numbers:
+        return rows
+    count = rows.shape[1]
+    room = ceil(len(nodes) / NUMBERS)
+    found = np.zeros((len(rows), count + room * (1 + len(numbers)), NUMBERS))
+    found[:, :count] = rows
+    flat = found.reshape(len(rows), -1)
+    flat[:, NUMBERS * count :][:, : len(nodes)] = nodes
+    for place, (number, flux) in enumerate(zip(numbers, fluxes, strict=True)):
+        first = NUMBERS * (count + room * (1 + place))
+        flat[:, first : first + len(nodes)] = flux
+        row = found[:, number]
+        row[:, FILM], row[:, FREE] = len(nodes), LAW
+        row[:, FLUX] = first - NUMBERS * number
+        row[:, EMISSION] = NUMBERS * (count - number)
+    return found
+
+
+class SurfaceConditions:
+    """The conditions of some surfaces at one time; NumPy only.
+
+    Args:
+        rows: of all conditions and tables, shape (rows, 6).
+        numbers: the condition of each surface, or that of all.
+    """
+
+    def __init__(self, rows: Any, numbers: Any) -> None:
+        laws = np.flatnonzero(rows[:, FREE] == LAW)
+        self._laws = [
+            (np.equal(numbers, number), law_of(rows, number))
+            for number in laws.tolist()
+            if np.any(np.equal(numbers, number))
+        ]
+        if self._laws:
+            rows = rows.copy()
+            rows[laws] = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        self._columns = np.moveaxis(rows[numbers], -1, 0)
+
+    def rises(self, conductance: Any, reference: Any, T: Any, beam: Any = 0.0) -> Any:
+        """T_s − T in K of the surfaces.
+
+        Args:
+            conductance: K of the half cells in W/(m² K).
+            reference: the temperature in K from which T and the rows' temperatures count.
+            T: deviations of the cells in K.
+            beam: flux of a beam in W/m².
+        """
+        found = surface_rise(self._columns, conductance, reference, T, beam)
+        for theirs, law in self._laws:
+            rise, _ = rise_and_slope(law, conductance, T, beam)
+            found = np.where(theirs, rise, found)
+        return np.asarray(found)
+
+
+class LawAtTime(NamedTuple):
+    """The table of a law at one time, or the tables of the laws of several cells.
+
+    Attributes:
+        ambient: the ambient temperature as a deviation in K: one number, or one for each cell.
+        nodes: differences from the ambient temperature in K; shape (nodes,).
+        fluxes: heat fluxes at the nodes in W/m²; for several laws one table after the other.
+        first: the place of the law's first heat flux in ``fluxes``: one number, or one for each cell.
+    """
+
+    ambient: Any
+    nodes: Any
+    fluxes: Any
+    first: Any = 0
+
+
+def law_of(rows: Any, number: int) -> LawAtTime:
+    """The table of a law, from the rows at one time."""
+    row, flat = rows[number], rows.reshape(-1)
+    first, count = NUMBERS * number, int(row[FILM])
+    nodes, fluxes = (flat[first + int(row[place]) :][:count] for place in (EMISSION, FLUX))
+    return LawAtTime(row[AMBIENT], nodes, fluxes)
+
+
+def laws_of(rows: Any, numbers: NDArray[np.int64], which: Any, xp: Any) -> LawAtTime:
+    """The tables of several laws, from the rows at one time.
+
+    Args:
+        rows: shape (rows, 6), on the host.
+        numbers: the conditions.
+        which: for each cell the index of its condition in ``numbers``, on the device.
+        xp: NumPy or CuPy, the library of the device.
+    """
+    first = NUMBERS * numbers + rows[numbers, FLUX].astype(np.int64)
+    return LawAtTime(
+        xp.asarray(rows[numbers, AMBIENT])[which],
+        xp.asarray(law_of(rows, int(numbers[0])).nodes),  # the same for all laws
+        xp.asarray(rows.reshape(-1)),
+        xp.asarray(first)[which],
+    )
+
+
+def rise_and_slope(law: LawAtTime, conductance: Any, T: Any, beam: Any, xp: Any = np) -> tuple[Any, Any]:
+    """T_s − T in K, and the decrease of the heat flux with T_s in W/(m² K), with the operations of the kernels.
+
+    Args:
+        law: the table of the law, or those of the cells.
+        conductance: K of the half cells.
+        T: deviations of the cells in K, an array of ``xp``.
+        beam: flux of a beam in W/m².
+        xp: NumPy or CuPy.
+    """
+    nodes, fluxes, distance = xp.asarray(law.nodes), xp.asarray(law.fluxes), T - law.ambient
+    low, high = 0, len(nodes) - 2
+    segment = xp.clip(xp.searchsorted(nodes, distance, side="right") - 1, low, high)
+    while True:
+        entry = law.first + segment
+        start, flux = nodes[segment], fluxes[entry]
+        slope = (fluxes[entry + 1] - flux) / (nodes[segment + 1] - start)
+        rise = (flux + slope * (distance - start) + beam) / (conductance - slope)
+        there = distance + rise
+        up, down = (there > nodes[segment + 1]) & (segment < high), (there < start) & (segment > low)
+        if not bool((up | down).any()):
+            return rise, -slope
+        low, high = xp.where(up, segment + 1, low), xp.where(down, segment - 1, high)
+        found = xp.clip(xp.searchsorted(nodes, there, side="right") - 1, low, high)
+        segment = xp.where(up | down, found, segment)

@@ -1,0 +1,1 @@
+"""What changes a body from outside, and how far a step may go."""

@@ -1,0 +1,331 @@
+"""What drives a body in time, and how far a step of a method with a tolerance may go before it misses something of it.
+
+Both ends of a step know values and slopes, and between them rows follow cubics. So a step may be as long as the cubic
+through both ends follows what drives the body:
+
+    temperatures, film coefficients, emissivities    the function f(t) itself
+    sources, given fluxes, beams                     the heat ∫ f dt that they give, because steps average them
+
+The heat counts as the rise in K of the cell that it warms most, kept in that cell. So a pulse that warms no cell by the
+tolerance costs nothing, a pulse that matters is followed, and what is smooth costs nothing either: the cubic misses it
+by a term of fourth order, h⁴/384·d⁴f/dt⁴. The functions are looked at where they change (``TimeFunction.nodes``), so
+nothing is too narrow to be seen.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import expm1, inf, pi, sqrt
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.condition_terms import time_functions
+from heatsim.physics.sources.passing import passing_times
+from heatsim.physics.sources.sources import Sources
+from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
+from heatsim.physics.time.tolerance import Tolerance
+from heatsim.scenario import Formula, Source, Table, Temperature, TimeFunction, radiates
+from heatsim.scenario.values.averages import mean_of_product
+from heatsim.scenario.values.course import refined
+from heatsim.scenario.values.timefunction import NEAR_JUMP
+
+Array = NDArray[np.float64]
+
+# Of the tolerance, that the cubic may miss of what drives the body.
+PART = 0.5
+# A step looks at its driving functions where they change, and at this number of even parts of it.
+_PARTS = 8
+# Slopes at an end are found from three values, this part of the step apart.
+_APART = 1e-3
+# A step is shortened to between these parts, from the order 4 of the cubic; where a function does something within a
+# small part of the step, a bisection finds how far the step can go before it.
+_LEAST, _MOST, _SUDDEN, _BISECTIONS = 0.1, 0.8, 16.0, 4
+# A cell on the way of a beam takes a pulse exp(−2·(t/τ)²) with τ = radius/speed. The cubic misses q·τ·min(0.6, 0.03·
+# (h/τ)⁴) of its heat: the largest distance of ∫ from the straight line, and 11·(h/τ)⁴/384 from the third derivative.
+_WHOLE_PULSE, _PART_OF_PULSE = 0.6, 0.03
+# Shortest step in parts of the end: of the distance at which both sides of a jump are looked at.
+_SHORTEST = 10.0 * NEAR_JUMP
+_BETWEEN = 4  # parts of the time between two nodes, in which a value rises or falls
+
+
+class Driven(Protocol):
+    """A problem of the whole grid, such as :class:`heatsim.physics.problem.HeatProblem`."""
+
+    @property
+    def boundary(self) -> Boundary:
+        """The conditions on its surfaces."""
+        ...
+
+    @property
+    def sources(self) -> Sources:
+        """The sources in it and on its faces."""
+        ...
+
+
+@dataclass(frozen=True)
+class Drive:
+    """One thing that drives the body.
+
+    Attributes:
+        keys: where the scenario has the functions.
+        functions: their product is the driving function f(t).
+        kelvin: K for one unit of f, or K/s where steps average f; 1/(largest f) where ``relative``.
+        averaged: whether steps average f: then ∫ f dt counts.
+        relative: whether f is a film coefficient or an emissivity, of which a part counts and no K.
+        during: the start and end in s between which it acts.
+        end: of the run in s.
+    """
+
+    keys: tuple[str, ...]
+    functions: tuple[TimeFunction, ...]
+    kelvin: float
+    averaged: bool
+    during: tuple[float, float]
+    end: float
+    relative: bool = False
+
+    @property
+    def of_temperature(self) -> bool:
+        """Whether f is a temperature."""
+        return not self.averaged and not self.relative
+
+    @property
+    def heating(self) -> float:
+        """The largest K/s, if it is heat."""
+        return self.kelvin * float(np.prod([max(map(abs, of.extremes(self.end))) for of in self.functions]))
+
+    @cached_property
+    def span(self) -> float:
+        """The range of f between 0 and the end, or more."""
+        largest = [max(map(abs, function.extremes(self.end))) for function in self.functions]
+        if len(largest) > 1:
+            return 2.0 * float(np.prod(largest))
+        low, high = self.functions[0].extremes(self.end)
+        return high - low
+
+    def negligible(self, times: Array, allowed: float) -> NDArray[np.bool_]:
+        """Which of its jumps and kinks at ``times`` (s, ascending) are so close to the next that they cannot matter.
+
+        Whatever f does between two of them gives less than ``allowed`` K. Only heat that steps average is negligible.
+        """
+        if not self.averaged:
+            return np.zeros(len(times), dtype=bool)
+        gaps = np.diff(np.concatenate(([0.0], times, [self.end])))
+        return np.minimum(gaps[:-1], gaps[1:]) * self.span * self.kelvin <= allowed
+
+    @property
+    def _corners_alone(self) -> bool:
+        """Whether it is a table: between its corners a cubic, or ∫ f dt a parabola, follows it exactly."""
+        return all(isinstance(function, Table) for function in self.functions) and len(self.functions) == 1
+
+    def watched(self, allowed: float) -> bool:
+        """Whether steps can miss anything of it."""
+        if not self._corners_alone:
+            return True
+        times = self.functions[0].jumps(self.end)
+        return times is not None and bool(self.negligible(times, allowed).any())
+
+    def longest(self, time: float, h: float, allowed: float) -> float:
+        """The longest step from ``time`` (s), not above ``h`` s, that misses at most ``allowed`` K of it."""
+        too_long, shortest = h, _SHORTEST * self.end
+        missed = self._missed(time, h) / allowed
+        if missed <= 1.0:
+            return h
+        sudden = False
+        while missed > 1.0 and h > shortest:
+            too_long, sudden = h, missed > _SUDDEN
+            h = max(h * min(_MOST, max(_LEAST, _MOST * missed**-0.25)), shortest)
+            missed = self._missed(time, h) / allowed
+        for _ in range(_BISECTIONS if sudden else 0):
+            middle = 0.5 * (h + too_long)
+            if self._missed(time, middle) <= allowed:
+                h = middle
+            else:
+                too_long = middle
+        return h
+
+    def _missed(self, time: float, h: float) -> float:
+        """By how many K the cubic through both ends of a step misses the course of the function."""
+        start, stop = max(time, self.during[0]), min(time + h, self.during[1])
+        if start >= stop:
+            return 0.0
+        times = self._places(time, h)
+        theta = (times - time) / h
+        if self.averaged:
+            course = np.concatenate(([0.0], np.cumsum(self._heats(times))))
+            apart = NEAR_JUMP * self.end
+            slopes = self._product(np.array([time + apart, time + h - apart]))
+        else:
+            course = self._product(times)
+            apart = _APART * h
+            near = self._product(time + np.array([0.0, apart, 2.0 * apart, h - 2.0 * apart, h - apart, h]))
+            slopes = np.array([-3.0 * near[0] + 4.0 * near[1] - near[2], 3.0 * near[5] - 4.0 * near[4] + near[3]])
+            slopes /= 2.0 * apart
+        rest = 1.0 - theta
+        weight = theta * theta * (3.0 - 2.0 * theta)
+        cubic = course[0] * (1.0 - weight) + course[-1] * weight
+        cubic += h * theta * rest * (rest * slopes[0] - theta * slopes[1])
+        return self.kelvin * float(np.abs(course - cubic).max())
+
+    def _places(self, time: float, h: float) -> Array:
+        """Times in s at which a step is looked at: even parts, and where the functions change."""
+        found = [time + h / _PARTS * np.arange(_PARTS + 1)]
+        for function in self.functions:
+            nodes = function.nodes(self.end)
+            found.append(nodes[slice(*np.searchsorted(nodes, [time, time + h]))])
+        return np.unique(np.clip(np.concatenate(found), time, time + h))
+
+    def _heats(self, times: Array) -> Array:
+        """∫ f dt between neighbouring times."""
+        starts, stops = (np.clip(some, *self.during) for some in (times[:-1], times[1:]))
+        lengths = stops - starts
+        heats, some = np.zeros(len(lengths)), lengths > 0.0
+        heats[some] = mean_of_product(self.functions, starts[some], lengths[some]) * lengths[some]
+        return heats
+
+    def _product(self, times: Array) -> Array:
+        """The values of f at times in s."""
+        inside = (times >= self.during[0]) & (times <= self.during[1])
+        return np.asarray(np.prod([function.at(times) for function in self.functions], axis=0) * inside)
+
+
+@dataclass(frozen=True)
+class Drives:
+    """All that drives a body.
+
+    Attributes:
+        drives: those that change in time.
+        beams: for each beam that moves: its start and end in s, its radius/speed in s, the K/s of the hottest cell.
+        heating: the largest K/s that a source or flux, constant ones included, gives to a cell.
+    """
+
+    drives: tuple[Drive, ...]
+    beams: tuple[tuple[float, float, float, float], ...]
+    heating: float = 0.0
+
+    @classmethod
+    def of(cls, problem: Driven) -> "Drives":
+        """Those of the conditions and sources of a problem."""
+        found = [*_of_conditions(problem.boundary, problem.sources.materials), *_of_sources(problem.sources)]
+        return cls(
+            tuple(drive for drive in found if drive.functions),
+            tuple(_moving_beams(problem.sources)),
+            max((drive.heating for drive in found if drive.averaged), default=0.0),
+        )
+
+    def watched(self, tolerance: Tolerance) -> "Drives":
+        """Those of which steps can miss anything; ``tolerance`` is that of the first step."""
+        allowed = PART * tolerance.of_run
+        return replace(self, drives=tuple(drive for drive in self.drives if drive.watched(allowed)))
+
+    def longest(self, time: float, h: float, tolerance: Tolerance) -> float:
+        """The longest step in s from ``time`` (s), not above ``h`` s."""
+        allowed = PART * tolerance.of_run
+        for drive in self.drives:
+            h = drive.longest(time, h, PART * tolerance.fraction if drive.relative else allowed)
+        for start, stop, pace, rate in self.beams:
+            on_way = max(start - time, 0.0) + MOST_SPOTS * PART_OF_WAY * pace
+            if time + on_way < stop:
+                h = min(h, on_way)
+            if start < time + h and time < stop and _WHOLE_PULSE * rate * pace > allowed:
+                h = min(h, pace * (allowed / (_PART_OF_PULSE * rate * pace)) ** 0.25)
+        return h
+
+
+NOTHING = Drives((), ())
+
+
+def changes(functions: Iterable[TimeFunction], end: float) -> Array:
+    """The times in s at which functions have changed by a whole number of their ranges since 0, ascending.
+
+    An oscillation passes one in each half period.
+    """
+    found = [np.zeros(0)]
+    for function in functions:
+        if isinstance(function, Formula) and not function.constant:
+            nodes = refined(function.nodes(end), _BETWEEN)
+            values = function.at(nodes)
+            span = float(np.ptp(values))
+            grown = np.concatenate(([0.0], np.cumsum(np.abs(np.diff(values))))) / (span if span > 0.0 else 1.0)
+            growing = np.concatenate(([True], np.diff(grown) > 0.0))
+            found.append(np.interp(np.arange(1.0, np.floor(grown[-1]) + 1.0), grown[growing], nodes[growing]))
+    return np.unique(np.concatenate(found))
+
+
+def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
+    end, seen = boundary.scenario.time.end, set[int]()
+    spacing = materials.grid.spacing
+    capacity = float(materials.heat_capacity[materials.heat_capacity > 0.0].min())
+    for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
+        film, ambient, flux, emissivity, surroundings = time_functions(condition)
+        for name, function in (("coefficient", film), ("emissivity", emissivity)):
+            if not function.constant and id(function) not in seen:
+                largest = max(map(abs, function.extremes(end)))
+                yield Drive((f"{key}.{name}",), (function,), 1.0 / largest, False, (0.0, end), end, relative=True)
+        # Surroundings are the ambient if the scenario has none; without radiation they do nothing.
+        names = ("value" if isinstance(condition, Temperature) else "ambient", "surroundings")
+        for name, function in zip(names, (ambient, surroundings), strict=True):
+            if not function.constant and id(function) not in seen and (name != "surroundings" or radiates(condition)):
+                yield Drive((f"{key}.{name}",), (function,), 1.0, False, (0.0, end), end)
+        if id(flux) not in seen:
+            yield _drive(key, [("value", flux)], 1.0 / (capacity * min(spacing)), (0.0, end), end)
+        # Faces share the condition `default`.
+        seen |= {id(function) for function in (film, ambient, flux, emissivity, surroundings)}
+
+
+def _of_sources(sources: Sources) -> Iterator[Drive]:
+    materials, heated, end = sources.materials, sources.heated, sources.scenario.time.end
+    factors = [np.abs(heated.per_kelvin()[heated.numbers == number]).max() for number in range(len(heated.amounts))]
+    for place, source in enumerate(sources.scenario.sources):
+        during, key = source.during or (0.0, end), f"sources.{place}"
+        if source.even:
+            capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
+            rates = sources.density_of(sources.even.index(source)) / capacity
+            yield _drive(key, [("scale", source.scale)], float(np.abs(rates).max()), during, end)
+        elif source.beam is not None:
+            during = max(during[0], source.beam.start), during[1]
+            yield _drive(key, [("scale", source.scale)], _beam_rate(sources, source), during, end)
+        for factor, amount in zip(factors, heated.amounts, strict=True):
+            if amount.source == place:
+                largest = 1.0 if amount.table < 0 else float(np.abs(heated.tables[amount.table].values).max())
+                named = [("power_density", amount.function), ("scale", source.scale)]
+                yield _drive(key, named, float(factor) * largest, during, end)
+
+
+def _drive(
+    key: str, named: list[tuple[str, TimeFunction]], kelvin: float, during: tuple[float, float], end: float
+) -> Drive:
+    """The drive of heat; constant factors count in ``kelvin``."""
+    kelvin *= float(np.prod([float(of.at(np.zeros(1))[0]) for _, of in named if of.constant]))
+    varying = [(name, function) for name, function in named if not function.constant]
+    keys, functions = tuple(f"{key}.{name}" for name, _ in varying), tuple(function for _, function in varying)
+    return Drive(keys, functions, abs(kelvin), True, during, end)
+
+
+def _moving_beams(sources: Sources) -> Iterator[tuple[float, float, float, float]]:
+    end = sources.scenario.time.end
+    for source in sources.beams:
+        passing = passing_times(source.beam) if source.beam is not None else np.zeros(0)
+        if source.beam is not None and source.beam.speed is not None and len(passing) > 1:
+            largest = max(map(abs, source.scale.extremes(end)))
+            rate = _beam_rate(sources, source) * largest
+            yield float(passing[0]), float(passing[-1]), source.beam.radius / source.beam.speed, rate
+
+
+def _beam_rate(sources: Sources, source: Source) -> float:
+    """By how many K/s a beam warms the cell in the middle of its spot, if nothing is conducted."""
+    beam, materials = source.beam, sources.materials
+    assert beam is not None
+    axis = FACES.index(beam.face) // 2
+    depth = materials.grid.spacing[axis]
+    if beam.absorption_depth is not None:
+        depth /= -expm1(-depth / beam.absorption_depth)
+    across = [spacing for other, spacing in enumerate(materials.grid.spacing) if other != axis]
+    spot = np.prod([max(beam.radius * sqrt(pi / 2.0), d) for d in across])  # m², over which its peak flux gives all
+    capacity = float(materials.heat_capacity[materials.heat_capacity > 0.0].min())
+    return abs(beam.power * beam.absorptivity) / (float(spot) * depth * capacity)

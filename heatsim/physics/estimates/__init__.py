@@ -1,0 +1,1 @@
+"""Estimates before a run: temperatures, work, costs, the method in time."""

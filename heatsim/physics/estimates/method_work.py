@@ -1,0 +1,310 @@
+"""The work that each method in time needs for a run: counted from the scenario, never measured.
+
+**Steps.** After a jump the field changes ever more slowly: its third derivative in time falls as 1/t³, so a step whose
+error C·h³ is the tolerance has a length h = θ·t with θ = 3.3·(tolerance/range)^(1/3). Steps begin at about dt_limit/θ
+and grow by the factor 1 + θ, so in an interval of Δ s
+
+    steps = ln(1 + e·θ·Δ/dt_limit) / θ
+
+**Stages of "stabilized".** With s stages a step may be β₁·s²·dt_limit/2 long, with β₁ = 0.654. Summed over all steps
+this gives
+
+    stages = 2·√(2/(β₁·θ)) · √(Δ/dt_limit),
+
+but at least 6 for each step. In float32, rounding makes errors that grow with s²: at the default tolerance steps have
+at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_limit).
+
+**Applications of "implicit".** It needs about three quarters of the steps. Each has two stages, and each stage takes
+about 14 applications of the operator on the finest grid, with the work on coarser grids counted in.
+
+The factors come from 25 scenarios at the default tolerance, with 20 to 1.3 million Euler steps (board: 120 million):
+cubes of 8³ to 128³ cells, slabs and plates, a wall through a week and one through a year, power modules of 24,000 and
+192,000 cells, a chip that is switched 29 times, a circuit board with layers of 35 µm, bodies that radiate, a laser
+track, wax that melts. Without melting, stages were 0.9 to 2.1 times the estimate, applications 0.4 to 2.2 times, and
+each stage of "implicit" took 10 to 19 applications. With melting, stages were 4 to 5 times the estimate, applications
+18 times for wax (which melts over 4 K); in two more scenarios 42 times for tin (2 K) and 110 times for water (0.3 K).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import ceil, e, inf, sqrt
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.condition_terms import time_functions
+from heatsim.physics.drives.drives import Drives, changes
+from heatsim.physics.drives.jumps import Jumps, find_jumps
+from heatsim.physics.estimates.euler_error import euler_error
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.estimates.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
+from heatsim.physics.estimates.temperature_range import span
+from heatsim.physics.geometry.painted_planes import PaintedPlanes
+from heatsim.physics.geometry.regions import Parts
+from heatsim.physics.matter.coefficients import Precision
+from heatsim.physics.operator.stability import StabilityLimit
+from heatsim.physics.sources.passing import passing_times
+from heatsim.physics.sources.separation import some_points
+from heatsim.physics.sources.sources import Sources
+from heatsim.physics.time.tolerance import DEFAULT_PART, Tolerance
+from heatsim.scenario import Scenario
+
+Array = NDArray[np.float64]
+
+_SAFETY = 0.9  # of the steps of euler
+_GROWTH = 3.3
+_BETA = 0.654
+_FEWEST = 6  # stages of a step
+MOST_STAGES = {"float32": 418.0, "float64": 514.0}  # of a step, as in solver/stabilized/scheme.py
+_MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
+_APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
+# The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
+_STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
+_STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (6.0, 24.0)}
+_APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (15.0, 120.0)}
+_GAIN = 3.0
+_MOST_PLACES = 2**20  # of one beam
+_RESOLUTION = 2**11  # of the times of changes, in parts of the end
+_LARGEST_PART = 1e-2  # of the range: for larger tolerances the estimates do not hold
+
+
+# In ns, as the weights of kernel_costs.py.
+_STEP = 1e6  # of a method with a tolerance: error estimate, control, new tables
+_ROW = 1e5  # between its steps: interpolation of the sums of the ledger
+
+
+class Choosable(Protocol):
+    """What the choice asks of a problem; see :class:`heatsim.physics.problem.HeatProblem`, which has it."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        ...
+
+    @property
+    def grid(self) -> Grid:
+        """Its cells."""
+        ...
+
+    @property
+    def boundary(self) -> Boundary:
+        """The conditions on its surfaces."""
+        ...
+
+    @property
+    def sources(self) -> Sources:
+        """The sources in it and on its faces."""
+        ...
+
+    @property
+    def held(self) -> PaintedPlanes:
+        """The planes of the arrays of ``parts``."""
+        ...
+
+    @property
+    def parts(self) -> Parts | None:
+        """Which cells belong to which region; None if nothing is painted."""
+        ...
+
+    @property
+    def precision(self) -> Precision:
+        """Of the field."""
+        ...
+
+    @property
+    def limit(self) -> StabilityLimit:
+        """The largest stable step of Euler."""
+        ...
+
+    @property
+    def linear(self) -> bool:
+        """Whether one constant material fills the box."""
+        ...
+
+
+class RunWork(NamedTuple):
+    """The work of a run.
+
+    Attributes:
+        units: steps of "euler", stages of "stabilized", applications of the operator of "implicit"; 1 of "steady".
+        steps: steps of a method with a tolerance, else 0.
+        rows: number of times at which the run interpolates the field.
+    """
+
+    units: float
+    steps: float = 0.0
+    rows: float = 0.0
+
+
+@dataclass(frozen=True)
+class WorkEstimate:
+    """The work of a run with each method.
+
+    Attributes:
+        euler: steps of the method "euler".
+        stages: the expected least and largest number of stages of the method "stabilized".
+        applications: the same for applications of the operator by the method "implicit".
+        steps: approximate number of steps of these methods.
+        jumps: the times at which a step of both methods must end.
+        tolerance: the error that the run may have, as it is at the start, in K.
+        euler_error: the error in K that "euler" is expected to have.
+        costs: the cost of each method, in the unit of the weights.
+        melts: whether any material takes up latent heat.
+    """
+
+    euler: int
+    stages: tuple[int, int]
+    applications: tuple[int, int]
+    steps: float
+    jumps: Jumps
+    tolerance: float
+    euler_error: float
+    costs: Mapping[str, float]
+    melts: bool = False
+
+    def of_run(self, method: str, rows: int) -> tuple[RunWork, RunWork]:
+        """The least and the most work of a run with ``rows`` due times."""
+        if method == "euler":
+            return RunWork(self.euler), RunWork(self.euler)
+        parts = _STEPS_RANGE["melting" if self.melts else "smooth"]
+        units = self.stages if method == "stabilized" else self.applications
+        least, most = (RunWork(of, part * self.steps, rows) for of, part in zip(units, parts, strict=True))
+        return least, most
+
+    @property
+    def cheapest(self) -> str:
+        """The method to take: "euler" unless its error is too large or another one costs less than a third of it."""
+        best = min((method for method in self.costs if method != "euler"), key=self.costs.__getitem__)
+        return "euler" if self.euler_fits and self.costs["euler"] < _GAIN * self.costs[best] else best
+
+    @property
+    def euler_fits(self) -> bool:
+        """Whether the expected error of "euler" is within the tolerance."""
+        return self.euler_error <= self.tolerance
+
+
+def euler_steps(end: float, limit: float, safety: float) -> int:
+    """Steps of ``safety``·``limit`` s to ``end`` (s)."""
+    return 1 if limit == inf else ceil(end / (safety * limit))
+
+
+def steps_between(edges: Array, limit: float, fraction: float) -> float:
+    """The steps of a method with a tolerance to be expected; arguments as for :func:`stages_between`."""
+    theta = _theta(fraction)
+    return float(np.maximum(np.log1p(e * theta * np.diff(edges) / limit) / theta, 1.0).sum())
+
+
+def stages_between(edges: Array, limit: float, fraction: float, most: float) -> float:
+    """The stages of the method "stabilized" to be expected.
+
+    Args:
+        edges: the start, the times at which the body is driven another way, the end; in s, ascending.
+        limit: of an Euler step in s.
+        fraction: the tolerance in parts of the range of temperatures.
+        most: stages of one step that rounding allows.
+    """
+    lengths = np.diff(edges) / limit
+    smooth = 2.0 * np.sqrt(2.0 / (_BETA * _theta(fraction)) * lengths)
+    expected = float(np.maximum(smooth, 2.0 / (_BETA * most) * lengths).sum())
+    return max(expected, _FEWEST * steps_between(edges, limit, fraction))
+
+
+def _theta(fraction: float) -> float:
+    """The length of a step in parts of the time since the last jump."""
+    return _GROWTH * float(min(fraction, _LARGEST_PART) ** (1.0 / 3.0))
+
+
+def first_tolerance(problem: Choosable) -> Tolerance:
+    """The tolerance of a run's first step.
+
+    Raises:
+        ScenarioError: the initial temperature cannot be read.
+    """
+    start = InitialField.from_scenario(problem.scenario, problem.parts, held=problem.held)
+    around = span(start, problem.boundary)
+    return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest)
+
+
+def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
+    """Count the work of a run in which time passes.
+
+    Raises:
+        ScenarioError: too many jumps.
+    """
+    scenario, limit = problem.scenario, problem.limit.dt
+    drives = Drives.of(problem)
+    jumps = find_jumps(scenario, drives, tolerance)
+    edges = _edges(problem.boundary, jumps)
+    fraction = tolerance.fraction_of_step
+    steps = steps_between(edges, limit, fraction)
+    melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
+    kind = "melting" if melts else "smooth"
+    most = MOST_STAGES[problem.precision]
+    if problem.precision == "float32":
+        most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
+    stages = _range(stages_between(edges, limit, fraction, most), _STAGES_RANGE[kind])
+    applications = _range(_APPLICATIONS * steps, _APPLICATIONS_RANGE[kind])
+    euler = euler_steps(scenario.time.end, limit, _SAFETY)
+    rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
+    # A row between steps is interpolated from four fields: about as much as a stage.
+    shared = steps * _STEP + rows * (_ROW + _sweep(STAGE, problem))
+    return WorkEstimate(
+        euler=euler,
+        stages=stages,
+        applications=applications,
+        steps=steps,
+        melts=melts,
+        jumps=jumps,
+        tolerance=tolerance.of_run,
+        euler_error=euler_error(problem.boundary, drives, tolerance, limit, _SAFETY),
+        costs={
+            "euler": euler * _sweep(EULER, problem),
+            "stabilized": _middle(stages) * _sweep(STAGE, problem) + shared,
+            "implicit": _middle(applications) * _sweep(APPLICATION, problem) + shared,
+        },
+    )
+
+
+def _sweep(cost: SweepCost, problem: Choosable) -> float:
+    """The cost of a sweep over the grid of a problem."""
+    cell = cost.varying if varies(problem.scenario) else cost.plain if problem.linear else cost.other
+    return cost.call + problem.grid.cell_count * cell
+
+
+def _range(expected: float, parts: tuple[float, float]) -> tuple[int, int]:
+    """The fewest and the most of something, from what is expected."""
+    least, most = (ceil(part * expected) for part in parts)
+    return least, most
+
+
+def _middle(between: tuple[int, int]) -> float:
+    return sqrt(between[0] * between[1])
+
+
+def _edges(boundary: Boundary, jumps: Jumps) -> Array:
+    """The times in s between which the body is driven in one way: the start, jumps, changes of expressions, the end."""
+    end = boundary.scenario.time.end
+    edges = np.unique(np.concatenate(([0.0, end], jumps.times)))
+    times = np.concatenate((np.zeros(0), *_changes(boundary)))
+    after = np.searchsorted(edges, times).clip(1, len(edges) - 1)
+    # A change beside a jump is the jump itself.
+    apart = np.minimum(times - edges[after - 1], edges[after] - times) > end / _RESOLUTION
+    return np.unique(np.concatenate((edges, times[apart])))
+
+
+def _changes(boundary: Boundary) -> Iterator[Array]:
+    """Times in s between which expressions change by their range, and in which a beam moves by its radius."""
+    scenario, end = boundary.scenario, boundary.scenario.time.end
+    functions = [function for condition in boundary.conditions for function in time_functions(condition)]
+    points = some_points(scenario.grid)
+    functions += [function for source in scenario.sources for _, function in source.functions_in_time(points)]
+    yield changes(dict.fromkeys(functions), end)
+    for source in scenario.sources:
+        if source.beam is not None and len(passing := passing_times(source.beam)) > 1:
+            assert source.beam.speed is not None
+            stop = min(float(passing[-1]), end)
+            count = max(ceil((stop - passing[0]) * source.beam.speed / source.beam.radius), 0)
+            yield np.linspace(passing[0], stop, min(count, _MOST_PLACES) + 1)[1:]

@@ -1,0 +1,300 @@
+"""The temperatures that can occur in a run; tables of materials cover this range.
+
+Conduction creates no new extremes: without sources the temperature stays between the lowest and highest of the initial
+field and the surroundings. Sources, beams and fluxes can raise it at most to the temperature of the most heated cell if
+all heat stayed there (comparison principle: Protter & Weinberger, *Maximum Principles in Differential Equations*,
+ch. 3). If heat flows away, this bound is far too wide. That does not matter for tables; an expression must be valid in
+the whole range, or the user sets a temperature_range.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf, pi
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_heat import WIDEST, extreme_densities
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.condition_terms import NOTHING, time_functions
+from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.sources.sources import Sources
+from heatsim.physics.time.time_steps import INSTANT
+from heatsim.scenario import Material, MaterialFunction, MaterialTable, Scenario, Source, TimeFunction
+from heatsim.scenario.tables.materials import largest
+from heatsim.scenario.values.course import first_place
+from heatsim.scenario.values.quantities import Quantity
+
+Array = NDArray[np.float64]
+
+# K. Beyond this, expressions need a temperature_range: tables would become coarse.
+HOTTEST = 10_000.0
+_PARTS, _MOST_PARTS = 64, 4096  # parts of the run, over each of which sources are averaged
+_LARGEST_RISE = 1e7  # K; a larger rise counts as unbounded
+
+
+@dataclass(frozen=True)
+class Occurring:
+    """The temperatures that can occur.
+
+    Attributes:
+        low, high: in K; 0 and infinity if there is no bound.
+        heated, cooled: whether sources, beams or fluxes widen the range upwards or downwards.
+    """
+
+    low: float
+    high: float
+    heated: bool = False
+    cooled: bool = False
+
+    @classmethod
+    def in_run(cls, scenario: Scenario, start: InitialField, conditions: Boundary, materials: CellTypes) -> "Occurring":
+        """The range from the initial field, the conditions and the sources of a run.
+
+        Args:
+            scenario: the scenario.
+            start: its initial field.
+            conditions: the conditions on faces, patches and void surfaces.
+            materials: the cell types, with heat capacities at the reference temperature.
+        """
+        temperatures = _temperatures(start, conditions)
+        low, high = min(temperatures), max(temperatures)
+        if scenario.steady:
+            # Heat collects until it flows away: only the resistances of the body bound the temperature.
+            heated, cooled = _gains_and_losses(scenario, conditions, materials)
+            return cls(0.0 if cooled else low, max(high, HOTTEST) if heated else high, heated, cooled)
+        gained, lost = _energies(scenario, conditions, materials)
+        of_palette = [material for _, material in scenario.palette if material is not None]
+        return cls(
+            low=max(0.0, low - _change(of_palette, low, -1.0, lost)) if lost else low,
+            high=high + _change(of_palette, high, 1.0, gained) if gained else high,
+            heated=gained > 0.0,
+            cooled=lost > 0.0,
+        )
+
+    def followed(self, material: Material) -> tuple[float, float]:
+        """The range in K that the table of a material covers: beyond it, tables of the user are constant."""
+        low, high = self.low, self.high
+        if material.formulas and material.temperature_range is None:
+            return low, high
+        nodes = [*(material.temperature_range or ()), material.solidus, material.liquidus]
+        for function in (material.conductivity, material.specific_heat):
+            if isinstance(table := largest(function), MaterialTable):
+                nodes += table.temperatures
+        known = [node for node in nodes if node is not None]
+        return min(max(min(known), low), high), min(max(max(known), low), high)
+
+
+def check(scenario: Scenario, occurring: Occurring) -> None:
+    """Check that expressions of materials are valid in the whole range.
+
+    Raises:
+        ScenarioError: an expression is not; the message says at which temperature, and what to do.
+    """
+    problems = []
+    for name, material in scenario.palette:
+        if material is None:
+            continue
+        place = "material" if scenario.material is not None else f"materials.{name}"
+        low, high = material.temperature_range or (occurring.low, occurring.high)
+        why = _why(occurring, material)
+        for key, formula, quantity in material.formulas:
+            nodes, wrong = formula.nodes(low, min(high, HOTTEST)), _is_wrong(formula, quantity)
+            T = first_place(nodes, [wrong(node) for node in nodes.tolist()], wrong)
+            if T is not None:
+                number = float(formula.at(T))
+                value = f"is {number!r} at {T!r} K, {why}; {quantity.range_fault(number)}"
+                problems.append(Mistake(f"{place}.{key}", f"{value}; {_advice(material)}"))
+            elif high > HOTTEST:
+                if high == inf:
+                    text = (
+                        "must be valid at all high temperatures, because nothing limits what sources and fluxes cause"
+                    )
+                else:
+                    text = f"must be valid up to {high:.6g} K, {why}"
+                problems.append(Mistake(f"{place}.{key}", f"{text}; {_advice(material)}"))
+    if problems:
+        raise ScenarioError(scenario.path, problems)
+
+
+def _is_wrong(formula: MaterialFunction, quantity: Quantity) -> Callable[[float], bool]:
+    return lambda T: quantity.range_fault(float(formula.at(T))) is not None
+
+
+def _why(occurring: Occurring, material: Material) -> str:
+    if material.temperature_range is not None:
+        return "which lies in its temperature_range"
+    if occurring.heated or occurring.cooled:
+        return "which sources, beams and fluxes could cause if no heat flowed away"
+    return "which the initial field or the surroundings cause"
+
+
+def _advice(material: Material) -> str:
+    if material.temperature_range is not None:
+        return "narrow the temperature_range"
+    return (
+        "set temperature_range = [lowest, highest] to the range in which the expression holds (it is constant beyond), "
+        "or use a table { temperatures = […], values = […] }"
+    )
+
+
+def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
+    """The lowest and highest temperatures in K of held faces and surroundings."""
+    for condition in conditions.conditions:
+        film, ambient, _, emissivity, surroundings = time_functions(condition)
+        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
+            if exchange != NOTHING:
+                yield from temperature.extremes(end)
+
+
+@dataclass(frozen=True)
+class TemperatureLimits:
+    """What is known of the temperatures of a run before it begins, in K.
+
+    Attributes:
+        lowest, highest: of the initial field.
+        span: the range that initial temperatures and those around the body span.
+        bounds: the extremes that the maximum principle allows.
+    """
+
+    lowest: float
+    highest: float
+    span: float
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of_run(cls, start: InitialField, conditions: Boundary) -> "TemperatureLimits":
+        """The limits of a run from its initial field and its boundary conditions."""
+        return cls(start.lowest, start.highest, span(start, conditions), bounds(start, conditions))
+
+
+def span(start: InitialField, conditions: Boundary) -> float:
+    """The range in K that the initial temperatures and those around the body span during a run."""
+    temperatures = _temperatures(start, conditions)
+    return max(temperatures) - min(temperatures)
+
+
+def hottest(start: InitialField, conditions: Boundary) -> float:
+    """The highest temperature in K of the initial field, of held surfaces and of surroundings during the run."""
+    return max(_temperatures(start, conditions))
+
+
+def bounds(start: InitialField, conditions: Boundary) -> tuple[float, float]:
+    """The extremes in K that the maximum principle allows for a run.
+
+    Heat that is set free in the body, or comes through its surfaces whatever their temperature, leaves no upper bound.
+    Where it is taken away, nothing but 0 K is a lower bound.
+    """
+    temperatures, end = _temperatures(start, conditions), conditions.scenario.time.end
+    given = [amount * extreme for amount, function in _given(conditions) for extreme in function.extremes(end)]
+    heated, cooled = any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
+    return 0.0 if cooled else min(temperatures), inf if heated else max(temperatures)
+
+
+def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
+    return [start.lowest, start.highest, *surrounding(conditions, conditions.scenario.time.end)]
+
+
+def _given(conditions: Boundary) -> Iterator[tuple[float, TimeFunction]]:
+    """What fluxes, sources and beams bring, each as an amount and its factor in time."""
+    for condition in conditions.conditions:
+        yield 1.0, time_functions(condition).flux
+    for source in conditions.scenario.sources:
+        for amount in _signs(source):
+            yield amount, source.scale
+
+
+def _signs(source: Source) -> tuple[float, ...]:
+    """Numbers with the signs that the power of a source can have."""
+    if source.beam is not None or source.power is not None:
+        return (source.power or 0.0 if source.beam is None else source.beam.power,)
+    if isinstance(source.power_density, float):
+        return (source.power_density,)
+    if isinstance(source.power_density, MaterialFunction):
+        values = source.power_density.at(source.power_density.nodes(*(source.temperature_range or WIDEST)))
+        return float(values.min()), float(values.max())
+    return -1.0, 1.0
+
+
+def _gains_and_losses(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[bool, bool]:
+    """Whether any source, beam or flux adds heat at t = 0, and whether any removes heat."""
+    sources, start = Sources(scenario, materials), np.zeros(1)
+    given = [float(time_functions(condition).flux.at(start)[0]) for condition in conditions.conditions]
+    given += sources.powers(start, INSTANT)[0].tolist()
+    given += extreme_densities(materials.heated, sources.amounts(start, INSTANT)[0, :-1])
+    given += [float(rows.weights[0].sum()) for rows in sources.beam_rows(start, INSTANT)]
+    return any(heat > 0.0 for heat in given), any(heat < 0.0 for heat in given)
+
+
+def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) -> tuple[float, float]:
+    """The largest heat in J/m³ that sources, beams and fluxes can add to a cell, and remove from it."""
+    end, sources = scenario.time.end, Sources(scenario, materials)
+    gained = lost = 0.0
+    if sources.even or materials.heated.amounts:
+        times = _moments(scenario, [amount.function for amount in materials.heated.amounts])
+        times, lengths = times[:-1], np.diff(times)
+        heat = sources.heat(times, 1.0, lengths) * materials.heat_capacity
+        most, least = (lengths * each for each in (heat.max(axis=1), heat.min(axis=1)))
+        if materials.heated.amounts:
+            extremes = [extreme_densities(materials.heated, row[:-1]) for row in sources.amounts(times, 1.0, lengths)]
+            low, high = np.array(extremes).T * lengths
+            most, least = np.maximum(most, 0.0) + high, np.minimum(least, 0.0) + low
+        gained, lost = _largest_rise(most), _largest_rise(-least)
+    inwards, outwards = np.zeros((3, 2)), np.zeros((3, 2))
+    for number, condition in enumerate(conditions.conditions):
+        flux = time_functions(condition).flux
+        if flux == NOTHING:
+            continue
+        low, high = flux.extremes(end)
+        faces = [face for face in range(6) if number in conditions.on_face(face)]
+        void = conditions.is_towards_void(number)
+        for face in range(6) if void else faces:
+            at = divmod(face, 2)
+            largest = materials.weighted_surfaces.most[face] if void else 1.0
+            inwards[at] = max(inwards[at], largest * high)
+            outwards[at] = max(outwards[at], -largest * low)
+    spacing = np.array(scenario.grid.spacing)
+    gained += float((inwards.sum(axis=1) / spacing).sum()) * end
+    lost += float((outwards.sum(axis=1) / spacing).sum()) * end
+    for source in sources.beams:
+        assert source.beam is not None
+        beam = source.beam
+        peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * source.scale.extremes(end)[1]
+        gained += max(peak, 0.0) / float(spacing[FACES.index(beam.face) // 2]) * end
+    return gained, lost
+
+
+def _moments(scenario: Scenario, densities: list[TimeFunction]) -> Array:
+    """Times in s between which the heat of all sources rises or falls; at least 64 intervals, at most 4,096."""
+    end = scenario.time.end
+    functions = [*densities, *(source.scale for source in scenario.sources)]
+    nodes = [function.nodes(end) for function in functions if not function.constant]
+    times = np.unique(np.concatenate((np.linspace(0.0, end, _PARTS + 1), scenario.switching_times, *nodes)))
+    return times[np.unique(np.linspace(0, len(times) - 1, _MOST_PARTS + 1).astype(np.intp))]
+
+
+def _largest_rise(changes: Array) -> float:
+    """The largest sum of successive changes, at least 0."""
+    sums = np.concatenate(([0.0], np.cumsum(changes)))
+    return float((sums - np.minimum.accumulate(sums)).max())
+
+
+def _change(materials: list[Material], start: float, direction: float, energy: float) -> float:
+    """The temperature change in K by an energy in J/m³ at the smallest heat capacity; infinite without a bound.
+
+    Where an expression is not positive, the change counts as unbounded.
+    """
+    steps = np.concatenate(([0.0], np.geomspace(1e-3, _LARGEST_RISE, 4001)))
+    T = np.maximum(start + direction * steps, 0.0)
+    capacity = np.full(len(T), inf)
+    for material in materials:
+        values = material.values(material.specific_heat, T)
+        capacity = np.minimum(capacity, material.density * np.where(values > 0.0, values, 0.0))
+    capacity[np.argmin(capacity > 0.0) if not (capacity > 0.0).all() else len(T) :] = 0.0
+    taken = np.concatenate(([0.0], np.cumsum(0.5 * (capacity[1:] + capacity[:-1]) * np.diff(steps))))
+    if energy >= taken[-1]:
+        return inf
+    return float(steps[min(int(np.searchsorted(taken, energy)), len(steps) - 1)])

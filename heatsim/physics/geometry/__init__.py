@@ -1,0 +1,1 @@
+"""What is where: shapes, painting, and the areas of surfaces."""

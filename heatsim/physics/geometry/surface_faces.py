@@ -1,0 +1,169 @@
+"""Find the voxel faces to which pieces of smooth surfaces belong."""
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import Grid
+from heatsim.physics.geometry.regions import Parts
+from heatsim.physics.geometry.surface_pieces import FARTHEST, SurfacePieces
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+NEAR = 2  # in cells: largest distance of the search for a face, if a piece has none in its columns
+
+_ACROSS = 1e-9  # square of a normal's component; if it is at most this, the piece is parallel to the axis
+_EQUAL = 1e-6  # relative difference of two distances that count as equal
+
+
+class FaceSearch:
+    """Finds faces between painted cells.
+
+    Args:
+        grid: the whole grid.
+        parts: the painted cells.
+        material: the material of each cell, in the shape of the parts' arrays.
+        periodic: which axes wrap.
+    """
+
+    def __init__(
+        self, grid: Grid, parts: Parts, material: NDArray[np.uint8], periodic: tuple[bool, bool, bool]
+    ) -> None:
+        self._grid, self._periodic, self._held = grid, periodic, parts.held
+        self._owner, self._material = parts.owner.reshape(-1), material.reshape(-1)
+
+    def assign(self, samples: SurfacePieces, number: int, turned: bool = False) -> tuple[Indices, Array, Array]:
+        """Faces, the areas in m² that pieces of a region's surface add to them, and the points of these pieces.
+
+        Pieces without a face are tried again with reversed normals, because normals in some STL files point inwards.
+        """
+        shares = samples.normals**2
+        faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
+        # A share without a face in its column goes to the face with the largest share, or to the nearest faces.
+        most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
+        home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
+        faces = np.where(faces >= 0, faces, home[:, None])
+        known = faces >= 0
+        found, areas = faces[known], (shares * samples.areas[:, None])[known]
+        points = samples.points[np.nonzero(known)[0]]
+        lost = np.flatnonzero(home < 0)
+        if len(lost):
+            pieces, near, parts = self._nearest(samples[lost], number)
+            home[lost[pieces]] = near
+            found = np.concatenate((found, near))
+            areas = np.concatenate((areas, parts * samples.areas[lost[pieces]]))
+            points = np.concatenate((points, samples.points[lost[pieces]]))
+        left = samples[home < 0]
+        if turned or not len(left.areas):
+            return found, areas, points
+        left = SurfacePieces(left.points, -left.normals, left.areas, left.other)
+        more = self.assign(left, number, turned=True)
+        return (
+            np.concatenate((found, more[0])),
+            np.concatenate((areas, more[1])),
+            np.concatenate((points, more[2])),
+        )
+
+    def _in_column(self, samples: SurfacePieces, number: int, axis: int) -> Indices:
+        """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""
+        points, normals = samples.points, samples.normals
+        slopes = np.abs(normals) * np.array(self._grid.spacing)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
+        left = np.flatnonzero(normals[:, axis] ** 2 > _ACROSS)
+        nearest = np.rint(points[:, axis])
+        direction = np.where(points[:, axis] >= nearest, 1, -1)
+        cells = np.clip(np.floor(points).astype(np.int64), 0, np.array(self._grid.cells) - 1)
+        faces = np.full(len(points), -1, dtype=np.int64)
+        for step in range(2 * FARTHEST + 1):
+            distance = (step + 1) // 2 * (1 if step % 2 else -1)
+            left = left[abs(distance) <= reach[left]]
+            if not len(left):
+                break
+            upper = cells[left]
+            upper[:, axis] = nearest[left].astype(np.int64) + distance * direction[left]
+            faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], number)
+            left = left[faces[left] < 0]
+        return faces
+
+    def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, number: int) -> Indices:
+        """The face below each cell along an axis; −1 if it is not between the region and the other material.
+
+        Args:
+            upper: the cells (x, y, z), shape (n, 3); they may lie outside the grid.
+            axis: the axis across which the faces lie.
+            outwards: whether the region lies below.
+            other: the material on the other side.
+            number: the number of the region.
+        """
+        nx, ny, _ = self._grid.cells
+        n, wraps = self._grid.cells[axis], self._periodic[axis]
+        at = upper[:, axis]
+        inside = (at >= 0) & (at <= n) if wraps else (at > 0) & (at < n)
+        high, low = upper.copy(), upper.copy()
+        high[:, axis], low[:, axis] = at % n, (at - 1) % n
+        strides = np.array([1, nx, nx * ny])
+        low_cell, high_cell = low @ strides, high @ strides
+        found = np.flatnonzero(inside & (n > 1) & self._held.has(low[:, 2]) & self._held.has(high[:, 2]))
+        below, above = (self._held.local_cells(cells[found], nx * ny) for cells in (low_cell, high_cell))
+        inner, outer = np.where(outwards[found], below, above), np.where(outwards[found], above, below)
+        fits = (self._owner[inner] == number) & (self._owner[outer] < number) & (self._material[outer] == other[found])
+        faces = np.full(len(upper), -1, dtype=np.int64)
+        faces[found[fits]] = 3 * low_cell[found[fits]] + axis
+        return faces
+
+    def _nearest(self, pieces: SurfacePieces, number: int) -> tuple[Indices, Indices, Array]:
+        """The nearest face of the region for each piece, preferably parallel to the piece.
+
+        A face that is at a right angle to the piece may look to either side. Of several faces at the same distance each
+        gets an equal part of the piece, so mirrored bodies have mirrored areas.
+
+        Returns:
+            Indices of pieces, their faces, and the part of the piece that each face gets. Pieces without a face near
+            them are missing.
+        """
+        points, spacing = pieces.points, np.array(self._grid.spacing)
+        cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
+        found = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
+        left = np.arange(len(points))
+        for least, axis, offset in self._places_nearby():
+            left = left[least <= best[left] * (1.0 + _EQUAL)]
+            normals, upper = pieces.normals[left, axis], cells[left] + offset
+            middle = upper + 0.5
+            middle[:, axis] -= 0.5
+            distance = np.linalg.norm((middle - points[left]) * spacing, axis=1) * (2.0 - np.abs(normals))
+            inside = np.ones(len(left), dtype=bool)
+            for along in range(3):
+                if along != axis:
+                    if self._periodic[along]:
+                        upper[:, along] %= self._grid.cells[along]
+                    inside &= (upper[:, along] >= 0) & (upper[:, along] < self._grid.cells[along])
+            for outwards in (False, True):
+                looks = ((normals > 0.0) == outwards) | (normals**2 <= _ACROSS)
+                closer = np.flatnonzero(inside & looks & (distance <= best[left] * (1.0 + _EQUAL)))
+                other = pieces.other[left[closer]]
+                faces = self._face(upper[closer], axis, np.full(len(closer), outwards), other, number)
+                hit, closer = left[closer[faces >= 0]], closer[faces >= 0]
+                best[hit] = np.minimum(best[hit], distance[closer])
+                found.append((hit, faces[faces >= 0], distance[closer]))
+        piece, face, far = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        nearest = far <= best[piece] * (1.0 + _EQUAL)
+        # In a short periodic axis the same face can be found in both directions.
+        piece, face = np.unique(np.stack((piece[nearest], face[nearest])), axis=1)
+        return piece, face, 1.0 / np.bincount(piece, minlength=len(points))[piece]
+
+    def _places_nearby(self) -> list[tuple[float, int, Indices]]:
+        """Faces that may be near a piece, the nearest first, as (smallest distance in m, axis, offset).
+
+        The offset leads from the cell of the piece to the cell above the face. A face lies below that cell, so the last
+        one that is as near as the first lies below the cell after it.
+        """
+        places = []
+        for axis in range(3):
+            for offset in product(*(range(-NEAR, NEAR + 1 + (along == axis)) for along in range(3))):
+                middle = np.array(offset) + np.where(np.arange(3) == axis, 0.0, 0.5)
+                least = np.linalg.norm(np.maximum(np.maximum(middle - 1.0, -middle), 0.0) * self._grid.spacing)
+                places.append((float(least), axis, np.array(offset)))
+        return sorted(places, key=lambda place: place[0])

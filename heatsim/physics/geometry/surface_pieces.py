@@ -1,0 +1,194 @@
+"""Find the visible pieces of a region's smooth surface: those that no other region covers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.parallel.slab import HALO
+from heatsim.physics.geometry.division import NOWHERE, Division
+from heatsim.physics.geometry.painted_planes import PaintedPlanes
+from heatsim.physics.geometry.polygons import Polygons
+from heatsim.physics.geometry.shapes import Solid
+from heatsim.physics.geometry.stl import Surface
+from heatsim.scenario import Region, load_labels
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+FARTHEST = 16  # in cells: largest distance along a column between a piece and its face
+
+_BESIDE = 1e-3  # in cells: distance from a surface at which its neighbour is looked up; STL files round by less
+_LEVELS = 4  # a piece that another region partly covers is quartered at most this many times
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePieces:
+    """Pieces of a smooth surface, each at a point.
+
+    Attributes:
+        points: in cells from the corner of the grid, shape (n, 3).
+        normals: shape (n, 3).
+        areas: in m², shape (n,).
+        other: the material outside, an index in the palette.
+    """
+
+    points: Array
+    normals: Array
+    areas: Array
+    other: Indices
+
+    def __getitem__(self, which: NDArray[np.generic]) -> "SurfacePieces":
+        return SurfacePieces(self.points[which], self.normals[which], self.areas[which], self.other[which])
+
+
+class VisibleSurfaces:
+    """The surfaces of all regions.
+
+    Args:
+        division: the materials of the palette, with their scenario.
+        held: the planes whose faces are wanted.
+        periodic: which axes wrap.
+
+    Attributes:
+        grid: the cells.
+        solids: the solid of each region by its number, from 1; None for regions without a shape, and for the domain.
+        materials: the material that each region paints, by its number; 0 is the domain.
+    """
+
+    def __init__(self, division: Division, held: PaintedPlanes, periodic: tuple[bool, bool, bool]) -> None:
+        scenario = division.scenario
+        self.grid, self._periodic, self._held = scenario.grid, periodic, held
+        self.solids = [None, *(None if region.shape is None else Solid.of(region.shape) for region in scenario.regions)]
+        self.materials = [
+            division.kind(scenario.domain.material or division.kinds[0][0], NOWHERE),
+            *(division.kind(region.materials[0], region.name) for region in scenario.regions),
+        ]
+        self._regions: list[Region | None] = [None, *scenario.regions]
+        self._division = division
+        self._labels = {
+            number: load_labels(region.labels.file)
+            for number, region in enumerate(scenario.regions, 1)
+            if region.labels is not None
+        }
+        self._beside = [self._regions_beside(number) for number in range(len(self.solids))]
+        # Length in cells along x, y, z of a step along a unit normal.
+        self._step = _BESIDE * min(self.grid.spacing) / np.array(self.grid.spacing)
+
+    def near(self, z: Array, spacing: float = 1.0, origin: float = 0.0) -> Indices:
+        """Polygons that can reach a face of own planes, or of the next HALO + 1 planes.
+
+        Args:
+            z: of their corners, shape (n, corners).
+            spacing: between two planes.
+            origin: of the grid.
+        """
+        if self._held.whole:
+            return np.arange(len(z))
+        low, high = ((end - origin) / spacing for end in (z.min(axis=1), z.max(axis=1)))
+        margin, kept = HALO + FARTHEST + 4, np.zeros(len(z), dtype=bool)
+        nz = self.grid.cells[2]
+        first, last = self._held.own_planes(nz)
+        for shift in (-nz, 0, nz) if self._periodic[2] else (0,):
+            kept |= (high >= first + shift - margin) & (low <= last + shift + margin)
+        return np.flatnonzero(kept)
+
+    def pieces(self, pieces: Polygons, number: int, wanted: NDArray[np.bool_]) -> SurfacePieces:
+        """The pieces of a region's surface between wanted materials, cut at the borders of other regions."""
+        wanted_here = wanted[self.materials[number]]
+        alone = not self._beside[number] and self._of_several_shells(number) is None
+        found = []
+        pieces = pieces if alone else pieces.triangles()
+        for level in range(_LEVELS + 1):
+            middles = pieces.middles
+            other, parts, normals = self._seen(middles, pieces.normals, number)
+            mixed = np.zeros(len(middles), dtype=bool)
+            if level < _LEVELS and not alone:
+                for corner in range(3):
+                    near = 0.98 * pieces.corners[:, corner] + 0.02 * middles
+                    other_near, parts_near, _ = self._seen(near, pieces.normals, number)
+                    mixed |= (other_near != other) | (parts_near != parts)
+            pure = ~mixed & (other >= 0) & wanted_here[other]
+            found.append((middles[pure], normals[pure], (pieces.areas * parts)[pure], other[pure]))
+            if not mixed.any():
+                break
+            pieces = pieces[mixed].quartered()
+        return SurfacePieces(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
+
+    def _of_several_shells(self, number: int) -> Surface | None:
+        """The surface of a region if some of its triangles may lie inside the body, or point into it."""
+        solid = self.solids[number]
+        return solid.shape if solid is not None and isinstance(solid.shape, Surface) and not solid.shape.plain else None
+
+    def _seen(self, points: Array, normals: Array, number: int) -> tuple[Indices, Array, Array]:
+        """The material just outside a region's surface, as :meth:`_outside`; the part of its area; normals."""
+        surface, parts = self._of_several_shells(number), np.ones(len(points))
+        if surface is not None:
+            front, back = (self._in_metres(points + side * normals * self._step) for side in (1.0, -1.0))
+            parts, inwards = surface.sides(front, back)
+            normals = np.where(inwards[:, None], -normals, normals)
+        return np.where(parts == 0.0, -1, self._outside(points, normals, number)), parts, normals
+
+    def _outside(self, points: Array, normals: Array, number: int) -> Indices:
+        """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""
+        cells = np.array(self.grid.cells)
+        out, inner = points + normals * self._step, points - normals * self._step
+        hidden, wrapped = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=bool)
+        for axis, wraps in enumerate(self._periodic):
+            if wraps:
+                wrapped |= (out[:, axis] < 0.0) | (out[:, axis] >= cells[axis])
+                out[:, axis] %= cells[axis]
+            hidden |= (out[:, axis] < 0.0) | (out[:, axis] > cells[axis])
+            hidden |= (inner[:, axis] < 0.0) | (inner[:, axis] > cells[axis])
+        # Across a periodic axis the region may go on at the other end.
+        hidden[wrapped] |= self._paints(number, out[wrapped], self._in_metres(out[wrapped])) >= 0
+        other = np.full(len(points), self.materials[0], dtype=np.int64)
+        place, inner_place = self._in_metres(out), self._in_metres(inner)
+        for beside in self._beside[number]:
+            painted = self._paints(beside, out, place)
+            if beside < number:
+                other = np.where(painted >= 0, painted, other)
+            else:
+                hidden |= (painted >= 0) | (self._paints(beside, inner, inner_place) >= 0)
+        return np.where(hidden, -1, other)
+
+    def _regions_beside(self, number: int) -> list[int]:
+        """The other regions that a region's surface may touch, also across a periodic axis, in order."""
+        own, margin = self.solids[number], max(self.grid.spacing)
+        shifts = [
+            (0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(self.grid.size, self._periodic, strict=True)
+        ]
+        found = []
+        for other in range(1, len(self.solids)):
+            solid = self.solids[other]
+            apart = (
+                own is not None
+                and solid is not None
+                and any(
+                    all(low - margin > other_high + shift or high + margin < other_low + shift for shift in along)
+                    for low, high, other_low, other_high, along in zip(
+                        own.low, own.high, solid.low, solid.high, shifts, strict=True
+                    )
+                )
+            )
+            if other != number and not apart:
+                found.append(other)
+        return found
+
+    def _in_metres(self, points: Array) -> Array:
+        return np.asarray(np.array(self.grid.origin) + points * np.array(self.grid.spacing))
+
+    def _paints(self, number: int, points: Array, places: Array) -> Indices:
+        """The material that a region paints at points; −1 outside the region. ``places``: the points in m."""
+        region, solid = self._regions[number], self.solids[number]
+        assert region is not None
+        if solid is not None:
+            return np.where(solid.contains(places), self.materials[number], -1)
+        if region.labels is None:
+            return np.full(len(points), self.materials[number])
+        labels = self._labels[number]
+        x, y, z = (np.clip(points[:, axis], 0, self.grid.cells[axis] - 1).astype(np.int64) for axis in range(3))
+        found, painted = labels[z, y, x], np.full(len(points), -1, dtype=np.int64)
+        for label, name in region.labels.materials.items():
+            painted[found == int(label)] = self._division.kind(name, region.name)
+        return painted

@@ -1,0 +1,1 @@
+"""Thin layers, which have no cells."""

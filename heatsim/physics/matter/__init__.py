@@ -1,0 +1,1 @@
+"""Materials as numbers: enthalpies and coefficients."""

@@ -1,0 +1,1 @@
+"""Where heat enters cells from elsewhere than from neighbouring cells."""

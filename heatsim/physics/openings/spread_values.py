@@ -1,0 +1,306 @@
+"""Values that vary over the cells of a surface, as mixtures of fixed values, the levels: each cell has parts of two."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.condition_terms import Condition
+from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
+from heatsim.physics.sources.separation import MOST_TERMS, some_points
+from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
+from heatsim.scenario.messages import show
+from heatsim.scenario.tables.boundaries import depends_on_surface
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.function_of_time import Length
+from heatsim.scenario.values.functions import functions_in_time
+from heatsim.scenario.values.products import products_of
+from heatsim.scenario.values.quantities import Quantity
+from heatsim.scenario.values.timefunction import Formula
+
+Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+# Conditions from the lowest to the highest value, by the number of keys in which a condition's flux is not linear;
+# fewer where each condition has a table.
+LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
+LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
+_TIMES = 129  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
+_CELLS = 4096  # at which they are; all others are compared at fewer times
+_VALUES = 2**22  # values in all cells, about
+_SAME = 1e-9  # fraction of the range of the values
+
+
+@dataclass(frozen=True)
+class Blend(TimeFunction):
+    """A function of time between two others: (1 − part)·low + part·high."""
+
+    low: TimeFunction
+    high: TimeFunction
+    part: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether both functions are constant."""
+        return self.low.constant and self.high.constant
+
+    def at(self, times: Array) -> Array:
+        """Values at times in s."""
+        return (1.0 - self.part) * self.low.at(times) + self.part * self.high.at(times)
+
+    def jumps(self, end: float, error: float = 0.0) -> Array | None:
+        """The jumps of both functions."""
+        low, high = self.low.jumps(end, error), self.high.jumps(end, error)
+        return None if low is None or high is None else np.union1d(low, high)
+
+    def mean(self, times: Array, dt: Length) -> Array:
+        """Means over steps."""
+        return (1.0 - self.part) * self.low.mean(times, dt) + self.part * self.high.mean(times, dt)
+
+    def nodes(self, end: float) -> Array:
+        """The nodes of both functions."""
+        return np.union1d(self.low.nodes(end), self.high.nodes(end))
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """Bounds: the mixtures of the lowest and of the highest values."""
+        low, high = self.low.extremes(end), self.high.extremes(end)
+        return (1.0 - self.part) * low[0] + self.part * high[0], (1.0 - self.part) * low[1] + self.part * high[1]
+
+    def last_change(self, end: float) -> float:
+        """The later one of the two last changes."""
+        return max(self.low.last_change(end), self.high.last_change(end))
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A value of a condition that varies over cells of a surface.
+
+    Attributes:
+        names: the keys of the condition that have this value.
+        levels: the values of its conditions, from lowest to highest.
+        below: for each cell the number of the level below its value.
+        part: the part of the level above.
+    """
+
+    names: tuple[str, ...]
+    levels: tuple[TimeFunction, ...]
+    below: Numbers
+    part: Array
+
+
+@dataclass(frozen=True, eq=False)
+class SurfacePoints:
+    """The cells of a surface.
+
+    Attributes:
+        points: the centres of the cells' surfaces: x, y and z in m.
+        conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
+        varies: whether it varies with temperature.
+        held: the planes of this rank, if each rank has a part of the cells.
+        own: the cells in own planes, by their places in the arrays.
+        order: the places of the own cells among the cells of all ranks, in the order of a run on one rank; ascending.
+        count: the number of cells of all ranks.
+    """
+
+    points: tuple[Array, Array, Array]
+    conductance: Array
+    varies: bool
+    held: PaintedPlanes
+    own: NDArray[np.intp]
+    order: NDArray[np.intp]
+    count: int
+
+    @classmethod
+    def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfacePoints":
+        """Those at some places on a face of the box."""
+        grid, axis = materials.grid, face // 2
+        v, u = np.divmod(places, grid.face_shape(face)[1])
+        points: list[Array] = [np.zeros(0)] * 3
+        points[axis] = np.full(len(places), grid.origin[axis] + grid.size[axis] * (face % 2))
+        for other, at in zip(face_axes(FACES[face]), (u, v), strict=True):
+            points[other] = grid.centres(other)[at]
+        cell_types = materials.types_on_face(face).reshape(-1)[places]
+        x, y, z = points
+        every = np.arange(len(places))
+        return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies, EVERYTHING, every, every, len(places))
+
+
+def levels_of(boundary: Boundary, number: int, cells: SurfacePoints) -> Iterator[Levels]:
+    """The values of a condition that vary over some cells. Collective."""
+    condition = boundary.conditions[number]
+    names: dict[SpaceFormula, list[str]] = {}
+    quantities: dict[SpaceFormula, Quantity] = {}
+    for name, value, quantity in functions_in_time(condition):
+        if isinstance(value, SpaceFormula):
+            # Surroundings are the ambient if they are not set; a resolved scenario has them in any case.
+            names.setdefault(value, []).append(name)
+            quantities.setdefault(value, quantity)
+    bends = [_bends(condition, some[0], value, cells.varies) for value, some in names.items()]
+    levels = (LEVELS_OF_TABLES if depends_on_surface(condition) else LEVELS)[min(sum(bends), 3)]
+    for (value, some), bent in zip(names.items(), bends, strict=True):
+        at = _Key(boundary, f"{boundary.keys[number]}.{some[0]}", value, quantities[value])
+        yield at.spread(cells, tuple(some), levels if bent else LEVELS[0])
+
+
+def _bends(condition: Condition, name: str, value: SpaceFormula, varies: bool) -> bool:
+    """Whether mixtures of two values do not give the flux of a value between them."""
+    match condition, name:
+        case Flux(), _:
+            return False
+        case Temperature(), _:
+            return varies
+        case Convection(), "coefficient":
+            return varies or radiates(condition) or not value.constant
+        case Convection(), "ambient":
+            return radiates(condition) or depends_on_surface(condition)
+    return True
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A value that varies over a face: its key in the scenario, the expression and its quantity."""
+
+    boundary: Boundary
+    key: str
+    value: SpaceFormula
+    quantity: Quantity
+
+    def spread(self, cells: SurfacePoints, names: tuple[str, ...], count: int) -> Levels:
+        """The levels of the value, and the place of each cell's value between them. Collective.
+
+        Raises:
+            ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
+        """
+        looks = self._looks(cells)
+        tables = [self._table(cells, some, times) for times, some in looks]
+        ranges = [
+            (high - low, time)
+            for (times, _), table in zip(looks, tables, strict=True)
+            for low, high, time in zip(*_ranges(cells.held, table), times.tolist(), strict=True)
+        ]
+        time = np.array([max(ranges, key=lambda each: each[0])[1]])
+        self._table(cells, cells.own, time)  # checks the values
+        values = self._values(cells, slice(None), float(time[0]))
+        (lowest, low), (highest, high) = (_extreme(cells, values, sign) for sign in (1.0, -1.0))
+        part = np.zeros(len(values))
+        if highest > lowest:
+            part = (values - lowest) / (highest - lowest)
+        ends = [self.value.at_point(*point) for point in (low, high)]
+        for end, point in zip(ends, (low, high), strict=True):
+            fault = end.fault(self.quantity, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
+            if fault is not None:
+                place = ", ".join(f"{name} = {at!r}" for name, at in zip("xyz", point, strict=True))
+                raise self._mistake(f"got {show(self.value.expression.text)}, at {place}, {fault}")
+        for (times, some), table in zip(looks, tables, strict=True):
+            first, last = (end.at(times)[:, None] for end in ends)
+            known = first + (last - first) * part[some]
+            lows, highs = _ranges(cells.held, table)
+            off = max(cells.held.gathered(float(np.abs(known - table).max(initial=0.0))))
+            if off <= _SAME * (max(highs) - min(lows)):
+                continue
+            raise self._mistake(
+                f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
+                "b(t)*f(x, y, z) is possible: write a moving source of heat as a beam, or use several patches"
+            )
+        below = np.minimum((part * (count - 1)).astype(np.int64), count - 2)
+        between = [Blend(ends[0], ends[1], at / (count - 1)) for at in range(1, count - 1)]
+        levels: tuple[TimeFunction, ...] = (ends[0], *between, ends[1])
+        within = part * (count - 1) - below
+        if names == ("coefficient",) and self.value.constant:
+            edges = np.array([float(level.at(times[:1])[0]) for level in levels])
+            within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
+        return Levels(names, levels, below, within)
+
+    def _looks(self, cells: SurfacePoints) -> list[tuple[Array, NDArray[np.intp]]]:
+        """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
+        times, count = self._times(), cells.count
+        some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
+        looks = [(times, cells.own[np.isin(cells.order, some, assume_unique=True)])]
+        if len(some) < count:
+            looks.append((times[:: -(-len(times) * count // _VALUES)], cells.own))
+        return looks
+
+    def _times(self) -> Array:
+        """Times at which to look, in s: those that tell what happens at some points, and to factors in time."""
+        end, value = self.boundary.scenario.time.end, self.value
+        if value.constant:
+            return np.zeros(1)
+        functions: list[TimeFunction] = [value.at_point(*at) for at in some_points(self.boundary.scenario.grid)]
+        terms = products_of(value.expression.tree, MOST_TERMS) or []
+        functions += [Formula(Expression.of_tree(in_time, ("t",)), end) for in_time, _ in terms]
+        return np.unique(np.concatenate([function.moments(end, _TIMES // len(functions)) for function in functions]))
+
+    def _table(self, cells: SurfacePoints, some: NDArray[np.intp], times: Array) -> Array:
+        """The values at some own cells, shape (times, cells). Collective.
+
+        Raises:
+            ScenarioError: a value is not physical; names the first time and the first cell of all ranks.
+        """
+        table = np.array([self._values(cells, some, time) for time in times.tolist()])
+        wrong = self._first_wrong(cells, some, times, table)
+        first = min((each for each in cells.held.gathered(wrong) if each is not None), default=None)
+        if first is not None:
+            raise self._mistake(first[-1])
+        return table
+
+    def _values(self, cells: SurfacePoints, some: NDArray[np.intp] | slice, time: float) -> Array:
+        """The values at some cells at a time."""
+        x, y, z = (axis[some] for axis in cells.points)
+        return np.broadcast_to(self.value.expression.evaluate(x=x, y=y, z=z, t=time), x.shape)
+
+    def _first_wrong(
+        self, cells: SurfacePoints, some: NDArray[np.intp], times: Array, table: Array
+    ) -> tuple[int, int, str] | None:
+        """The first value of this rank that is not physical: the index of its time, the place of its cell, a text."""
+        for number, (time, values) in enumerate(zip(times.tolist(), table, strict=True)):
+            ends = (values.min(), values.max()) if len(values) else ()
+            if all(self.quantity.range_fault(float(end)) is None for end in ends):
+                continue
+            at = next(at for at, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
+            place = ", ".join(
+                f"{name} = {float(axis[some[at]])!r}" for name, axis in zip("xyz", cells.points, strict=True)
+            )
+            text = (
+                f"got {show(self.value.expression.text)}, which is {float(values[at])!r} at {place}, t = {time!r} s; "
+                f"{self.quantity.range_fault(float(values[at]))}"
+            )
+            return number, int(cells.order[np.searchsorted(cells.own, some[at])]), text
+        return None
+
+    def _mistake(self, message: str) -> ScenarioError:
+        return ScenarioError(self.boundary.scenario.path, [Mistake(self.key, message)])
+
+
+def _ranges(held: PaintedPlanes, table: Array) -> tuple[list[float], list[float]]:
+    """The lowest and the highest value on all ranks at each time; ``table``: of this rank's cells. Collective."""
+    own = np.array([table.min(axis=1, initial=inf), -table.max(axis=1, initial=-inf)])
+    low, high = np.min(held.gathered(own), axis=0)
+    return low.tolist(), (-high).tolist()
+
+
+def _extreme(cells: SurfacePoints, values: Array, sign: float) -> tuple[float, tuple[float, float, float]]:
+    """The lowest (sign 1) or highest (sign −1) value on all ranks, and the point of the first cell that has it.
+
+    Collective.
+    """
+    own, found = sign * values[cells.own], None
+    if len(own):
+        at = int(np.argmin(own))
+        x, y, z = (float(axis[cells.own[at]]) for axis in cells.points)
+        found = float(own[at]), int(cells.order[at]), (x, y, z)
+    value, _, point = min(each for each in cells.held.gathered(found) if each is not None)
+    return sign * value, point
+
+
+def _part_of_flux(films: Array, low: Array, high: Array, conductance: Array) -> Array:
+    """The part of the higher film coefficient with which a mixture passes the flux of a film in series with K."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flux, least, most = (film / (conductance + film) for film in (films, low, high))
+        part = (flux - least) / (most - least)
+    return np.where((most > least) & (conductance > 0.0), part, 0.0)

@@ -1,0 +1,1 @@
+"""Rates, limits and balances of cells and surfaces."""

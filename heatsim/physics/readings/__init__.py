@@ -1,0 +1,1 @@
+"""What is read from a field: temperatures, fluxes, contacts, and the bound of the balance."""

@@ -1,0 +1,146 @@
+"""Heat-flux vectors at the centres of cells, from the conductances between them.
+
+The flux between two centres is their conductance times the temperature difference, so two cells of different materials
+agree on it. Each component of a cell's vector is the mean of the fluxes through its two faces along that axis. Within a
+material that varies with temperature, the difference of potentials replaces that of temperatures.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.physics.cells.link_weights import link_factors
+from heatsim.physics.conditions.surface_balance import AMBIENT, FREE
+from heatsim.physics.conditions.surface_laws import SurfaceConditions
+from heatsim.physics.matter.enthalpy import EnthalpyTable
+from heatsim.physics.openings.face_cells import beam_flux
+from heatsim.physics.problem import HeatProblem
+
+Array = NDArray[np.float64]
+# Types of cells and their temperatures in K, of equal shapes.
+Cells = tuple[NDArray[np.intp], Array]
+
+
+def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int, int], Array], count: int) -> Array:
+    """Vectors in W/m², shape (count, ny, nx, 3), components along x, y, z.
+
+    Args:
+        problem: the problem.
+        step: number of steps done, for conditions that vary in time.
+        first: the lowest plane.
+        planes: a function (first, end) that returns the temperatures in K of planes ``first`` to ``end`` − 1, shape
+            (planes, ny, nx), float64.
+        count: number of planes.
+    """
+    nz = problem.grid.cells[2]
+    wraps = problem.periodic
+    below = planes(first - 1, first) if first > 0 else planes(nz - 1, nz) if wraps[2] else None
+    last = first + count
+    above = planes(last, last + 1) if last < nz else planes(0, 1) if wraps[2] else None
+    T = planes(first, last)
+    cell_types = problem.materials.types_of(slice(first, last))
+    through_face = _faces_at(problem, step)
+    flux = np.empty((*T.shape, 3))
+    for axis in range(3):
+        along = 2 - axis
+        n = T.shape[along]
+        passed = np.empty([length + (dimension == along) for dimension, length in enumerate(T.shape)])
+        inner = np.moveaxis(passed, along, 0)
+        cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
+        weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
+        inner[1:n] = passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1])
+        ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
+        for side, beside in enumerate(ends):
+            here, own = cells[-side], cell_type[-side]
+            if beside is not None:
+                place = (first - 1) % nz if side == 0 else last % nz
+                other = problem.materials.types_of(place) if axis == 2 else cell_type[side - 1]
+                lower, upper = (other, np.asarray(beside).reshape(here.shape)), (own, here)
+                weight = weights[1][-1]
+                if side == 0:
+                    weight = _weights(problem, place, place + 1, 5)[0] if axis == 2 else weight
+                # From the lower cell to the upper one, as everywhere: so planes may be found in any number of parts.
+                if side == 1:
+                    lower, upper = upper, lower
+                inner[-side] = passing(problem, axis, lower, upper, weight)
+            else:
+                inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
+                inner[-side] = inwards if side == 0 else -inwards
+        flux[..., axis] = np.moveaxis((inner[:-1] + inner[1:]) / 2.0, 0, along)
+    return flux
+
+
+def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
+    """Weights of links towards x−, x+, …, z+ (0 … 5), shape (planes, ny, nx).
+
+    If materials vary with temperature, the ratio of smooth to voxel area of contacts; else the factor of the link.
+    """
+    nx, ny, _ = problem.grid.cells
+    weights = np.ones((last - first, ny, nx))
+    surfaces = problem.materials.weighted_surfaces
+    if surfaces.contacts:
+        here = slice(*np.searchsorted(surfaces.cells, (first * ny * nx, last * ny * nx)))
+        found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
+        weights.reshape(-1)[surfaces.cells[here] - first * ny * nx] = found[here, direction]
+    return weights
+
+
+def passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array) -> Array:
+    """Heat flux from a cell to its neighbour in W/m².
+
+    ``weight``: of the link; if materials vary with temperature, the ratio of smooth to voxel area of a contact.
+    """
+    (type_a, T_a), (type_b, T_b) = one, other
+    materials = problem.materials
+    if not materials.varies:
+        return np.asarray(materials.link[axis, type_a, type_b] * weight * (T_a - T_b))
+    material = np.array([cell_type.material for cell_type in materials.types])
+    potentials = (
+        materials.by_enthalpy(EnthalpyTable.potential_at, cell_type, T - problem.reference)
+        for cell_type, T in (one, other)
+    )
+    half_a, half_b = (
+        materials.half[axis, cell_type]
+        / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - problem.reference)
+        for cell_type, T in (one, other)
+    )
+    within = materials.link[axis, type_a, type_b] * (next(potentials) - next(potentials))
+    resistance = materials.resistance[type_a, type_b]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        contact = np.where(resistance > 0.0, resistance / weight, 0.0)
+    between = (T_a - T_b) / (half_a + contact + half_b)
+    return np.asarray(np.where(material[type_a] == material[type_b], within, between))
+
+
+def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, NDArray[np.intp]], Array]:
+    """A function from a face's number, its rows, their temperatures and types to the flux into the body in W/m²."""
+    time, materials = problem.timeline.time(step), problem.materials
+    conditions = problem.boundary.unchecked_rows(time)
+    beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
+
+    def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
+        conductance = 1.0 / materials.half[face // 2, cell_types]
+        if materials.varies:
+            conductance = conductance * materials.by_enthalpy(
+                EnthalpyTable.conductivity_at, cell_types, T - problem.reference
+            )
+        beam = beam_flux([brought for brought in beams if brought.face == face], problem.grid.face_shape(face))
+        conducts = conductance > 0.0
+        flux = np.zeros(T.shape)
+        v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
+        for number, fraction in problem.boundary.shares(face, v, u):
+            condition = np.moveaxis(conditions[number], -1, 0)
+            rise = SurfaceConditions(conditions, number).rises(np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
+            passing = conductance * rise
+            if materials.varies:
+                potentials = (
+                    materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, temperature - problem.reference)
+                    for temperature in (condition[AMBIENT], T)
+                )
+                held = (next(potentials) - next(potentials)) / materials.half[face // 2, cell_types]
+                passing = np.where(condition[FREE] > 0.0, passing, held)
+            flux += fraction * passing
+        return flux
+
+    return through_face

@@ -1,0 +1,1 @@
+"""Sources of heat in the body, and beams."""

@@ -1,0 +1,182 @@
+"""Follow the light of a beam that its face of the box does not absorb along the face's normal, cell by cell.
+
+Light passes void without loss. Without an absorption depth, the surface of the first conducting cell absorbs all of it;
+if void surfaces are insulated, the cell itself absorbs it. With an absorption depth δ, a conducting cell absorbs the
+fraction
+
+    exp(−s/δ) − exp(−(s + d)/δ)        s: distance so far in conducting cells, d: size of the cell along the normal
+
+of the light that came in (Beer–Lambert). The sum over a column is exact for any cell size.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, exp, expm1
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.sources.spots import REACH, window, wraps
+from heatsim.scenario import Beam, Scenario, face_axes
+
+Array = NDArray[np.float64]
+
+# Light below this fraction of the incoming light is ignored.
+_DARK = 1e-18
+
+
+@dataclass(frozen=True, eq=False)
+class Absorbed:
+    """The cells and surfaces that absorb the light of a beam, except surfaces at its face of the box.
+
+    Attributes:
+        cells: the cells that absorb light, by their indices in the flattened grid, shape (n,).
+        weights: for each cell the fraction of its column's light that it absorbs, divided by the size of the cell along
+            the normal, in 1/m.
+        spots: for each cell the cell (u, v) of the face in the same column, shape (n, 2).
+        lit: cells whose surface towards void absorbs light on the side of the face, by their indices among the cells
+            with weighted surfaces.
+    """
+
+    cells: NDArray[np.int64]
+    weights: Array
+    spots: NDArray[np.int32]
+    lit: NDArray[np.int64]
+
+
+def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbed:
+    """The cells and surfaces that absorb the light of a beam; see :class:`Absorbed`. Collective.
+
+    The cells are those of the whole grid, on all ranks; the surfaces are those in the planes that are held.
+    """
+    grid, face = materials.grid, FACES.index(beam.face)
+    axis, n = face // 2, materials.grid.cells[face // 2]
+    d = grid.spacing[axis]
+    columns = _reached(beam, scenario)
+    window = _window(columns)
+    light = columns.astype(np.float64)
+    travelled = np.zeros(columns.shape)
+    lit = [np.zeros(0, np.int64)]
+    found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
+    for depth in range(n):
+        place = n - 1 - depth if face % 2 else depth
+        solid = _conducts(materials, axis, place, window) & (light > _DARK)
+        v, u = np.nonzero(solid)
+        if beam.absorption_depth is None:
+            light[v, u] = 0.0
+            if depth == 0:  # the surface at the face of the box absorbs it, with its condition
+                continue
+            cells = _index(grid.cells, axis, place, v, u)
+            has_surface, here = _surfaces(materials, cells, face)
+            lit.append(here)
+            v, u = v[~has_surface], u[~has_surface]
+            part = np.ones(len(v))
+        else:
+            part = -np.exp(-travelled[v, u] / beam.absorption_depth) * expm1(-d / beam.absorption_depth)
+            travelled[v, u] += d
+            light[v, u] *= exp(-d / beam.absorption_depth)
+        if len(v):
+            found.append((_index(grid.cells, axis, place, v, u), part / d, np.column_stack((u, v)).astype(np.int32)))
+        if not (light > _DARK).any():
+            break
+    found.append((np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 2), np.int32)))
+    own, weights, spots = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return Absorbed(own, weights, spots, np.concatenate(lit))
+
+
+def hits(beam: Beam, scenario: Scenario, materials: CellTypes) -> bool:
+    """Whether a beam meets any conducting cell. Collective."""
+    if materials.void is None:
+        return True
+    axis, reached = FACES.index(beam.face) // 2, _reached(beam, scenario)
+    window = _window(reached)
+    planes = range(materials.grid.cells[axis])
+    return any((_conducts(materials, axis, place, window) & reached).any() for place in planes)
+
+
+def _conducts(materials: CellTypes, axis: int, place: int, window: tuple[slice, slice]) -> NDArray[np.bool_]:
+    """Which cells of a window (v, u) of a plane normal to an axis conduct, shape of the face's map. Collective."""
+    grid, held = materials.grid, materials.held
+    found = np.zeros(grid.face_shape(2 * axis), dtype=bool)
+    if materials.void is None:
+        found[window] = True
+        return found
+    (first, last), (v, u) = held.own_planes(grid.shape[0]), window
+    if axis == 2:
+        planes, part = slice(place, place + 1), (v, u)
+    else:
+        planes, part = v, (slice(place, place + 1), u) if axis == 1 else (u, slice(place, place + 1))
+    own = slice(max(planes.start, first), min(planes.stop, last))
+    types = materials.cells[(held.local(own), *part)] if own.start < own.stop else np.zeros((0, 0, 0), np.uint8)
+    conducts = [(of_rank & CELL_TYPE) != materials.void for of_rank in held.gathered(types) if of_rank.size]
+    found[window] = np.concatenate(conducts).reshape(found[window].shape) if conducts else False
+    return found
+
+
+def _window(columns: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """The smallest window (v, u) of a face that contains all columns."""
+    found = []
+    for axis in (0, 1):
+        some = np.flatnonzero(columns.any(axis=1 - axis))
+        found.append(slice(int(some[0]), int(some[-1]) + 1) if len(some) else slice(0, 0))
+    return found[0], found[1]
+
+
+def _surfaces(materials: CellTypes, cells: NDArray[np.int64], face: int) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Which cells have a void surface on the side of a face, and the list indices of these surfaces. Collective.
+
+    The list has the surfaces in the planes that are held.
+    """
+    surfaces, held = materials.weighted_surfaces, materials.held
+    if not surfaces.void:
+        return np.zeros(len(cells), dtype=bool), np.zeros(0, np.int64)
+    listed, places = surfaces.find(cells)
+    smooth = surfaces.area[places, face] > 0.0
+    here = np.zeros(len(cells), dtype=bool)
+    here[listed] = smooth
+    z = cells // (materials.grid.cells[0] * materials.grid.cells[1])
+    return np.asarray(held.anywhere(z, lambda own: here[own], False)), places[smooth]
+
+
+def _index(
+    cells: tuple[int, int, int], axis: int, place: int, v: NDArray[np.intp], u: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """The indices of the cells (u, v) of a plane normal to an axis."""
+    strides = (1, cells[0], cells[0] * cells[1])
+    along = [strides[other] for other in range(3) if other != axis]
+    return np.asarray(place * strides[axis] + u * along[0] + v * along[1], dtype=np.int64)
+
+
+def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
+    """Which cells of its face a beam can reach on its path, shape of the face's map."""
+    grid, (first, second) = scenario.grid, face_axes(beam.face)
+    points = _points_on(beam, min(grid.spacing[first], grid.spacing[second]))
+    ends = []
+    for number, axis in enumerate((first, second)):
+        n, count = grid.cells[axis], window(scenario, beam, axis)
+        if wraps(scenario, beam, axis):
+            start = np.zeros(len(points), np.int64)
+        else:
+            low = (points[:, number] - REACH * beam.radius - grid.origin[axis]) / grid.spacing[axis]
+            # A spot between two of these points begins a cell earlier or later.
+            start = np.clip(np.floor(low), 0, n - count).astype(np.int64) - 1
+        ends.append((np.clip(start, 0, n), np.clip(start + count + 2, 0, n)))
+    (first_u, end_u), (first_v, end_v) = ends
+    corners = np.zeros((grid.cells[second] + 1, grid.cells[first] + 1), dtype=np.int64)
+    for v, u, sign in ((first_v, first_u, 1), (first_v, end_u, -1), (end_v, first_u, -1), (end_v, end_u, 1)):
+        np.add.at(corners, (v, u), sign)
+    return np.asarray(np.cumsum(np.cumsum(corners, axis=0), axis=1)[:-1, :-1] > 0)
+
+
+def _points_on(beam: Beam, distance: float) -> Array:
+    """Points on the path of a beam with distances of at most ``distance`` (m), shape (points, 2)."""
+    path = np.array(beam.path)
+    if len(path) == 1:
+        return path
+    found = [path[:1]]
+    for start, end in pairwise(path):
+        parts = max(1, ceil(float(np.hypot(*(end - start))) / distance))
+        found.append(start + (end - start) * (np.arange(1, parts + 1) / parts)[:, None])
+    return np.concatenate(found)

@@ -1,0 +1,295 @@
+"""Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
+
+import ast
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, DensityTable, HeatedCells
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.geometry.regions import Parts, source_mask
+from heatsim.physics.sources.beam_columns import absorbed_by, hits
+from heatsim.physics.sources.separation import MOST_TERMS, separate, some_points
+from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
+from heatsim.scenario.messages import show
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.values.products import products_of
+from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
+from heatsim.scenario.values.timefunction import Formula
+
+Array = NDArray[np.float64]
+Cells = NDArray[np.int64]
+
+_START = np.zeros(1)
+# Times at which a density is looked at for each of some points; the rounding of a sum of products.
+_MOMENTS, _SAME = 65, 1e-9
+# Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
+# below this fraction of the largest one are not checked.
+_FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
+# A function has a pole if its largest value grows by more than this factor when steps are halved this many times.
+_POLE, _HALVED = 2.0, 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Entries:
+    """One entry for each of some cells.
+
+    Attributes:
+        cells: by their index in the flattened grid.
+        number: of the amount, or (number of amounts) + (number of the beam).
+        weights: see cell_heat.py, shape (n,).
+        spots: of a beam, shape (n, 2); None for other sources.
+    """
+
+    cells: Cells
+    number: int
+    weights: Array
+    spots: NDArray[np.int32] | None = None
+
+
+def find(scenario: Scenario, materials: CellTypes, parts: Parts | None) -> HeatedCells:
+    """The cells that sources of a scenario heat individually: those of the whole grid, on all ranks. Collective.
+
+    Args:
+        scenario: the scenario.
+        materials: the cell types.
+        parts: the painted cells; None if nothing is painted.
+
+    Raises:
+        ScenarioError: a density is not finite, its shape moves, or it is 0 in all cells; or a beam heats nothing.
+    """
+    finder = _HeatFinder(scenario, materials, parts)
+    for number, source in enumerate(scenario.sources):
+        if source.beam is None and not source.even:
+            finder.add(number, source)
+    beams = [(index, source.beam) for index, source in enumerate(scenario.sources) if source.beam is not None]
+    for number, (index, beam) in enumerate(beams):
+        if not hits(beam, scenario, materials):
+            message = f"{show(scenario.sources[index].name)} heats nothing: there is no conducting cell behind its path"
+            raise ScenarioError(scenario.path, [Mistake(f"sources.{index}.beam.path", message)])
+        absorbed = absorbed_by(beam, scenario, materials)
+        if len(absorbed.cells):
+            weights, spots = absorbed.weights, absorbed.spots
+            finder.entries.append(_Entries(absorbed.cells, len(finder.amounts) + number, weights, spots))
+        finder.light(FACES.index(beam.face), absorbed.lit)
+    return finder.found()
+
+
+class _HeatFinder:
+    """Gathers entries."""
+
+    def __init__(self, scenario: Scenario, materials: CellTypes, parts: Parts | None) -> None:
+        self._scenario, self._materials, self._parts = scenario, materials, parts
+        self.entries: list[_Entries] = []
+        self.amounts: list[Amount] = []
+        self._tables: list[DensityTable] = []
+        self._lit = np.zeros(0, np.uint8)
+
+    def add(self, number: int, source: Source) -> None:
+        """Add the entries of a source in the body."""
+        cells, density = self._cells_of(source), source.power_density
+        if isinstance(density, MaterialFunction):
+            self._tables.append(self._table(number, source, density))
+            self._enter(cells, Amount(number, Constant(1.0), len(self._tables) - 1), np.ones(len(cells)))
+        elif isinstance(density, SpaceFormula):
+            self._add_values(number, cells, density)
+        else:
+            assert source.power is not None
+            assert source.distribution is not None
+            weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
+            whole = float(weights.sum()) * self._materials.grid.cell_volume
+            if weights.min() < 0.0 or whole <= 0.0:
+                message = f"got {show(source.distribution.expression.text)}, which is "
+                message += f"{float(weights.min())!r} in a cell" if weights.min() < 0.0 else "0 in all cells"
+                raise self._mistake(number, "distribution", f"{message}; values of at least 0 are expected, not all 0")
+            self._enter(cells, Amount(number, Constant(source.power)), weights / whole)
+
+    def light(self, side: int, places: Cells) -> None:
+        """Add the sides of weighted cells that a beam hits; ``places`` are indices among the held cells. Collective."""
+        if self._materials.held.any(len(places) > 0):
+            if not len(self._lit):
+                self._lit = np.zeros(len(self._materials.weighted_surfaces.cells), np.uint8)
+            self._lit[places] |= np.uint8(1 << side)
+
+    def found(self) -> HeatedCells:
+        """All entries, cell by cell."""
+        if not self.entries:
+            return replace(NO_HEATED_CELLS, lit=self._lit) if len(self._lit) else NO_HEATED_CELLS
+        cells = np.concatenate([entries.cells for entries in self.entries])
+        order = np.argsort(cells, kind="stable")
+        numbers = np.concatenate([np.full(len(each.cells), each.number, np.int32) for each in self.entries])
+        weights = np.concatenate([entries.weights for entries in self.entries])
+        spots = np.zeros((0, 2), np.int32)
+        if any(entries.spots is not None for entries in self.entries):
+            nothing = [np.zeros((len(each.cells), 2), np.int32) for each in self.entries]
+            pairs = zip(self.entries, nothing, strict=True)
+            spots = np.concatenate([none if each.spots is None else each.spots for each, none in pairs])[order]
+        own, first = np.unique(cells[order], return_index=True)
+        grid = self._materials.grid
+        nx, ny, _ = grid.cells
+        types = self._materials.types_at(own % nx, own // nx % ny, own // (nx * ny))
+        return HeatedCells(
+            cells=own,
+            first=np.append(first, len(order)).astype(np.int64),
+            numbers=numbers[order],
+            weights=weights[order],
+            spots=spots,
+            heat_capacity=self._materials.heat_capacity[types],
+            amounts=tuple(self.amounts),
+            tables=tuple(self._tables),
+            volume=grid.cell_volume,
+            lit=self._lit,
+        )
+
+    def _enter(self, cells: Cells, amount: Amount, weights: Array) -> None:
+        some = np.flatnonzero(weights != 0.0)
+        self.amounts.append(amount)
+        self.entries.append(_Entries(cells[some], len(self.amounts) - 1, weights[some]))
+
+    def _cells_of(self, source: Source) -> Cells:
+        """The cells that a source heats."""
+        grid = self._materials.grid
+        if self._parts is None:
+            return np.arange(grid.cell_count, dtype=np.int64)
+        held = self._parts.held
+        first, _ = held.own_planes(grid.shape[0])
+        own = np.flatnonzero(source_mask(source, self._scenario, self._parts)[held.own]).astype(np.int64)
+        return np.concatenate(held.gathered(own + first * grid.cells[0] * grid.cells[1]))
+
+    def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
+        """Add a density that varies in space or time."""
+        if density.constant:
+            weights = self._values(number, "power_density", density, cells, _START)[0]
+            self._enter(cells, Amount(number, Constant(1.0)), weights)
+            return
+
+        def values(times: Array, some: Cells) -> Array:
+            return self._values(number, "power_density", density, some, times)
+
+        products = products_of(density.expression.tree, MOST_TERMS)
+        if products is not None and self._add_products(number, cells, density, products):
+            return
+        end, points = self._scenario.time.end, some_points(self._materials.grid)
+        moments = [density.at_point(*point).moments(end, _MOMENTS) for point in points]
+        separated = separate(values, cells, np.unique(np.concatenate(moments)))
+        if separated is None:
+            message = (
+                f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
+                "f(t)·g(x, y, z): its shape moves; write a moving heat source as a beam"
+            )
+            raise self._mistake(number, "power_density", message)
+        for x, y, z, of_cells in zip(*self._points(separated.places), separated.weights, strict=True):
+            in_time = density.at_point(float(x), float(y), float(z))
+            self._check(number, density, in_time)
+            self._enter(cells, Amount(number, in_time), of_cells)
+
+    def _add_products(
+        self, number: int, cells: Cells, density: SpaceFormula, products: list[tuple[ast.expr, ast.expr]]
+    ) -> bool:
+        """Add a sum of products f(t)·g(x, y, z); False if rounding does not allow to take them apart."""
+        end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
+        factors: list[tuple[TimeFunction, Array]] = []
+        for in_time, in_place in products:
+            function: TimeFunction = Formula(Expression.of_tree(in_time, ("t",)), end)
+            weights = Expression.of_tree(in_place, ("x", "y", "z")).evaluate(**points)
+            if function.constant:
+                function = Constant(float(function.at(_START)[0]))
+            factors.append((function, weights))
+        times = np.unique(np.concatenate([function.moments(end, 2) for function, _ in factors]))
+        exact = self._values(number, "power_density", density, cells, times)
+        found = sum(function.at(times)[:, None] * weights for function, weights in factors)
+        if not (np.abs(found - exact) <= _SAME * np.abs(exact).max()).all():
+            return False
+        for function, weights in factors:
+            self._check(number, density, function)
+            self._enter(cells, Amount(number, function), weights)
+        return True
+
+    def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
+        """See that a factor in time is finite at all times."""
+        if not isinstance(in_time, Formula):
+            return
+        fault = in_time.fault(POWER_DENSITY, self._scenario.time.end)
+        if fault is not None:
+            text = f"got {show(density.expression.text)}, with the factor {show(in_time.expression.text)} in time"
+            raise self._mistake(number, "power_density", f"{text}, {fault}")
+
+    def _values(self, number: int, key: str, formula: SpaceFormula, cells: Cells, times: Array) -> Array:
+        """The values of an expression at times in s at the centres of cells, shape (times, cells); all are in range."""
+        x, y, z = self._points(cells)
+        variables = {"x": x, "y": y, "z": z, "t": times[:, np.newaxis]}
+        names = formula.expression.names
+        values = formula.expression.evaluate(**{name: variables[name] for name in names})
+        values = np.broadcast_to(values, (len(times), len(cells)))
+        with np.errstate(invalid="ignore"):
+            wrong = np.argwhere(~(np.abs(values) <= LARGEST))
+        if len(wrong):
+            time, cell = wrong[0]
+            place = ", ".join(f"{name} = {float(axis[cell])!r}" for name, axis in zip("xyz", (x, y, z), strict=True))
+            value = f"which is {float(values[time, cell])!r} at {place}, t = {float(times[time])!r} s"
+            allowed = f"values must be finite in all cells of the source, and at most {LARGEST!r}"
+            raise self._mistake(number, key, f"got {show(formula.expression.text)}, {value}; {allowed}")
+        return values
+
+    def _points(self, cells: Cells) -> tuple[Array, Array, Array]:
+        """The centres of cells: x, y and z in m."""
+        grid = self._materials.grid
+        nx, ny, _ = grid.cells
+        places = cells % nx, cells // nx % ny, cells // (nx * ny)
+        x, y, z = (grid.centres(axis)[place] for axis, place in enumerate(places))
+        return x, y, z
+
+    def _table(self, number: int, source: Source, density: MaterialFunction) -> DensityTable:
+        """The table of a density that depends on temperature."""
+        low, high = source.temperature_range or WIDEST
+        if isinstance(density, MaterialTable):
+            low, high = density.temperatures[0], density.temperatures[-1]
+        try:
+            return tabulate(density, low, high)
+        except ValueError as error:
+            text = density.expression.text if isinstance(density, MaterialFormula) else ""
+            remedy = "write temperature_range = [lowest, highest], the range in which the expression holds"
+            raise self._mistake(number, "power_density", f"got {show(text)}, {error}; {remedy}") from None
+
+    def _mistake(self, number: int, key: str, message: str) -> ScenarioError:
+        return ScenarioError(self._scenario.path, [Mistake(f"sources.{number}.{key}", message)])
+
+
+def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable:
+    """A function of temperature as a table with equal steps.
+
+    Args:
+        density: in W/m³.
+        low: the lowest temperature in K; below it the table keeps its value.
+        high: the highest one.
+
+    Raises:
+        ValueError: a value is not finite, too large, or grows without bound; the message is for the user.
+    """
+    largest = []
+    for power in range(_FEWEST, _MOST + 1):
+        T = np.linspace(low, high, 2 ** (power + 1) + 1)
+        values = density.at(T)
+        faults = [POWER_DENSITY.range_fault(float(value)) for value in (values.min(), values.max())]
+        if faults != [None, None]:
+            wrong = next(place for place, value in enumerate(values.tolist()) if POWER_DENSITY.range_fault(value))
+            raise ValueError(
+                f"which is {float(values[wrong])!r} at {float(T[wrong])!r} K; "
+                f"{POWER_DENSITY.range_fault(float(values[wrong]))}"
+            )
+        largest.append(float(np.abs(values).max()))
+        nodes, middles = values[::2], values[1::2]
+        error = np.abs(0.5 * (nodes[1:] + nodes[:-1]) - middles)
+        # The rate of a reaction at room temperature is many powers of ten smaller than at its hottest.
+        allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
+        if (error <= allowed).all():
+            break
+    else:
+        if largest[-1] > _POLE * largest[-1 - _HALVED]:
+            where = float(T[int(np.abs(values).argmax())])
+            raise ValueError(f"which grows without bound near {where:.6g} K")
+    return DensityTable(low, 2**power / (high - low), nodes)

@@ -1,0 +1,296 @@
+"""Heat set free in the body, and beams on its faces, averaged over each time step.
+
+A power is shared evenly by the cells that it heats, so it is exact on the grid whatever its cells. A beam's Gaussian is
+integrated over each cell by differences of the error function. The cells of a spot that lies inside its face receive
+the whole power, however coarse they are; the part of a spot that falls beside the face misses it. On a periodic axis
+that part comes back in at the other end.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.grid import FACES
+from heatsim.physics.cells.cell_heat import HeatedCells
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.sources.beam_rows import BeamRows
+from heatsim.physics.sources.spots import OnTime, Spots, Track, weights_along, window
+from heatsim.scenario import Scenario, Source, TimeFunction, face_axes
+from heatsim.scenario.values.averages import mean_of_product
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The sources of a scenario on a grid.
+
+    Attributes:
+        scenario: the scenario.
+        materials: the cell types; the sources that they name count those without a beam.
+    """
+
+    scenario: Scenario
+    materials: CellTypes
+
+    @cached_property
+    def even(self) -> list[Source]:
+        """The sources that heat all their cells alike, in the order in which the cell types count them."""
+        return [source for source in self.scenario.sources if source.even]
+
+    @property
+    def beams(self) -> list[Source]:
+        """The beams."""
+        return [source for source in self.scenario.sources if source.beam is not None]
+
+    @cached_property
+    def tracks(self) -> dict[int, Track]:
+        """The ways of the spots of all beams, by the ``id`` of the source."""
+        return {id(source): Track(source, source.beam) for source in self.scenario.sources if source.beam is not None}
+
+    @property
+    def heated(self) -> HeatedCells:
+        """The cells that other sources heat individually."""
+        return self.materials.heated
+
+    @property
+    def heat_constant(self) -> bool:
+        """Whether the heat and the amounts of each step are those of every other of the same length."""
+        in_body = [source for source in self.scenario.sources if source.beam is None]
+        own = all(source.scale.constant and source.during is None for source in in_body)
+        return own and all(amount.function.constant for amount in self.heated.amounts)
+
+    def beam_faces(self) -> set[int]:
+        """The numbers of the faces whose surfaces absorb beams."""
+        beams = [source.beam for source in self.beams]
+        return {FACES.index(beam.face) for beam in beams if beam is not None and beam.absorption_depth is None}
+
+    def heat(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
+        """What steps of ``dt`` seconds give to the cells of each type, in K.
+
+        Args:
+            times: starts in s of the intervals over which the sources are averaged.
+            dt: in s.
+            lengths: of these intervals in s; None for ``dt``.
+
+        Returns:
+            Shape (times, types); (1, types) if all steps give the same.
+
+        Raises:
+            ScenarioError: a value of ``scale`` is not finite.
+        """
+        materials = self.materials
+        scales = [self._factor(source, times, dt if lengths is None else lengths) for source in self.even]
+        if all((scale == scale[:1]).all() for scale in scales):
+            scales = [scale[:1] for scale in scales]
+        density = np.zeros((len(scales[0]) if scales else 1, len(materials.types)))
+        for number, scale in enumerate(scales):
+            density += np.multiply.outer(scale, self.density_of(number))
+        capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
+        return density * dt / capacity
+
+    def density_of(self, number: int) -> Array:
+        """What source ``number`` of :attr:`even` gives to the cells of each type at scale 1 in W/m³, shape (types,)."""
+        materials, source = self.materials, self.even[number]
+        heated = np.array([number in cell_type.sources for cell_type in materials.types])
+        if source.power_density is None:
+            assert source.power is not None
+            amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
+        else:
+            assert isinstance(source.power_density, float)
+            amount = source.power_density
+        return amount * heated
+
+    def amounts(self, times: Array, dt: float, lengths: Array | None = None) -> Array:
+        """The amounts of :attr:`heated` times ``dt``, and ``dt`` itself, which stands before fluxes of beams.
+
+        Args:
+            times: starts in s of the intervals over which the sources are averaged.
+            dt: in s.
+            lengths: of these intervals in s; None for ``dt``.
+
+        Returns:
+            Shape (times, amounts + 1).
+
+        Raises:
+            ScenarioError: a value is not finite.
+        """
+        found = np.full((len(times), len(self.heated.amounts) + 1), dt)
+        length: float | Array = dt if lengths is None else lengths
+        for number, amount in enumerate(self.heated.amounts):
+            source = self.scenario.sources[amount.source]
+            found[:, number] *= self._factor(source, times, length, amount.function)
+        return found
+
+    def cell_powers(self, time: float, length: float, T: Array | None) -> dict[int, float]:
+        """Mean power in W that each source without beam gives to :attr:`heated` from ``time`` on, for ``length`` s.
+
+        Args:
+            time: in s.
+            length: of the interval over which they are averaged, in s.
+            T: temperatures of these cells in K; None if no density depends on it.
+
+        Returns:
+            The powers by the numbers of the sources.
+        """
+        heated, powers = self.heated, dict[int, float]()
+        amounts = self.amounts(np.array([time]), length)[0, :-1] / length
+        for number, amount in enumerate(heated.amounts):
+            some = heated.numbers == number
+            weights = heated.weights[some]
+            if amount.table >= 0 and T is not None:
+                weights = weights * heated.tables[amount.table].at(T[heated.owners[some]])[0]
+            power = float(weights.sum()) * heated.volume * float(amounts[number])
+            powers[amount.source] = powers.get(amount.source, 0.0) + power
+        return powers
+
+    def absorbed_by(self, number: int, rows: BeamRows) -> float:
+        """Power in W that the body takes of beam ``number`` in the first step of its rows. Collective."""
+        heated, grid = self.heated, self.materials.grid
+        power = 0.0
+        if heated.has_beams:
+            some = heated.numbers == len(heated.amounts) + number
+            power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
+        if rows.at_face:
+            flux = np.zeros(grid.face_shape(rows.face))
+            rows.add_to(flux, 0)
+            if self.materials.void is not None:
+                flux[self.materials.types_on_face(rows.face) == self.materials.void] = 0.0
+            power += float(flux.sum()) * grid.cell_volume / grid.spacing[rows.face // 2]
+            power += self._on_void_surfaces(rows)
+        return power
+
+    def _on_void_surfaces(self, rows: BeamRows) -> float:
+        """Power in W of a beam on surfaces towards void in the first step of its rows. Collective."""
+        grid, held, axis = self.materials.grid, self.materials.held, rows.face // 2
+        nx, ny, _ = grid.cells
+        cells = self.materials.weighted_surfaces.cells[: len(self.heated.lit)]
+        cells = cells[(self.heated.lit >> rows.face & 1 > 0) & held.owns(cells // (nx * ny))]
+        cells = np.concatenate(held.gathered(cells))
+        if not len(cells):
+            return 0.0
+        along = (cells % nx, cells // nx % ny, cells // (nx * ny))
+        spots = np.stack([place for other, place in enumerate(along) if other != axis], axis=1).astype(np.int32)
+        return float(rows.fluxes(0, spots).sum()) * grid.cell_volume / grid.spacing[axis]
+
+    def total(self, heat: Array, factors: Array, precision: str) -> float:
+        """Heat in J that sources in the body give in stages, as rounded for kernels.
+
+        Args:
+            heat: as in :class:`heatsim.physics.operator.step_inputs.Rows`, shape (n or 1, types).
+            factors: of the n stages, as there.
+            precision: of the kernels.
+        """
+        if not self.even:
+            return 0.0
+        steps = factors.astype(precision).astype(np.float64)
+        released = self.heat_of_steps(heat, precision)
+        # Which sum it is must not depend on which stages give the same.
+        return float(steps.sum() * released[0] if self.heat_constant else steps @ np.resize(released, len(steps)))
+
+    def heat_of_steps(self, heat: Array, precision: str) -> Array:
+        """Heat in J of the sources in the body in each step, as rounded for kernels; arguments as for :meth:`total`.
+
+        The other steps do not change the bits of a step.
+        """
+        rounded = heat.astype(precision).astype(np.float64)
+        return np.asarray((rounded * (self.materials.counts * self.materials.cell_heat_capacity)).sum(axis=1))
+
+    def powers(self, times: Array, dt: float) -> Array:
+        """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
+
+        Returns:
+            Shape (times, sources), in the order of ``even``.
+
+        Raises:
+            ScenarioError: a value of ``scale`` is not finite.
+        """
+        materials = self.materials
+        powers = np.zeros((len(times), len(self.even)))
+        for number, source in enumerate(self.even):
+            if source.power is not None:
+                whole = source.power
+            else:
+                assert isinstance(source.power_density, float)
+                heated = np.array([number in cell_type.sources for cell_type in materials.types])
+                whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
+            powers[:, number] = whole * self._factor(source, times, dt)
+        return powers
+
+    def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
+        """What every beam brings in steps of ``dt`` seconds, one length or one for each, from ``times``.
+
+        Raises:
+            ScenarioError: a value of ``scale`` is not finite.
+        """
+        return [self._beam(source, times, dt) for source in self.beams]
+
+    def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
+        """The same for the beams that surfaces at faces of the box absorb."""
+        return [rows for rows in self.beam_rows(times, dt) if rows.at_face]
+
+    def absorbed(self, times: Array, dt: float | Array) -> Array:
+        """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
+        found = np.zeros(len(times))
+        for source in self.beams:
+            spots = self._parts(source, times, dt)
+            found += np.bincount(spots.steps, np.abs(spots.powers), len(times))
+        return found
+
+    def beam_bytes(self, itemsize: int, dt: float) -> int:
+        """Bytes of the weights of a step of at most ``dt`` seconds."""
+        return itemsize * sum(
+            track.most_spots(dt) * window(self.scenario, track.beam, axis)
+            for track in self.tracks.values()
+            for axis in face_axes(track.beam.face)
+        )
+
+    def _factor(self, source: Source, times: Array, dt: float | Array, *others: TimeFunction) -> Array:
+        """The mean over steps of the product of a source's factors in time, which are 0 while it is off.
+
+        Args:
+            source: the source.
+            times: starts of the steps in s.
+            dt: their length in s, or that of each.
+            others: functions of time besides its scale.
+
+        Raises:
+            ScenarioError: the product is not finite.
+        """
+        on = OnTime.within(source.during or (-inf, inf), times, dt)
+        some = on.shares > 0.0
+        found = np.zeros(len(times))
+        found[some] = on.shares[some] * mean_of_product([*others, source.scale], on.starts[some], on.lengths[some])
+        self._check(source, found, times, "power_density" if others else "scale")
+        return found
+
+    def _check(self, source: Source, values: Array, times: Array, key: str) -> None:
+        if not np.isfinite(values).all():
+            time, number = float(times[int(np.argmin(np.isfinite(values)))]), self.scenario.sources.index(source)
+            mistake = Mistake(f"sources.{number}.{key}", f"is not finite in the step from t = {time!r} s")
+            raise ScenarioError(self.scenario.path, [mistake])
+
+    def _parts(self, source: Source, times: Array, dt: float | Array) -> Spots:
+        """The spots of a beam in steps."""
+        spots = self.tracks[id(source)].spots(times, dt)
+        self._check(source, spots.powers, spots.starts, "scale")
+        return spots
+
+    def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
+        beam = source.beam
+        assert beam is not None
+        spots = self._parts(source, times, dt)
+        shape = len(times), int(spots.counts.max(initial=1))
+        first, weights = np.zeros((*shape, 2), np.int32), []
+        for number, (axis, centres) in enumerate(zip(face_axes(beam.face), spots.places, strict=True)):
+            starts, along = weights_along(self.scenario, beam, axis, centres)
+            first[spots.steps, spots.numbers, number] = starts
+            weights.append(np.zeros((*shape, along.shape[1])))
+            weights[-1][spots.steps, spots.numbers] = spots.powers[:, None] * along if number == 0 else along
+        u, v = weights
+        at_face = beam.absorption_depth is None
+        return BeamRows(FACES.index(beam.face), first, (u, v), spots.counts.astype(np.int32), at_face)

@@ -1,0 +1,1 @@
+"""Due times, steps, stages and tolerances."""

@@ -1,0 +1,272 @@
+"""Curves of probes: temperatures over time, and the profiles of probes along lines."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from textwrap import fill, shorten
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.amounts import LENGTHS, TIMES, Unit, choose_unit, format_time, readable_unit
+from heatsim.render.page.caption import Caption
+from heatsim.render.page.figure import WIDTH, add_axes, new_figure
+from heatsim.render.page.legend import LINE, Entry
+from heatsim.render.page.scales import Scale, TemperatureScale, colour_map
+from heatsim.storage.run_tables import RunTable, header
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
+# Lines differ by colour; when the colours repeat, they differ by dashes.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31")
+_DASHES = ("-", "--", ":", "-.")
+_MOST_IN_LEGEND = 60
+_TALL, _LEGEND_LINE, _LEGEND_GAP = 705, 33, 14  # pixels
+_MOST_PROFILES = 8
+_TIMES_BELOW = 90  # pixels: the legend of two rows of profiles
+# Labels of axes for several probes with one unit.
+_NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
+_BAND = 0.25  # opacity of materials behind profiles
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes of a line by its number."""
+    dashes = _DASHES[number // len(COLOURS) % len(_DASHES)]
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": dashes}
+
+
+def number_groups(table: RunTable) -> Iterator[tuple[str, dict[str, NDArray[np.float64]]]]:
+    """The probes that are not temperatures, one group for each unit: the label of its axis, and readable numbers."""
+    for unit in dict.fromkeys(unit for _, unit in table.columns if unit != KELVIN.name):
+        values = table.in_unit(unit)
+        shown = readable_unit(unit, np.concatenate(list(values.values())))
+        name = next(iter(values)) if len(values) == 1 else _NAMES_OF_NUMBERS.get(unit, "Probes")
+        yield header(name, shown.symbol), {name: numbers / shown.size for name, numbers in values.items()}
+
+
+def finish_times(axes: Any, unit: Unit, times: NDArray[np.float64]) -> None:
+    """Label the axis of times, and draw a grid."""
+    axes.set_xlabel(f"Time ({unit.symbol})")
+    if times[-1] > times[0]:
+        axes.set_xlim(times[0] / unit.size, times[-1] / unit.size)
+    axes.grid(alpha=0.25)
+
+
+def draw_temperatures(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    shown_in: TemperatureUnit = KELVIN,
+) -> None:
+    """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``."""
+    everything = np.stack(list(curves.values()))
+    scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
+    drawn = {name: scale.drawn(values) for name, values in curves.items()}
+    _draw_curves(path, title, times, drawn, scale.label, scale.limits if scale.uniform else None)
+
+
+def draw_numbers(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    limits: tuple[float, float] | None = None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Draw numbers other than temperatures over times in s, one curve for each name.
+
+    Args:
+        path: the picture.
+        title: its title.
+        times: in s, shape (rows,).
+        curves: the numbers by name, shape (rows,) each.
+        label: of the axis of numbers.
+        limits: ends of this axis; None for those that fit the curves.
+        styles: the looks of the curves by name; None for the usual ones.
+    """
+    _draw_curves(path, title, times, curves, label, limits, styles)
+
+
+def _draw_curves(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    curves: Mapping[str, NDArray[np.float64]],
+    label: str,
+    limits: tuple[float, float] | None,
+    styles: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """Draw curves over times in s, with their legend beside them, or below if there are many."""
+    looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
+    unit = choose_unit(TIMES, float(times[-1]))
+    texts = [fill(shorten(name, 60, placeholder=" …"), 20) for name in curves]
+    beside = sum(_LEGEND_GAP + _LEGEND_LINE * (text.count("\n") + 1) for text in texts) <= _TALL
+    caption = _legend_below({name: looks[name] for name in curves}, title)
+    below = 0 if beside else caption.height()
+    with new_figure(path, title, WIDTH, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 1050 if beside else 1400, _TALL)
+        marker = "o" if len(times) == 1 else None
+        lines = [
+            axes.plot(times / unit.size, values, marker=marker, **looks[name])[0] for name, values in curves.items()
+        ]
+        if limits is not None:
+            axes.set_ylim(*limits)
+        axes.set_ylabel(label)
+        finish_times(axes, unit, times)
+        if beside:
+            axes.legend(lines, texts, loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
+        else:
+            caption.draw(figure)
+
+
+def _legend_below(looks: Mapping[str, Mapping[str, Any]], title: str) -> Caption:
+    """A legend of curves in rows. If there are too many curves, it has only the first ones, and a remark."""
+    remark = f"The legend has {_MOST_IN_LEGEND} of {len(looks)} curves." if len(looks) > _MOST_IN_LEGEND else ""
+    entries = [
+        Entry(name, look["color"], LINE, dashes=look.get("linestyle", "-"))
+        for name, look in islice(looks.items(), _MOST_IN_LEGEND)
+    ]
+    return Caption(title, [remark], entries)
+
+
+def draw_line_probe(
+    path: Path,
+    title: str,
+    times: NDArray[np.float64],
+    length: float,
+    temperatures: NDArray[np.float64],
+    shown_in: TemperatureUnit = KELVIN,
+) -> None:
+    """Draw a probe along a line: profiles at several times, and a map over place and time; one profile of a single row.
+
+    Args:
+        path: the picture.
+        title: its title.
+        times: in s, shape (rows,).
+        length: of the line in m.
+        temperatures: in K, shape (rows, points), at equal distances from the line's first point to its last.
+        shown_in: the unit of the temperatures in the picture.
+    """
+    low, high = float(temperatures.min()), float(temperatures.max())
+    scale = TemperatureScale.spanning(low, high, np.float32, shown_in)
+    lengths, time_unit = choose_unit(LENGTHS, length), choose_unit(TIMES, float(times[-1]))
+    place = np.linspace(0.0, length, temperatures.shape[1]) / lengths.size
+    chosen = profile_times(temperatures)
+    several = len(times) > 1
+    below = _TIMES_BELOW if several else 0
+    with new_figure(path, title, 1600, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 560 if several else 1400, 705)
+        colours = colours_of_times(len(chosen))
+        marker = "o" if len(place) <= 50 else None
+        for row, colour in zip(chosen, colours, strict=True):
+            text = format_time(float(times[row]), time_unit, 3)
+            axes.plot(place, scale.drawn(temperatures[row]), color=colour, marker=marker, label=text)
+        axes.set_xlabel(f"Distance along the line ({lengths.symbol})")
+        axes.set_ylabel(scale.label)
+        axes.margins(x=0.0)
+        if scale.uniform:
+            axes.set_ylim(*scale.limits)
+        axes.grid(alpha=0.25)
+        if several:
+            # Below, where it hides no curve.
+            axes.legend(
+                loc="upper left",
+                bbox_to_anchor=(-0.02, -0.13),
+                ncols=4,
+                fontsize=7.0,
+                columnspacing=1.0,
+                handlelength=1.5,
+            )
+            _draw_map(figure, place, times / time_unit.size, scale, temperatures)
+            figure.axes[1].set_xlabel(f"Distance along the line ({lengths.symbol})")
+            figure.axes[1].set_ylabel(f"Time ({time_unit.symbol})")
+
+
+def _draw_map(figure: Any, place: NDArray[np.float64], times: NDArray[np.float64], scale: Scale, values: Any) -> None:
+    from heatsim.render.page.figure import add_colour_bar
+
+    axes = add_axes(figure, 860, 105 + _TIMES_BELOW, 500, 705)
+    low, high = scale.limits
+    axes.pcolormesh(
+        place,
+        times,
+        scale.drawn(values),
+        cmap=scale.colour_map,
+        vmin=low,
+        vmax=high,
+        shading="nearest",
+        rasterized=True,
+    )
+    axes.set_xlim(place[0], place[-1])
+    axes.set_ylim(times[0], times[-1])
+    add_colour_bar(figure, scale, (1385, 105 + _TIMES_BELOW, 26, 705))
+
+
+def profile_times(temperatures: NDArray[np.float64]) -> list[int]:
+    """The rows to draw as profiles: from each to the next the profile changes by about as much.
+
+    Args:
+        temperatures: shape (rows, points).
+    """
+    changes = np.abs(np.diff(temperatures, axis=0)).max(axis=1)
+    path = np.concatenate([[0.0], np.cumsum(changes)])
+    if path[-1] == 0.0:
+        return sorted({0, len(path) - 1})
+    wanted = np.linspace(0.0, path[-1], _MOST_PROFILES)
+    return sorted({0, len(path) - 1, *(int(np.abs(path - place).argmin()) for place in wanted)})
+
+
+def colours_of_times(count: int) -> Sequence[Any]:
+    """Colours from early to late."""
+    colours: Sequence[Any] = colour_map()(np.linspace(0.0, 0.85, count))
+    return colours
+
+
+def draw_profile(
+    path: Path,
+    title: str,
+    axis: str,
+    ends: tuple[float, float],
+    unit: Unit,
+    scale: Scale,
+    places: NDArray[np.float64],
+    curves: Sequence[tuple[str, NDArray[np.floating[Any]]]],
+    whole_scale: bool = False,
+    bands: Sequence[tuple[float, float, str]] = (),
+    legend: Sequence[Entry] = (),
+) -> None:
+    """Draw temperatures along a line of cells, one curve for each time.
+
+    Args:
+        path: the picture.
+        title: its title.
+        axis: the name of the axis.
+        ends: of the domain along the axis, in ``unit``.
+        unit: of lengths.
+        scale: of temperatures.
+        places: of the cells' centres, in ``unit``.
+        curves: legend texts, and values in K.
+        whole_scale: whether the axis spans the whole scale; if not, it fits the curves.
+        bands: the materials along the line: both ends of each in ``unit``, and its colour.
+        legend: of the materials.
+    """
+    caption = Caption(title, legend=legend)
+    below = caption.height() if legend else 0
+    with new_figure(path, title, 1600, 900 + below) as figure:
+        axes = add_axes(figure, 150, 105 + below, 1150, 705)
+        if legend:
+            caption.draw(figure)
+        for start, end, colour in bands:
+            axes.axvspan(start, end, color=colour, alpha=_BAND, linewidth=0.0, zorder=0.5)
+        marker = "o" if len(places) <= 50 else None
+        for (text, values), colour in zip(curves, colours_of_times(len(curves)), strict=True):
+            axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)
+        axes.set_xlim(*ends)
+        if scale.uniform or whole_scale:
+            axes.set_ylim(*scale.limits)
+        axes.set_xlabel(f"{axis} ({unit.symbol})")
+        axes.set_ylabel(scale.label)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), title="Time")

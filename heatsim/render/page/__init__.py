@@ -1,0 +1,1 @@
+"""Figures, scales, axes, legends and texts of pictures."""

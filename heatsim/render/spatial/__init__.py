@@ -1,0 +1,1 @@
+"""Pictures of fields in space."""

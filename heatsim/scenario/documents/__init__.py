@@ -1,0 +1,1 @@
+"""Documents: reading, writing, schema and reference of scenarios."""

@@ -1,0 +1,217 @@
+"""The rules between the tables of a scenario.
+
+Each function returns every mistake against one rule; ``placement`` has the rules about space. ``load`` runs all of them
+after the tables are validated, even if tables have mistakes. Values that could not be read are then None, and a rule
+that needs them does not apply.
+"""
+
+from collections.abc import Callable
+
+from heatsim.errors import Mistake
+from heatsim.scenario.messages import did_you_mean, show, show_key
+from heatsim.scenario.rules.interfaces import (
+    conditions_towards_void_need_void,
+    contacts_differ,
+    contacts_have_different_columns,
+    contacts_name_known_parts,
+    has_no_void,
+    materials_of,
+    regions_by_name,
+    surfaces_name_known_regions,
+)
+from heatsim.scenario.rules.material_names import (
+    domain_names_its_material,
+    layers_have_constant_materials,
+    materials_exist,
+    one_form_of_materials,
+)
+from heatsim.scenario.rules.placement import (
+    held_patches_are_as_wide_as_half_a_cell,
+    initial_field_fits_the_domain,
+    label_images_fit_the_grid,
+    layers_are_thinner_than_cells,
+    layers_lie_between_cells,
+    patches_and_beams_have_a_surface,
+    patches_and_beams_lie_on_their_faces,
+    patches_do_not_overlap,
+    probes_lie_in_the_domain,
+)
+from heatsim.scenario.rules.validation import entries, known
+from heatsim.scenario.tables.boundaries import Insulated, Periodic
+from heatsim.scenario.tables.materials import VOID
+from heatsim.scenario.tables.model import Scenario
+from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
+from heatsim.scenario.tables.time import ADAPTIVE
+from heatsim.scenario.values.functions import formulas_in_time
+
+
+def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
+    """A beam that moves has no steady state."""
+    if not known(scenario.time) or not scenario.steady:
+        return []
+    message = (
+        'the beam moves; a steady state needs a beam that stays: give a path of one point, or write method = "euler"'
+    )
+    return [
+        Mistake(f"sources.{index}.beam.path", message)
+        for index, source in entries(scenario.sources)
+        if known(source.beam) and source.beam is not None and known(source.beam.path) and len(source.beam.path) > 1
+    ]
+
+
+def long_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
+    """Steps that follow a tolerance round to nearest."""
+    if not known(scenario.time, scenario.solver) or scenario.time.method not in ADAPTIVE:
+        return []
+    if scenario.solver.rounding != "stochastic":
+        return []
+    message = (
+        f'got "stochastic" with time.method = "{scenario.time.method}", which does too few steps for rounding to add '
+        'up; leave it out, or write time.method = "euler"'
+    )
+    return [Mistake("solver.rounding", message)]
+
+
+def names_differ(scenario: Scenario) -> list[Mistake]:
+    """All regions have different names, and so do all patches, all layers and all sources."""
+    mistakes = []
+    for tables, named in (
+        ("regions", entries(scenario.regions)),
+        ("patches", entries(scenario.patches)),
+        ("layers", entries(scenario.layers)),
+        ("sources", entries(scenario.sources)),
+    ):
+        taken = set()
+        for index, table in named:
+            if table.name in taken:
+                mistakes.append(Mistake(f"{tables}.{index}.name", _repeated(table.name, tables)))
+            if known(table.name):
+                taken.add(table.name)
+    return mistakes
+
+
+def probe_columns_differ(scenario: Scenario) -> list[Mistake]:
+    """Probes have different names, and so do all columns of probes.csv."""
+    mistakes, taken = [], set()
+    for index, probe in entries(scenario.probes):
+        if not known(probe.name):
+            continue
+        names = [("name", probe.name)]
+        if probe.line is not None and known(probe.line.count):
+            names += [("line", column) for column in probe.line.columns(probe.name)]
+        for key, name in names:
+            if name in taken:
+                mistakes.append(Mistake(f"probes.{index}.{key}", _repeated(name, "probes")))
+            taken.add(name)
+    return mistakes
+
+
+def _repeated(name: str, tables: str) -> str:
+    return f"got {show(name)} a second time; all {tables} need different names"
+
+
+def expressions_in_time_stay_in_range(scenario: Scenario) -> list[Mistake]:
+    """Values of expressions in t are allowed from the start to the end of the run."""
+    end = scenario.time.end if known(scenario.time) and known(scenario.time.end) else 0.0
+    mistakes, seen = [], set()
+    for key, formula, quantity in formulas_in_time(scenario):
+        # Several keys may share one default; its mistake is reported only at the first key, where it is written.
+        if id(formula) not in seen:
+            seen.add(id(formula))
+            message = formula.fault(quantity, end)
+            if message is not None:
+                mistakes.append(Mistake(show_key(key), f"got {show(formula.expression.text)}, {message}"))
+    return mistakes
+
+
+def sources_and_probes_name_known_regions(scenario: Scenario) -> list[Mistake]:
+    """The regions of sources and probes exist and conduct."""
+    if not known(scenario.regions):
+        return []
+    named = [(f"sources.{index}.region", source.region) for index, source in entries(scenario.sources)]
+    named += [(f"probes.{index}.region", probe.region) for index, probe in entries(scenario.probes)]
+    regions = regions_by_name(scenario)
+    mistakes = []
+    for key, name in named:
+        if name is None:
+            continue
+        if name not in regions:
+            choice = f"one of {', '.join(map(show, regions))} is expected" if regions else "there are no [[regions]]"
+            mistakes.append(Mistake(key, f"got {show(name)}; {choice}{did_you_mean(name, regions)}"))
+        elif materials_of(regions[name]) == {VOID}:
+            mistakes.append(Mistake(key, f"got {show(name)}; this region is void, which does not conduct"))
+    return mistakes
+
+
+def probes_of_surfaces_have_one(scenario: Scenario) -> list[Mistake]:
+    """Probes name surfaces that exist: periodic faces are no surfaces, and void may have none or insulated ones."""
+    mistakes = []
+    for index, probe in entries(scenario.probes):
+        if probe.surface is None or not known(scenario.boundaries):
+            continue
+        key, got = f"probes.{index}.surface", f"got {show(probe.surface)}"
+        if probe.surface != TOWARDS_VOID:
+            if isinstance(scenario.boundaries.face(probe.surface), Periodic):
+                mistakes.append(Mistake(key, f"{got}; this face is periodic and has no surface"))
+        elif has_no_void(scenario):
+            mistakes.append(Mistake(key, f"{got}; the scenario has no void, so no surface borders on it"))
+        elif known(scenario.surfaces) and all(
+            isinstance(condition, Insulated)
+            for condition in (scenario.boundaries.void, *(each and each.condition for each in scenario.surfaces))
+        ):
+            message = (
+                f"{got}; surfaces towards void are insulated: give boundaries.void a condition, or remove this key: "
+                "then the probe takes the temperatures of cells"
+            )
+            mistakes.append(Mistake(key, message))
+    return mistakes
+
+
+def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
+    """Statistics of a melt need a material that melts; those of time need time."""
+    if not known(scenario.time, scenario.material or scenario.materials):
+        return []
+    named = [scenario.material] if scenario.material is not None else list(scenario.materials.values())
+    melts = any(material is None or material.liquidus is not None for material in named)
+    mistakes = []
+    for index, probe in entries(scenario.probes):
+        key = f"probes.{index}.statistic"
+        if scenario.steady and probe.statistic in (LIQUID_FRACTION, *TIMES_BEYOND):
+            message = f'got {show(probe.statistic)}; with time.method = "steady" no time passes, and nothing melts'
+            mistakes.append(Mistake(key, message))
+        elif not melts and probe.statistic == LIQUID_FRACTION:
+            mistakes.append(Mistake(key, f"got {show(probe.statistic)}; no material has a latent_heat"))
+        elif probe.statistic in EXTENTS and probe.threshold is None and (not melts or scenario.steady):
+            message = f'missing; {show(probe.statistic)} needs a threshold where nothing melts, as in "60 degC"'
+            mistakes.append(Mistake(f"probes.{index}.threshold", message))
+    return mistakes
+
+
+CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
+    one_form_of_materials,
+    domain_names_its_material,
+    materials_exist,
+    contacts_name_known_parts,
+    contacts_differ,
+    contacts_have_different_columns,
+    layers_have_constant_materials,
+    layers_lie_between_cells,
+    layers_are_thinner_than_cells,
+    names_differ,
+    beams_stay_in_a_steady_state,
+    long_steps_round_to_nearest,
+    probe_columns_differ,
+    label_images_fit_the_grid,
+    initial_field_fits_the_domain,
+    expressions_in_time_stay_in_range,
+    conditions_towards_void_need_void,
+    surfaces_name_known_regions,
+    patches_and_beams_have_a_surface,
+    patches_and_beams_lie_on_their_faces,
+    patches_do_not_overlap,
+    held_patches_are_as_wide_as_half_a_cell,
+    sources_and_probes_name_known_regions,
+    probes_of_surfaces_have_one,
+    probes_lie_in_the_domain,
+    statistics_suit_the_scenario,
+)

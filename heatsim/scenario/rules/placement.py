@@ -1,0 +1,220 @@
+"""The rules about space: initial fields, label images, patches, beams and probes fit the domain; see ``checks``."""
+
+from itertools import combinations
+
+from heatsim.errors import Mistake
+from heatsim.grid import Grid
+from heatsim.scenario.messages import show, show_key
+from heatsim.scenario.rules.validation import entries, known
+from heatsim.scenario.tables.boundaries import Face, Periodic, Temperature
+from heatsim.scenario.tables.initial import ArrayFile, find_unphysical, missing_values
+from heatsim.scenario.tables.labels import absent_labels
+from heatsim.scenario.tables.model import Scenario
+from heatsim.scenario.tables.patches import off_face
+from heatsim.scenario.values.expressions import Expression
+
+# The rounding error of the upper end of the domain, which is a sum, relative to its terms.
+ROUNDING = 4e-16
+# A layer of this thickness in m was probably meant in another unit.
+_THICKEST = 1.0
+
+
+def grid_of(scenario: Scenario) -> Grid | None:
+    """The grid, or None if the domain could not be read."""
+    domain = scenario.domain
+    return scenario.grid if known(domain) and known(domain.size, domain.cells, domain.origin) else None
+
+
+def face_of(scenario: Scenario, name: str) -> Face | None:
+    """The condition on a face, or None if it could not be read."""
+    boundaries = scenario.boundaries
+    if not known(boundaries, name):
+        return None
+    return boundaries.face(name) if name in boundaries.model_fields_set else boundaries.default
+
+
+def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
+    """A label image has one label for every cell."""
+    grid = grid_of(scenario)
+    mistakes = []
+    for index, region in entries(scenario.regions):
+        file = None if region.labels is None else region.labels.file
+        if grid is not None and file is not None and file.shape != grid.shape:
+            message = (
+                f"got {show(file.path.name)}, which has shape {file.shape}; domain.cells needs (nz, ny, nx) = "
+                f"{grid.shape}"
+            )
+            mistakes.append(Mistake(f"regions.{index}.labels.file", message))
+        elif grid is not None and region.labels is not None and known(file, region.labels.materials):
+            try:
+                absent = absent_labels(region.labels)
+            except ValueError as error:
+                message = f"got {show(region.labels.file.path.name)}, which {error}"
+                mistakes.append(Mistake(f"regions.{index}.labels.file", message))
+                continue
+            key = f"regions.{index}.labels.materials"
+            mistakes += [Mistake(f"{key}.{show_key((label,))}", message) for label, message in absent.items()]
+    return mistakes
+
+
+def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
+    """An array has one temperature for every cell; an expression is physical at the cells' centres."""
+    grid = grid_of(scenario)
+    temperature = scenario.initial.temperature if known(scenario.initial) else None
+    if grid is not None and isinstance(temperature, Expression):
+        message = find_unphysical(temperature, grid)
+        return [] if message is None else [Mistake("initial.temperature", message)]
+    if grid is not None and isinstance(temperature, ArrayFile):
+        shape = temperature.load().shape
+        if shape != grid.shape:
+            message = (
+                f"got {show(temperature.file.path.name)}, which has shape {shape}; domain.cells needs (nz, ny, nx) = "
+                f"{grid.shape}"
+            )
+            return [Mistake("initial.temperature.file", message)]
+    if isinstance(temperature, ArrayFile) and known(scenario.domain, scenario.regions) and not scenario.uses_void:
+        message = missing_values(temperature)
+        if message is not None:
+            return [Mistake("initial.temperature.file", f"got {show(temperature.file.path.name)}, which {message}")]
+    return []
+
+
+def layers_lie_between_cells(scenario: Scenario) -> list[Mistake]:
+    """The plane of a layer lies between two planes of cells or on a face, and its rectangle in the domain."""
+    grid, mistakes = grid_of(scenario), []
+    for index, layer in entries(scenario.layers):
+        plane = layer.plane
+        if grid is None or not known(plane) or not known(plane.axis, plane.at):
+            continue
+        axis, key = plane.across, f"layers.{index}.plane"
+        low, size, d = grid.origin[axis], grid.size[axis], grid.spacing[axis]
+        at = plane.index(grid)
+        if not 0 <= at <= grid.cells[axis]:
+            message = f"got {plane.at!r}; the domain reaches from {low!r} to {low + size!r} m along {plane.axis}"
+            mistakes.append(Mistake(f"{key}.at", message))
+        elif at != int(at):
+            below, above = (f"{low + size * (int(at) + more) / grid.cells[axis]:.9g}" for more in (0, 1))
+            message = (
+                f"got {plane.at!r}, inside a cell; the nearest planes between cells of {d:.6g} m are at {below} and "
+                f"{above} m: move the layer, or choose cells that end at it"
+            )
+            mistakes.append(Mistake(f"{key}.at", message))
+        if plane.rectangle is not None and known(plane.rectangle.min, plane.rectangle.max):
+            for end in ("min", "max"):
+                outside = off_face(getattr(plane.rectangle, end), f"{plane.axis}_min", grid)
+                for place, message in outside:
+                    in_domain = message.replace(f"{plane.axis}_min reaches", "the domain reaches")
+                    mistakes.append(Mistake(f"{key}.rectangle.{end}.{place}", in_domain))
+    return mistakes
+
+
+def layers_are_thinner_than_cells(scenario: Scenario) -> list[Mistake]:
+    """A layer is at most as thick as a cell: it has one temperature across, as one cell has."""
+    grid, mistakes = grid_of(scenario), []
+    for index, layer in entries(scenario.layers):
+        if grid is None or not known(layer.thickness, layer.plane) or not known(layer.plane.axis):
+            continue
+        d = grid.spacing[layer.plane.across]
+        if layer.thickness > d * (1.0 + ROUNDING):
+            message = f"got {layer.thickness!r} m, more than a cell, which has {d:.6g} m along {layer.plane.axis}; "
+            if layer.thickness >= _THICKEST:
+                message += f'a number without a unit is in m: write "{layer.thickness:g} um" for micrometres'
+            else:
+                message += "a layer has one temperature across: make it a region with cells"
+            mistakes.append(Mistake(f"layers.{index}.thickness", message))
+    return mistakes
+
+
+def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:
+    """Faces with a patch or a beam are not periodic."""
+    placed = [(f"patches.{index}.face", patch.face, "patch") for index, patch in entries(scenario.patches)]
+    placed += [
+        (f"sources.{index}.beam.face", source.beam.face, "beam")
+        for index, source in entries(scenario.sources)
+        if source.beam is not None
+    ]
+    return [
+        Mistake(key, f"got {show(face)}; this face is periodic and has no surface for a {item}")
+        for key, face, item in placed
+        if known(face) and isinstance(face_of(scenario, face), Periodic)
+    ]
+
+
+def patches_and_beams_lie_on_their_faces(scenario: Scenario) -> list[Mistake]:
+    """The corners of a patch and the path of a beam lie on the face."""
+    points = []
+    for index, patch in entries(scenario.patches):
+        if known(patch.rectangle):
+            at = f"patches.{index}.rectangle"
+            points += [(f"{at}.min", patch.rectangle.min, patch.face), (f"{at}.max", patch.rectangle.max, patch.face)]
+    for index, source in entries(scenario.sources):
+        beam = source.beam
+        if beam is not None and known(beam.path):
+            points += [(f"sources.{index}.beam.path.{n}", point, beam.face) for n, point in enumerate(beam.path)]
+    grid = grid_of(scenario)
+    if grid is None:
+        return []
+    return [
+        Mistake(f"{key}.{axis}", message)
+        for key, point, face in points
+        if known(point, face)
+        for axis, message in off_face(point, face, grid)
+    ]
+
+
+def patches_do_not_overlap(scenario: Scenario) -> list[Mistake]:
+    """Patches on a face do not overlap."""
+    placed = [
+        (index, patch)
+        for index, patch in entries(scenario.patches)
+        if known(patch.face, patch.rectangle) and known(patch.rectangle.min, patch.rectangle.max)
+    ]
+    return [
+        Mistake(
+            f"patches.{index}.rectangle",
+            f"{show(patch.name)} overlaps {show(other.name)}; patches on a face must not overlap",
+        )
+        for (_, other), (index, patch) in combinations(placed, 2)
+        if other.face == patch.face and patch.rectangle.overlaps(other.rectangle)
+    ]
+
+
+def held_patches_are_as_wide_as_half_a_cell(scenario: Scenario) -> list[Mistake]:
+    """A held patch is at least half a cell wide; the heat through a narrower one would depend on the cell size."""
+    grid = grid_of(scenario)
+    mistakes = []
+    for index, patch in entries(scenario.patches):
+        rectangle = patch.rectangle
+        if grid is None or not known(patch.face, rectangle) or not known(rectangle.min, rectangle.max):
+            continue
+        outside = off_face(rectangle.min, patch.face, grid) + off_face(rectangle.max, patch.face, grid)
+        held = isinstance(patch.condition, Temperature)
+        if held and not outside and min(covered.sum() for covered in patch.coverage(grid)) < 0.5:
+            message = (
+                f"{show(patch.name)} has a fixed temperature and is narrower than half a cell; make it larger or the "
+                "cells smaller"
+            )
+            mistakes.append(Mistake(f"patches.{index}.rectangle", message))
+    return mistakes
+
+
+def probes_lie_in_the_domain(scenario: Scenario) -> list[Mistake]:
+    """The points of probes lie inside the domain or on its surface."""
+    domain = scenario.domain
+    if not known(domain) or not known(domain.size, domain.origin):
+        return []
+    points = []
+    for index, probe in entries(scenario.probes):
+        points.append((f"probes.{index}.point", probe.point))
+        if probe.line is not None:
+            points += [(f"probes.{index}.line.from", probe.line.from_), (f"probes.{index}.line.to", probe.line.to)]
+    return [
+        Mistake(
+            f"{key}.{number}",
+            f"got {at!r}; the domain reaches from {low!r} to {low + length!r} m along {'xyz'[number]}",
+        )
+        for key, point in points
+        if point is not None
+        for number, (at, low, length) in enumerate(zip(point, domain.origin, domain.size, strict=True))
+        if not low <= at <= low + length + ROUNDING * (abs(low) + length)
+    ]

@@ -1,0 +1,278 @@
+"""The whole scenario, and its table [initial], as frozen models in SI units."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import (
+    BaseModel,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from heatsim.grid import Grid
+from heatsim.scenario.files import InputFile
+from heatsim.scenario.messages import missing_key
+from heatsim.scenario.tables.boundaries import Boundaries
+from heatsim.scenario.tables.contacts import Contact
+from heatsim.scenario.tables.domain import Domain
+from heatsim.scenario.tables.fields import (
+    STRICT,
+    InitialTemperature,
+    Text,
+)
+from heatsim.scenario.tables.initial import ArrayFile, ImageFile
+from heatsim.scenario.tables.layers import Layers
+from heatsim.scenario.tables.library import with_library
+from heatsim.scenario.tables.materials import VOID, Material, Materials, MaterialTableOrName
+from heatsim.scenario.tables.named import Named
+from heatsim.scenario.tables.output import Output
+from heatsim.scenario.tables.patches import Patches
+from heatsim.scenario.tables.probes import Probe
+from heatsim.scenario.tables.regions import Regions, Shaped
+from heatsim.scenario.tables.solver import Solver
+from heatsim.scenario.tables.sources import Sources
+from heatsim.scenario.tables.surfaces import Surfaces
+from heatsim.scenario.tables.time import Time, not_given
+from heatsim.scenario.values.functions import all_functions_in_time
+from heatsim.scenario.values.timefunction import Formula, SpaceFormula, Table
+
+# The first guess of a steady state, in K, if the scenario gives none.
+FIRST_GUESS = 293.15
+_INITIAL_EXAMPLE = "[initial] with temperature = 300.0"
+MATERIAL_EXAMPLE = "[material] with conductivity = 237.0, density = 2700.0 and specific_heat = 900.0"
+
+
+class Initial(BaseModel):
+    """The field at t = 0: a number in K, an expression in x, y, z, or a file."""
+
+    model_config = STRICT
+
+    temperature: InitialTemperature = Field(examples=["temperature = 300.0"], description="Temperature at t = 0")
+
+
+class Scenario(BaseModel):
+    """One scenario, complete and checked; ``load`` and ``parse`` make it.
+
+    Two scenarios are equal if all of their settings are equal; the folder of the file does not matter.
+    """
+
+    model_config = STRICT
+
+    title: Text = Field(description="Title of the results", json_schema_extra={"default": "name of the file"})
+    domain: Domain = Field(
+        examples=["[domain] with size = [0.1, 0.1, 0.1] and cells = [64, 64, 64]"], description="The box and its cells"
+    )
+    material: MaterialTableOrName | None = Field(
+        default=None,
+        examples=[MATERIAL_EXAMPLE],
+        description="The material, if there is only one: a table, or `library:NAME`",
+    )
+    materials: Materials = Field(
+        default=Named(()),
+        examples=["[materials.copper] with the keys of [material]"],
+        description='The materials by name: tables `[materials.copper]`, or `copper = "library:copper"`',
+    )
+    regions: Regions = Field(
+        default=(),
+        examples=[
+            "each region under its own heading [[regions]], with a name, a material and one of "
+            "box, sphere, cylinder, stl, labels, everywhere"
+        ],
+        description="Parts of the domain with other materials, painted in order: later ones win",
+    )
+    contacts: tuple[Contact, ...] = Field(
+        default=(),
+        examples=[
+            'each contact under its own heading [[contacts]], with between = ["copper", "silicon"] and '
+            "resistance = 1e-5"
+        ],
+        description="Thermal resistances between materials or regions",
+    )
+    layers: Layers = Field(
+        default=(),
+        examples=[
+            'each layer under its own heading [[layers]], with material = "copper", thickness = "35 um" and '
+            'plane = { axis = "z", at = 0.0016 }'
+        ],
+        description="Thin conducting layers without cells, such as copper on a circuit board",
+    )
+    time: Time = Field(examples=["[time] with end = 60.0"], description="Duration and time step")
+    initial: Initial = Field(
+        default_factory=not_given,
+        examples=[_INITIAL_EXAMPLE],
+        description="The field at t = 0; the first guess of a steady state",
+        json_schema_extra={"default": 'required except with `time.method = "steady"`'},
+    )
+    boundaries: Boundaries = Field(
+        default_factory=Boundaries,
+        description="Conditions on the faces of the box",
+        json_schema_extra={"default": "all insulated"},
+    )
+    patches: Patches = Field(
+        default=(),
+        examples=[
+            "each patch under its own heading [[patches]], with face, rectangle = { min = […], max = […] }, type "
+            "and the keys of the type"
+        ],
+        description="Rectangles on faces with their own condition",
+    )
+    surfaces: Surfaces = Field(
+        default=(),
+        examples=['each surface under its own heading [[surfaces]], with of = "die", type and the keys of the type'],
+        description="Conditions where a region borders on void, instead of `boundaries.void`",
+    )
+    sources: Sources = Field(
+        default=(),
+        examples=['each source under its own heading [[sources]], with region = "die" and power = 120.0 for example'],
+        description="Heat sources and beams",
+    )
+    solver: Solver = Field(
+        default=Solver(), description="Device, kernel and precision", json_schema_extra={"default": "see below"}
+    )
+    output: Output = Field(
+        default=Output(), description="What is written, and when", json_schema_extra={"default": "see below"}
+    )
+    probes: tuple[Probe, ...] = Field(
+        default=(),
+        examples=['each probe under its own heading [[probes]], with name = "centre" and point = [0.05, 0.05, 0.05]'],
+        description="Points, lines and regions whose temperature is recorded",
+    )
+    _path: Path = PrivateAttr(default_factory=Path)
+    _hints: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def path(self) -> Path:
+        """The file of the scenario."""
+        return self._path
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Warnings about values that are allowed, but are probably not what was meant."""
+        return self._hints
+
+    @property
+    def grid(self) -> Grid:
+        """The cells of the domain."""
+        return Grid(self.domain.cells, self.domain.size, self.domain.origin)
+
+    @property
+    def input_files(self) -> tuple[Path, ...]:
+        """The paths of the files and folders that the scenario reads, besides its own file."""
+        return tuple(file.path for file in self.inputs)
+
+    @cached_property
+    def inputs(self) -> tuple[InputFile, ...]:
+        """The files and folders that the scenario reads, besides its own file, each of them once."""
+        shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
+        files = [item.stl.file for item in shaped if item.stl is not None]
+        files += [region.labels.file.source for region in self.regions if region.labels is not None]
+        match self.initial.temperature:
+            case ArrayFile(file=file) | ImageFile(image=file):
+                files.append(file)
+        files += [
+            function.origin.file
+            for _, function, _ in all_functions_in_time(self)
+            if isinstance(function, Table) and function.origin is not None
+        ]
+        return tuple({file.path: file for file in files}.values())
+
+    @property
+    def palette(self) -> tuple[tuple[str, Material | None], ...]:
+        """Every material with its name: the domain's material first, "void" (None) last if any cell may be void.
+
+        If the domain is void, the materials have the order of the file.
+        """
+        palette = sorted(self.named_materials, key=lambda entry: entry[0] != self.domain.material)
+        return (*palette, (VOID, None)) if self.uses_void else tuple(palette)
+
+    @property
+    def named_materials(self) -> tuple[tuple[str, Material], ...]:
+        """Every material with its name, in the order of the file; a material without a name is called "material".
+
+        For a steady state, properties that do not affect it are left out.
+        """
+        named = [("material", self.material)] if self.material is not None else list(self.materials.items())
+        return tuple((name, material.in_steady_state() if self.steady else material) for name, material in named)
+
+    @property
+    def uses_void(self) -> bool:
+        """Whether cells may be void, which does not conduct."""
+        return self.domain.material == VOID or any(VOID in region.materials for region in self.regions)
+
+    @property
+    def steady(self) -> bool:
+        """Whether the scenario asks for a steady state."""
+        # A scenario with mistakes may have no table [time].
+        return bool(self.time) and self.time.method == "steady"
+
+    def with_method(self, method: str) -> "Scenario":
+        """The same scenario with another method in time."""
+        return self.model_copy(update={"time": self.time.with_method(method)})
+
+    @property
+    def switching_times(self) -> tuple[float, ...]:
+        """The times in s between 0 and the end at which a source is switched on or off, in ascending order."""
+        edges = {edge for source in self.sources if source.during is not None for edge in source.during}
+        return tuple(sorted(edge for edge in edges if 0.0 < edge < self.time.end))
+
+    @cached_property
+    def probe_columns(self) -> tuple[str, ...]:
+        """The names of the columns of probes.csv after the time."""
+        return tuple(column for probe in self.probes for column in probe.columns)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scenario) and all(
+            getattr(self, name) == getattr(other, name) for name in type(self).model_fields
+        )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, document: Any) -> Any:
+        return complete(document)
+
+    @field_validator("initial", mode="before")
+    @classmethod
+    def _check_initial(cls, initial: object) -> object:
+        if initial is None:
+            raise ValueError(missing_key(_INITIAL_EXAMPLE))
+        return initial
+
+    @model_validator(mode="after")
+    def _set_end_of_formulas(self) -> "Scenario":
+        """Set the end of the run in expressions in t, up to which their jumps are found."""
+        for _, function, _ in all_functions_in_time(self):
+            if isinstance(function, Formula | SpaceFormula):
+                object.__setattr__(function, "end", self.time.end)
+        return self
+
+    @field_validator("output", mode="after")
+    @classmethod
+    def _write_at_end(cls, output: Output, info: ValidationInfo) -> Output:
+        if "time" not in info.data or info.data["time"].method == "steady":
+            return output
+        return output.until(info.data["time"].end)
+
+
+def complete(document: Any) -> Any:
+    """A scenario's document with what follows from other parts of it.
+
+    These are the named materials of the library, the material of the domain if only one material has a name, and an
+    initial temperature for a steady state, whose search can begin anywhere.
+    """
+    if not isinstance(document, Mapping):
+        return document
+    time = document.get("time")
+    if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
+        document = {**document, "initial": {"temperature": FIRST_GUESS}}
+    document = with_library(document)
+    domain, materials = document.get("domain"), document.get("materials")
+    if not isinstance(domain, Mapping) or "material" in domain:
+        return document
+    if not isinstance(materials, Mapping) or len(materials) != 1:
+        return document
+    return {**document, "domain": {**domain, "material": next(iter(materials))}}

@@ -1,0 +1,184 @@
+"""Probes: points, lines and regions whose temperatures are recorded."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    Field,
+    ModelWrapValidatorHandler,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails
+
+from heatsim.grid import FACES
+from heatsim.scenario.messages import fault, missing_key, show, validate_beside
+from heatsim.scenario.tables.fields import STRICT, Count, Kelvin, Point, Text, Vector, choice
+
+TOWARDS_VOID = "void"
+# The statistics that are temperatures, and the units of the others.
+TEMPERATURES = ("mean", "max", "min")
+LIQUID_FRACTION, TIME_ABOVE, TIME_BELOW = "liquid_fraction", "time_above", "time_below"
+TIMES_BEYOND = (TIME_ABOVE, TIME_BELOW)
+EXTENTS = ("extent_x", "extent_y", "extent_z")
+UNITS = {LIQUID_FRACTION: "1", **dict.fromkeys(EXTENTS, "m"), **dict.fromkeys(TIMES_BEYOND, "s")}
+Statistic = Annotated[
+    Literal["mean", "max", "min", "liquid_fraction", "extent_x", "extent_y", "extent_z", "time_above", "time_below"],
+    choice(*TEMPERATURES, *UNITS),
+]
+ProbedSurface = Annotated[
+    Literal["x_min", "x_max", "y_min", "y_max", "z_min", "z_max", "void"], choice(*FACES, TOWARDS_VOID)
+]
+
+
+class Line(BaseModel):
+    """``count`` points at equal distances, including both ends."""
+
+    model_config = STRICT
+
+    from_: Point = Field(alias="from", examples=["from = [0.0, 0.05, 0.05]"], description="First point")
+    to: Point = Field(examples=["to = [0.1, 0.05, 0.05]"], description="Last point")
+    count: Count = Field(
+        examples=["count = 11"], description="Number of points at equal distances, including both ends"
+    )
+
+    @cached_property
+    def points(self) -> tuple[Vector, ...]:
+        """The points (x, y, z) in m."""
+        last = self.count - 1
+        return tuple(
+            (
+                self.from_[0] + (self.to[0] - self.from_[0]) * i / last,
+                self.from_[1] + (self.to[1] - self.from_[1]) * i / last,
+                self.from_[2] + (self.to[2] - self.from_[2]) * i / last,
+            )
+            for i in range(self.count)
+        )
+
+    def columns(self, name: str) -> tuple[str, ...]:
+        """The names of the columns of a probe with this line."""
+        return tuple(f"{name}[{index}]" for index in range(self.count))
+
+
+def _threshold_faults(statistic: object, threshold: object) -> list[InitErrorDetails]:
+    """Faults of a threshold beside a statistic that needs one, or that has none."""
+    if statistic in TIMES_BEYOND and threshold is None:
+        return [fault(missing_key('threshold = "60 degC"'), ("threshold",))]
+    if threshold is not None and statistic not in (*TIMES_BEYOND, *EXTENTS):
+        names = ", ".join(map(show, (*TIMES_BEYOND, *EXTENTS)))
+        return [fault(f"got {show(threshold)}; only the statistics {names} have a threshold", ("threshold",))]
+    return []
+
+
+class Probe(BaseModel):
+    """A number that is recorded: the temperature at a point (x, y, z) in m or along a line, or a statistic.
+
+    Points lie inside the domain or on its surface. A statistic is of the conducting cells of a region, or of all:
+
+    - mean, max, min: temperatures.
+    - liquid_fraction: the liquid part of the volume of materials that melt, from 0 to 1.
+    - extent_x, extent_y, extent_z: the length in m, along an axis, of the box around all places that are hotter than
+      ``threshold`` (K). Without a threshold: the melt pool, which is hotter than the liquidus of its material.
+    - time_above: the time in s during which at least one cell, or the point, has been above ``threshold``.
+    - time_below: the time in s during which at least one cell, or the point, has been below ``threshold``.
+
+    With ``surface`` the temperatures are those of the surface itself, not of the centres of its cells.
+    """
+
+    model_config = STRICT
+
+    name: Text = Field(
+        examples=['name = "centre"'], description="Name of its column; a line has the columns `name[0]`, `name[1]`, …"
+    )
+    point: Point | None = Field(
+        default=None, examples=["point = [0.05, 0.05, 0.05]"], description="Point in the domain or on its surface"
+    )
+    line: Line | None = Field(
+        default=None,
+        examples=["line = { from = [0.0, 0.05, 0.05], to = [0.1, 0.05, 0.05], count = 11 }"],
+        description="Points on a line",
+    )
+    region: Text | None = Field(default=None, examples=['region = "die"'], description="Region; needs `statistic`")
+    surface: ProbedSurface | None = Field(
+        default=None,
+        examples=['surface = "z_max"'],
+        description="A face of the box, or `void` for surfaces towards void. The statistic is of temperatures of the "
+        "surface; with `region`, only of the surface of that region",
+    )
+    statistic: Statistic | None = Field(
+        default=None,
+        examples=['statistic = "mean"'],
+        description="Statistic of a region, or without `region` of the whole body: a temperature; the liquid part of "
+        "the volume; the length of the part above `threshold`; the time for which any cell, or a `point`, was above or "
+        "below `threshold`",
+    )
+    threshold: Kelvin | None = Field(
+        default=None,
+        examples=['threshold = "60 degC"'],
+        description="Threshold of `time_above`, `time_below` and `extent_…`; without one, `extent_…` measures what is "
+        "above the liquidus: the melt",
+    )
+
+    @property
+    def points(self) -> tuple[Vector, ...]:
+        """The points (x, y, z) in m; none for a region."""
+        if self.line is not None:
+            return self.line.points
+        return () if self.point is None else (self.point,)
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it records the place of its extreme. For the whole body, every run does so."""
+        return self.statistic in ("max", "min") and (self.region is not None or self.surface is not None)
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of its numbers; None for temperatures."""
+        return UNITS.get(self.statistic or "")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of its columns in probes.csv: ``name``, or ``name[0]``, ``name[1]`` … for the points of a line."""
+        if self.line is not None:
+            return self.line.columns(self.name)
+        return (self.name,)
+
+    @field_validator("name", mode="after")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if name == "time":
+            raise ValueError('got "time"; this is the name of the first column in probes.csv: choose another')
+        return name
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _check_place(cls, table: Any, validate: ModelWrapValidatorHandler["Probe"]) -> "Probe":
+        faults = []
+        if isinstance(table, Mapping):
+            given = [key for key in ("point", "line", "region") if key in table]
+            statistic = table.get("statistic")
+            if not given and statistic is None and "surface" not in table:
+                message = "missing; write for example point = [0.05, 0.05, 0.05], or a line, a region or a statistic"
+                faults.append(fault(message, ("point",)))
+            if len(given) > 1:
+                faults.append(fault(f"got {' and '.join(given)}; one of point, line, region is expected"))
+            of_points = "line" in table or "point" in table
+            if ("region" in table or "surface" in table) and statistic is None:
+                what = "a surface" if "surface" in table else "a region"
+                message = f'missing; {what} needs a statistic, as in statistic = "mean"'
+                faults.append(fault(message, ("statistic",)))
+            if statistic is not None and ("line" in table or ("point" in table and statistic not in TIMES_BEYOND)):
+                message = (
+                    f"got {show(statistic)} of points; a statistic is of a region, or of the whole body; only "
+                    f"{TIME_ABOVE} and {TIME_BELOW} may be of a point"
+                )
+                faults.append(fault(message, ("statistic",)))
+            if "surface" in table and of_points:
+                faults.append(fault("got a surface beside a point or a line; remove one of them", ("surface",)))
+            elif "surface" in table and statistic in (LIQUID_FRACTION, *EXTENTS):
+                names = ", ".join(map(show, (*TEMPERATURES, *TIMES_BEYOND)))
+                faults.append(fault(f"got {show(statistic)} of a surface; one of {names} is expected", ("statistic",)))
+            faults += _threshold_faults(statistic, table.get("threshold"))
+        return validate_beside(faults, validate, table)

@@ -1,0 +1,18 @@
+"""The device, the kernel and the arithmetic of a run."""
+
+from pydantic import BaseModel, Field
+
+from heatsim.scenario.tables.fields import STRICT, Device, Precision, Rounding, Text
+
+
+class Solver(BaseModel):
+    """The device and the numerical method; the catalogue of kernels checks the name ``kernel``."""
+
+    model_config = STRICT
+
+    device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
+    kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
+    precision: Precision = Field(default="float32", description="Floating-point type of the field")
+    rounding: Rounding = Field(
+        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
+    )

@@ -1,0 +1,1 @@
+"""Values: units, expressions, functions of time, place and temperature."""

@@ -1,0 +1,89 @@
+"""Between which values an expression lies in a box of its variables, by bisection of the box."""
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario.values.enclosures import Boxes
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.points import PointValues
+
+Array = NDArray[np.float64]
+
+# All bounds are sharp to this part of the range of the values, if bisection gets there.
+_SHARP, _LEVELS, _LIVE = 2e-3, 40, 2**12
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Between which values an expression lies in a box.
+
+    Attributes:
+        low, high: bounds of all its values; infinite if it may be unbounded.
+        defined: whether it is certainly finite in the whole box.
+    """
+
+    low: float
+    high: float
+    defined: bool
+
+
+def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
+    """Between which values an expression lies: never too narrow; sharp to a part of the range, where bisection allows.
+
+    Args:
+        expression: the expression.
+        box: the lowest and the highest value of each variable.
+    """
+    names = [name for name in expression.names if name in expression.used] or list(expression.names[:1])
+    low, high = (np.array([[float(box[name][end])] for name in names]) for end in (0, 1))
+    whole = np.maximum(high - low, 1e-300)
+    found_low, found_high, defined = inf, -inf, True
+    least, most = inf, -inf
+    with np.errstate(all="ignore"):
+        for level in range(_LEVELS):
+            middle = 0.5 * low + 0.5 * high
+            points = PointValues({name: at[None] for name, at in zip(names, middle, strict=True)}, chosen=False)
+            boxes = Boxes(
+                expression.tree, dict(zip(names, low, strict=True)), dict(zip(names, high, strict=True)), False, points
+            )
+            count = low.shape[1]
+            found = boxes.of(expression.tree)
+            values = points.of(expression.tree)[0]
+            values = values[np.isfinite(values)]
+            least, most = min(least, values.min(initial=inf)), max(most, values.max(initial=-inf))
+            lows, highs, broken = (np.broadcast_to(each, (count,)) for each in (found.low, found.high, found.broken))
+            lows, highs = np.where(np.isnan(lows), -inf, lows), np.where(np.isnan(highs), inf, highs)
+            allowed = _SHARP * max(most - least, 0.0)
+            live = (lows < least - allowed) | (highs > most + allowed) | broken
+            excess = np.maximum(least - lows, highs - most)
+            order = np.argsort(np.where(excess > allowed, excess, -inf), kind="stable")
+            live = live[order] & (np.arange(count) >= count - _LIVE // 2)
+            if level == _LEVELS - 1 or (not defined and found_high - found_low == inf):
+                live[:] = False
+            done = order[~live]
+            if len(done):
+                found_low, found_high = min(found_low, lows[done].min()), max(found_high, highs[done].max())
+                defined &= not broken[done].any()
+            rest = order[live]
+            if not len(rest):
+                break
+            rows = np.zeros((len(names), count))
+            rows[: len(found.rows)] = found.rows
+            low, high = _halved(low[:, rest], high[:, rest], rows[:, rest], whole)
+    return Bounds(found_low, found_high, defined and np.isfinite(found_low) and np.isfinite(found_high))
+
+
+def _halved(low: Array, high: Array, rows: Array, whole: Array) -> tuple[Array, Array]:
+    """Both halves of boxes, cut along the variable that changes the values most, or a wide one that may jump."""
+    parts = (high - low) / whole
+    finite = np.isfinite(rows)
+    weights = np.where(finite.all(axis=0), rows, np.where(finite, 0.1 * parts * (rows > 0.0), parts))
+    cut = np.arange(len(low))[:, None] == np.argmax(np.where(weights.max(axis=0) > 0.0, weights, parts), axis=0)
+    middle = 0.5 * low + 0.5 * high
+    return (
+        np.concatenate((low, np.where(cut, middle, low)), axis=1),
+        np.concatenate((np.where(cut, middle, high), high), axis=1),
+    )

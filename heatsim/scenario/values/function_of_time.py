@@ -1,0 +1,116 @@
+"""What a number as a function of time is: the base of constants, formulas and tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.scenario.values.course import refined
+
+Length = float | NDArray[np.float64]  # of steps in s: one for all, or one for each
+_BETWEEN = 16  # parts of the time between two nodes that tell how a value goes from one to the other
+
+
+class TimeFunction:
+    """A number as a function of time: a constant, a formula or a table.
+
+    Attributes:
+        end: the end of the run in s where the function has to know it; else None.
+    """
+
+    @property
+    def end(self) -> float | None:
+        """None."""
+        return None
+
+    @property
+    def constant(self) -> bool:
+        """Whether the value is the same at all times."""
+        raise NotImplementedError
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at times in s; each value depends only on its own time."""
+        raise NotImplementedError
+
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64] | None:
+        """Times in s in (0, ``end``), ascending, at which the value jumps or has a kink.
+
+        Args:
+            end: in s.
+            error: kinks of a table are left out if straight lines between the others miss it by no more than this, in
+                the unit of its values.
+
+        Returns:
+            The times; None if they are too many to distinguish.
+        """
+        raise NotImplementedError
+
+    def resolved(self, end: float) -> bool:
+        """Whether the nodes up to ``end`` (s) show all that it does; False if it changes too often."""
+        return self.jumps(end) is not None
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """Means over steps of ``dt`` seconds from ``times`` (s); each mean depends only on its own step."""
+        raise NotImplementedError
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """Times in s from 0 to ``end``, ascending, between which the value is smooth and rises or falls.
+
+        Gauss–Legendre quadrature with three points between them gives the integral. At a jump there are two nodes a
+        rounding apart, one on each side.
+        """
+        raise NotImplementedError
+
+    def moments(self, end: float, most: int) -> NDArray[np.float64]:
+        """Times in [0, ``end``] (s), ascending, at which the values are spread over their range, extremes among them.
+
+        Args:
+            end: in s.
+            most: how many, besides 0.
+        """
+        nodes = self.nodes(end)
+        times = refined(nodes, int(np.clip(most // len(nodes), 1, _BETWEEN)))
+        order = np.argsort(self.at(times), kind="stable")
+        some = np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)
+        return np.unique(np.append(times[order[some]], 0.0))
+
+    def last_change(self, end: float) -> float:
+        """The time in s from which the value is constant up to ``end`` (s); 0 if it never changes."""
+        raise NotImplementedError
+
+    def extremes(self, end: float) -> tuple[float, float]:
+        """The lowest and highest value in [0, end]."""
+        values = self.at(self.nodes(end))
+        return float(values.min()), float(values.max())
+
+
+@dataclass(frozen=True)
+class Constant(TimeFunction):
+    """One value at all times."""
+
+    value: float
+
+    @property
+    def constant(self) -> bool:
+        """True."""
+        return True
+
+    def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value, once for each time."""
+        return np.full(np.shape(times), self.value)
+
+    def jumps(self, end: float, error: float = 0.0) -> NDArray[np.float64]:
+        """None at all."""
+        return np.zeros(0)
+
+    def mean(self, times: NDArray[np.float64], dt: Length) -> NDArray[np.float64]:
+        """The value, once for each step."""
+        return self.at(times)
+
+    def nodes(self, end: float) -> NDArray[np.float64]:
+        """0 and ``end``."""
+        return np.array([0.0, end])
+
+    def last_change(self, end: float) -> float:
+        """0."""
+        return 0.0

@@ -1,0 +1,1 @@
+"""Steppers of whole steps."""

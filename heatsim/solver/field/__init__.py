@@ -1,0 +1,1 @@
+"""The temperature field, its sums and extremes."""

@@ -1,0 +1,133 @@
+"""Divide the cells of a body into parts for sums: by cell type and, if observers need it, by region."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Thermometers
+from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
+from heatsim.physics.geometry.regions import region_number
+from heatsim.physics.matter.enthalpy import TemperatureTables
+from heatsim.physics.problem import HeatProblem
+from heatsim.scenario import LIQUID_FRACTION, VOID
+from heatsim.solver.field.field import Field
+
+_CELLS_AT_ONCE = 2**22
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class CellParts:
+    """The parts of a body's cells. All cells of a part have the same type and, if regions are watched, the same owner.
+
+    Attributes:
+        labels: device array [z, y, x] with a number for each own cell; ``number & division.mask`` is its part. None if
+            there is one part.
+        division: the number of parts, and how to read the labels.
+        cell_types: the type of each part.
+        owners: the region number of each part; 0 for all regions that are not watched.
+        counts: the number of cells of each part.
+    """
+
+    labels: Any
+    division: Labelling
+    cell_types: Numbers
+    owners: Numbers
+    counts: Numbers
+
+    @classmethod
+    def of_problem(cls, problem: HeatProblem, cells: Any, field: Field) -> "CellParts":
+        """The parts that the observers of a run need.
+
+        Args:
+            problem: the problem.
+            cells: the byte of each own cell on the device; empty if there is one type.
+            field: the field; its device, planes and reference temperature are used.
+        """
+        xp, reference = field.device.xp, field.reference
+        regions = [region_number(name, problem.scenario) for name in watched_regions(problem)]
+        parts = cls.of_regions(problem, regions, field) if regions else cls.of_types(problem.materials, cells)
+        wanted = {probe.statistic for probe in problem.scenario.probes}
+        if LIQUID_FRACTION in wanted or (problem.materials.varies and "mean" in wanted):
+            return parts.with_thermometers(problem, xp, reference)
+        return parts
+
+    @classmethod
+    def of_types(cls, materials: CellTypes, cells: Any) -> "CellParts":
+        """A part for each cell type."""
+        count = len(materials.types)
+        division = WHOLE if materials.uniform else Labelling(count, int(CELL_TYPE))
+        numbers = np.arange(count), np.zeros(count, dtype=np.int64), np.asarray(materials.counts, dtype=np.int64)
+        return cls(None if materials.uniform else cells, division, *numbers)
+
+    @classmethod
+    def of_regions(cls, problem: HeatProblem, regions: Sequence[int], field: Field) -> "CellParts":
+        """One part for each cell type in each of some regions; and one for each cell type in all other cells.
+
+        Collective.
+        """
+        materials = problem.materials
+        owner_of = np.zeros(256, dtype=np.int64)
+        owner_of[list(regions)] = regions
+        own = field.slab.first, field.slab.last
+        count = np.zeros(256 * len(materials.types), dtype=np.int64)
+        for _, pairs in _pairs(problem, own, owner_of):
+            count += np.bincount(pairs.ravel(), minlength=len(count))
+        count = np.sum(field.team.gathered(count), axis=0)
+        present = np.flatnonzero(count)
+        label_of = np.zeros(len(count), dtype=np.uint8 if len(present) <= 256 else np.uint16)
+        label_of[present] = np.arange(len(present))
+        labels = np.empty((field.slab.count, *materials.grid.shape[1:]), dtype=label_of.dtype)
+        for planes, pairs in _pairs(problem, own, owner_of):
+            labels[planes.start - own[0] : planes.stop - own[0]] = label_of[pairs]
+        one = len(present) == 1
+        division = WHOLE if one else Labelling(len(present))
+        on_device = None if one else field.device.xp.asarray(labels)
+        return cls(on_device, division, present // 256, present % 256, count[present])
+
+    def with_thermometers(self, problem: HeatProblem, xp: Any, reference: float) -> "CellParts":
+        """The same parts, with sums of temperatures and liquid parts in addition."""
+        materials, palette = problem.materials, dict(problem.scenario.palette)
+        tables = TemperatureTables.of(materials.enthalpies)
+        of_type = np.zeros(len(materials.types), PART)
+        for name in ("per_kelvin", "first", "last", "base"):
+            of_type[name] = getattr(tables, name)
+        for number, cell_type in enumerate(materials.types):
+            material = palette[materials.palette[cell_type.material].name]
+            if material is not None and material.solidus is not None and material.liquidus is not None:
+                of_type[number]["solidus"] = material.solidus - reference
+                of_type[number]["melting"] = material.liquidus - material.solidus
+        of_part = xp.asarray(of_type[self.cell_types].view(np.float64))
+        thermometers = Thermometers(of_part, xp.asarray(tables.values), xp.asarray(tables.rises))
+        return replace(self, division=replace(self.division, thermometers=thermometers))
+
+
+def watched_regions(problem: HeatProblem) -> list[str]:
+    """The regions whose statistics or heat the scenario records."""
+    scenario = problem.scenario
+    names = [probe.region for probe in scenario.probes if probe.statistic is not None and probe.region is not None]
+    return list(dict.fromkeys([*names, *regions_with_heat(problem)]))
+
+
+def regions_with_heat(problem: HeatProblem) -> list[str]:
+    """The regions whose heat energy.csv has; empty unless the scenario asks for it."""
+    scenario = problem.scenario
+    if not scenario.output.region_heat or problem.parts is None:
+        return []
+    cells = zip(scenario.regions, problem.parts.region_cells, strict=True)
+    return [region.name for region, count in cells if count and {*region.materials} != {VOID}]
+
+
+def _pairs(problem: HeatProblem, own: tuple[int, int], owner_of: Numbers) -> Iterator[tuple[slice, Numbers]]:
+    """256 · type + owner of the cells in planes ``own``, a few planes at a time."""
+    materials, painted = problem.materials, problem.parts
+    assert painted is not None, "a scenario with regions is painted"
+    planes_at_once = max(1, _CELLS_AT_ONCE // painted.owner[0].size)
+    for first in range(*own, planes_at_once):
+        planes = slice(first, min(first + planes_at_once, own[1]))
+        owners = painted.owner[painted.held.local(planes)]
+        yield planes, 256 * materials.types_of(planes).astype(np.int64) + owner_of[owners]

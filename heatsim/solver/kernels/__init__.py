@@ -1,0 +1,1 @@
+"""Kernels of steps and stages, with their arguments."""

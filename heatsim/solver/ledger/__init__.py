@@ -1,0 +1,1 @@
+"""The heat that has passed surfaces and come from sources."""

@@ -1,0 +1,1 @@
+"""The data of rows at due times."""

@@ -1,0 +1,1 @@
+"""Steady states: Newton's method, conjugate gradients and multigrid."""

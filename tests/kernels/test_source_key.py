@@ -21,8 +21,7 @@ KEPT: dict[str, Callable[[Any], Any]] = {
     "heatsim.kernels.temporal_composite.box_contents": lambda module: module.contents,
 }
 NOT_COMPILED = {
-    *("heatsim.kernels", "heatsim.kernels.cpu", "heatsim.kernels.multigrid", "heatsim.kernels.temporal_composite"),
-    *("heatsim.device", "heatsim.parallel", "heatsim.physics", "heatsim.kernels.cpu.compiling"),
+    *("heatsim.device", "heatsim.parallel", "heatsim.kernels.cpu.compiling"),
     *("heatsim.numba_cache", "heatsim.kernels.source_key"),
 }
 
@@ -44,6 +43,7 @@ def used(module: ModuleType) -> set[str]:
     tree = ast.parse(inspect.getsource(module))
     imported = (node.module for node in tree.body if isinstance(node, ast.ImportFrom) and node.module)
     names = {name for name in imported if name.startswith("heatsim.")} - NOT_COMPILED
+    names = {name for name in names if not hasattr(import_module(name), "__path__")}  # folders have no code
     return names.union(*(used(import_module(name)) for name in names if name.startswith("heatsim.kernels.")))
 
 

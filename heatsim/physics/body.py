@@ -23,7 +23,6 @@ from heatsim.physics.geometry.cell_faces import NO_AREAS, FaceAreas
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.geometry.regions import Parts, are_painted, paint, source_mask
-from heatsim.physics.layers.fixed_surfaces import FixedSurfaces
 from heatsim.physics.layers.layer_layout import lay
 from heatsim.physics.layers.layer_planes import sheets_of
 from heatsim.physics.layers.layering import NO_LAYERS, Layering
@@ -31,8 +30,9 @@ from heatsim.physics.layers.near_layers import NearLayers
 from heatsim.physics.layers.unlayered import Unlayered
 from heatsim.physics.matter.enthalpy import tabulate
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
-from heatsim.physics.openings.surface_powers import with_areas
-from heatsim.physics.openings.values_in_space import is_in_space, with_values_in_space
+from heatsim.physics.operator.fixed_surfaces import FixedSurfaces
+from heatsim.physics.operator.surface_powers import with_areas
+from heatsim.physics.operator.values_in_space import is_in_space, with_values_in_space
 from heatsim.physics.sources import cell_sources
 from heatsim.scenario import Scenario
 

@@ -27,7 +27,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.physics.cells import cell_type_map
 from heatsim.physics.cells.cell_heat import Amount, DensityTable, HeatedCells
 from heatsim.physics.cells.cell_types import INTERIOR, CellTypes
-from heatsim.physics.cells.link_weights import sides_towards_void, types_around
+from heatsim.physics.cells.link_weights import types_around
 from heatsim.physics.conditions.mixed_cells import MIXED, NO_MIXED_CELLS, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.conditions.surface_laws import append_tables, make_nodes
 from heatsim.physics.geometry.cell_faces import cells_beside
@@ -35,6 +35,7 @@ from heatsim.physics.layers.layering import NO_LAYERS, Layering
 from heatsim.physics.matter.coefficients import Scheme
 from heatsim.physics.matter.enthalpy import tabulate
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
+from heatsim.physics.operator.boundary_faces import towards_void
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Constant, Material
@@ -120,8 +121,9 @@ def divide_towards_void(
     own, _ = types_around(materials, weighted.cells)
     places, parts = [mixed.places], [np.arange(len(mixed.numbers))[a:b] for a, b in pairwise(mixed.first)]
     numbers, fractions = [mixed.numbers], [mixed.fractions]
-    for side, exchanging in sides_towards_void(materials, periodic):
-        for cell in weighted.cells[exchanging[np.array(towards)[own[exchanging]]]].tolist():
+    for faces in towards_void(materials, periodic, NO_MIXED_CELLS):
+        side = faces.side
+        for cell in np.sort(faces.cells[np.array(towards)[own[faces.places]]]).tolist():
             count = 1 + cell % 3
             start = sum(map(len, numbers))
             places.append(np.array([place_of(TOWARDS_VOID + side, cell)]))

@@ -9,7 +9,7 @@ import pytest
 from heatsim.device import Device
 from heatsim.kernels.composite import surface_heat
 from heatsim.physics.conditions.surface_laws import LawAtTime
-from heatsim.physics.openings.surface_exchange import BalanceSurface, SameCondition
+from heatsim.physics.operator.surface_exchange import BalanceSurface, SameCondition
 
 COUNT, NODES = 7777, 9
 # film, ambient, flux, emission, surroundings of each cell, by their ranges; and whether the surface is free.

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from heatsim.physics.openings.balance_surfaces import at_stage, find_surfaces
-from heatsim.physics.openings.joined_surfaces import joined
-from heatsim.physics.openings.surface_exchange import BalanceSurface
+from heatsim.physics.operator.balance_surfaces import at_stage, find_surfaces
+from heatsim.physics.operator.joined_surfaces import joined
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.scenario import parse
@@ -91,8 +91,8 @@ SURFACES = {
 @pytest.mark.parametrize("changing", [False, True])
 def test_joined_surfaces_give_the_same_bits(kind: str, changing: bool) -> None:
     problem = HeatProblem.from_scenario(parse(tomllib.loads(BAR.replace("SURFACE", SURFACES[kind])), "bar.toml"))
-    types, reference = problem.materials.cells.reshape(-1), problem.reference
-    apart = find_surfaces(np, problem, types, reference, changing=changing)
+    reference = problem.reference
+    apart = find_surfaces(np, problem, reference, changing=changing)
     together = joined(apart, problem.boundary.rows(np.zeros(1), reference)[0])
     assert len(apart) > 15
     assert len(together) < 0.7 * len(apart)

@@ -15,7 +15,7 @@ from problem_text import problem
 from heatsim.grid import FACES
 from heatsim.parallel.slab import slabs
 from heatsim.physics.drives.drives import Drives
-from heatsim.physics.openings.face_cells import beam_flux
+from heatsim.physics.operator.face_cells import beam_flux
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.heat_flux import heat_flux
 from heatsim.physics.readings.surface_temperature import SurfacePoint, SurfaceTemperatures, acting_at

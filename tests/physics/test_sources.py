@@ -8,7 +8,7 @@ from exact import PERIODIC, scenario
 from problem_text import problem
 
 from heatsim.grid import FACES
-from heatsim.physics.openings.face_cells import beam_flux
+from heatsim.physics.operator.face_cells import beam_flux
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import face_axes
 

@@ -9,7 +9,7 @@ import pytest
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.physics.openings.surface_exchange import ExchangingCells, Label
+from heatsim.physics.operator.surface_exchange import ExchangingCells, Label
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
 

@@ -1,5 +1,5 @@
 // The heat that cells exchange through a surface, and minus its derivative with respect to the cell's temperature, for implicit
-// steps and steady states. One thread per cell. Operations and their order are those of physics/openings/surface_exchange.py,
+// steps and steady states. One thread per cell. Operations and their order are those of physics/operator/surface_exchange.py,
 // physics/conditions/surface_balance.py and physics/conditions/surface_laws.py; only the third power of a radiating surface may be rounded differently
 // than by NumPy. composite.cuh explains the balance.
 //

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels import compiled
 from heatsim.physics.conditions.surface_balance import NEWTON_STEPS, TOLERANCES
-from heatsim.physics.openings.surface_exchange import BalanceSurface
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 
 SOURCE = "surface_heat.cu"
 FOLDER = Path(__file__).parent

@@ -6,8 +6,6 @@ between cells of equal conductivity each face then passes exactly the right heat
 conductance that :mod:`heatsim.physics.layers.layering` finds, as a factor of the link without the layer.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,20 +58,6 @@ def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp]
             around[:, 2 * axis + (side > 0)] = numbers[others] & CELL_TYPE
         stride *= n
     return (numbers[held.local_cells(cells, nx * ny)] & CELL_TYPE).astype(np.intp), around
-
-
-def sides_towards_void(materials: CellTypes, periodic: tuple[bool, bool, bool]) -> Iterator[tuple[int, Indices]]:
-    """For each side x−, x+, …, z+ (0 … 5) the places in ``weighted_surfaces.cells`` of cells that exchange there."""
-    surfaces = materials.weighted_surfaces
-    if not surfaces.void:
-        return
-    own, around = types_around(materials, surfaces.cells)
-    for side in range(6):
-        n, stride = materials.grid.cells[side // 2], int(np.prod(materials.grid.cells[: side // 2]))
-        # Beyond a face that does not wrap there is nothing.
-        ends = surfaces.cells // stride % n == (n - 1) * (side % 2)
-        passes = (own != materials.void) & (around[:, side] == materials.void) & (surfaces.area[:, side] > 0.0)
-        yield side, np.flatnonzero(passes & (~ends | periodic[side // 2]))
 
 
 def link_factor(

@@ -3,7 +3,6 @@
 A condition is six numbers, which may vary in time: :mod:`heatsim.physics.conditions.condition_numbers`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +13,7 @@ from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.conditions.condition_terms import Condition, Functions, ambient_of_law, time_functions
-from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, Maps, MixedCells, lay_out, place_of
+from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, SurfaceLaw
 from heatsim.physics.time.stage_times import StageTimes
@@ -27,7 +26,7 @@ Array = NDArray[np.float64]
 MAXIMUM_PATCHES = 248
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Boundary:
     """All boundary conditions of a scenario.
 
@@ -126,41 +125,6 @@ class Boundary:
         parts, _ = self.mixed.on_face(face)
         numbers = np.concatenate((np.unique(self.maps[face]), self.mixed.numbers[parts]))
         return [int(number) for number in np.unique(numbers[numbers != MIXED])]
-
-    def shares(
-        self, face: int, v: NDArray[np.integer], u: NDArray[np.integer]
-    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """The conditions of cells of a face, with the fractions of the cells' faces that they have.
-
-        Args:
-            face: its number.
-            v: rows of the cells in the face's map.
-            u: their columns, of a shape that can be broadcast.
-
-        Yields:
-            Pairs of arrays; the fractions of a cell sum to 1.
-        """
-        v, u = np.broadcast_arrays(v, u)
-        if not self.maps[face].size:
-            yield np.full(v.shape, face), np.ones(v.shape)
-            return
-        places = place_of(face, 0) + v * self.maps[face].shape[1] + u
-        yield from self.mixed.shares(places, self.maps[face][v, u], face)
-
-    def shares_towards_void(
-        self, side: int, cells: NDArray[np.int64], numbers: NDArray[np.integer]
-    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
-        """The conditions of cells on one side towards void, with the fractions of their surfaces that have them.
-
-        Args:
-            side: 0 for x−, …, 5 for z+.
-            cells: by their index in the flattened grid, shape (n,).
-            numbers: of their conditions, from :attr:`heatsim.physics.cells.cell_types.CellTypes.void_conditions`.
-
-        Yields:
-            Pairs of arrays; the fractions of a cell sum to 1.
-        """
-        yield from self.mixed.shares(place_of(TOWARDS_VOID + side, 0) + cells, numbers, self.first_towards_void)
 
     def exchanging(self, face: int) -> bool:
         """Whether heat can pass a face to or from outside the box."""

@@ -11,7 +11,6 @@ Cells at surfaces towards void can be mixed too, where a condition varies in spa
 x−, x+, …, z+ of cells towards void.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,34 +64,6 @@ class MixedCells:
     def parts_on_faces(self) -> int:
         """The number of parts on faces of the box; those on sides towards void come after them."""
         return int(self.first[np.searchsorted(self.places, place_of(TOWARDS_VOID, 0))])
-
-    def shares(
-        self, places: NDArray[np.int64], numbers: NDArray[np.integer], otherwise: int
-    ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.float64]]]:
-        """The conditions of cells, with the fractions of their surfaces that have them.
-
-        Args:
-            places: of the cells, as :attr:`places`.
-            numbers: the number of each cell's condition, or MIXED, of the same shape.
-            otherwise: a number to return with a fraction of 0.
-
-        Yields:
-            Pairs of arrays of this shape; the fractions of a cell sum to 1.
-        """
-        mixed = numbers == MIXED
-        if not mixed.any():
-            yield numbers.astype(np.intp), np.ones(numbers.shape)
-            return
-        entry = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
-        first, end = self.first[entry], self.first[entry + 1]
-        for n in range(int((end - first)[mixed].max())):
-            has = mixed & (first + n < end)
-            part = np.where(has, first + n, 0)
-            others, fractions = (numbers, 1.0) if n == 0 else (np.full(numbers.shape, otherwise), 0.0)
-            yield (
-                np.where(has, self.numbers[part], others).astype(np.intp),
-                np.where(has, self.fractions[part], fractions),
-            )
 
 
 def place_of(face: int, cell: int) -> int:

@@ -1,1 +1,1 @@
-"""Rates, limits and balances of cells and surfaces."""
+"""The operator: boundary faces, exchange, rates, limits and balances of cells."""

@@ -19,13 +19,13 @@ from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.conditions.surface_balance import AMBIENT
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.openings.balance_surfaces import VOID, Balanced, at_stage, find_surfaces
-from heatsim.physics.openings.cell_exchange import CellExchange
-from heatsim.physics.openings.joined_surfaces import joined
-from heatsim.physics.openings.surface_exchange import BalanceSurface
+from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces
+from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.cell_sums import CellSums, LocalSums
+from heatsim.physics.operator.joined_surfaces import joined
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.operator.varying_conduction import (
     Linearised,
     content_slopes,
@@ -88,7 +88,7 @@ class Balance:
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
         self.surfaces: tuple[BalanceSurface | CellExchange, ...] = (
             *joined(
-                find_surfaces(xp, body, self._types.reshape(-1), reference, changing=changing),
+                find_surfaces(xp, body, reference, changing=changing),
                 body.boundary.rows(np.zeros(1), reference)[0],
             ),
             *self._heated_cells(),

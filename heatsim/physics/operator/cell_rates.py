@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from heatsim.physics.cells import cell_types, layer_types, link_weights
 from heatsim.physics.cells.cell_types import CELL_TYPE, INTERIOR, CellTypes
+from heatsim.physics.cells.link_weights import types_around
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.layers.layering import DEPTH
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 
 Array = NDArray[np.float64]
 
@@ -101,51 +103,38 @@ class CellRates:
         materials, grid = self.materials, self.materials.grid
         nx, ny, _ = grid.cells
         place = (cells % nx, cells // nx % ny, cells // (nx * ny))
-
-        def type_at(x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]) -> NDArray[np.intp]:
-            if materials.uniform:
-                return np.zeros(len(x), dtype=np.intp)
-            return materials.types_of((z, y, x))
-
-        own = type_at(*place)
+        own, around = types_around(materials, cells)
         total = self._source_rates_at(cells, own)
-        gains = materials.half_cells(1.0)[:, :, 2] * materials.warming[:, None]
-        areas, factors = self._weights_of(cells)
-        with np.errstate(divide="ignore", over="ignore"):
-            resistances = 1.0 / films
-        least = self._least_resistances
+        factors = self._factors_of(cells)
         for face in range(6):
             axis, n = face // 2, grid.cells[face // 2]
-            beside = list(place)
-            beside[axis] = place[axis] + (2 * (face % 2) - 1)
-            outside = (beside[axis] < 0) | (beside[axis] >= n)
-            beside[axis] = beside[axis] % n
-            if axis == 2:  # beyond a face of the box, where the type does not matter
-                beside[2] = np.where(materials.held.has(beside[2]), beside[2], place[2])
-            other = type_at(beside[0], beside[1], beside[2])
-            u, v = (place[other_axis] for other_axis in range(3) if other_axis != axis)
-            surface = outside & (not self.boundary.periodic[axis])
-            least_half = materials.least_half[axis, own]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                conductance = sum(
-                    fraction / np.maximum(least_half + resistances[number], least[number, axis, own])
-                    for number, fraction in self.boundary.shares(face, v, u)
-                )
-                if materials.void is not None and len(materials.void_conditions):
-                    towards_void = (~outside | self.boundary.periodic[axis]) & (other == materials.void)
-                    through_void = np.zeros(len(cells))
-                    for number, fraction in self.boundary.shares_towards_void(
-                        face, cells, np.where(towards_void, materials.void_conditions[own], 0)
-                    ):
-                        film = np.where(resistances[number] > 0.0, resistances[number] / areas[:, face], 0.0)
-                        film = np.maximum(least_half + film, least[number, axis, own] / areas[:, face])
-                        through_void += fraction / film
-                    through_void[areas[:, face] == 0.0] = 0.0
-                    conductance = np.where(towards_void, through_void, conductance)
-                    surface |= towards_void
-            total += np.where(surface, conductance * gains[own, axis], 0.0)
-            total += np.where(surface | (n == 1), 0.0, factors[:, face] * rates[axis, own, other])
+            total += self._surface_rates_of(face, cells, own, films)
+            outside = place[axis] == (n - 1) * (face % 2)
+            no_link = outside & (not self.boundary.periodic[axis]) | (n == 1)
+            total += np.where(no_link, 0.0, factors[:, face] * rates[axis, own, around[:, face]])
         return total
+
+    def _surface_rates_of(self, side: int, cells: NDArray[np.int64], own: NDArray[np.intp], films: Array) -> Array:
+        """What cells of the types ``own`` lose through boundary faces on one side."""
+        materials, total = self.materials, np.zeros(len(cells))
+        gains = materials.half_cells(1.0)[:, :, 2] * materials.warming[:, None]
+        with np.errstate(divide="ignore", over="ignore"):
+            resistances = 1.0 / films
+        for faces in self._boundary_faces:
+            if faces.side != side:
+                continue
+            places, faces = faces.of(cells)
+            types, numbers = own[places], faces.conditions
+            held = resistances[numbers] == 0.0  # no film: a smaller area does not raise the resistance
+            film = np.where(held, 0.0, resistances[numbers] / faces.ratios)
+            least = self._least_resistances[numbers, faces.axis, types] / faces.ratios
+            resistance = np.maximum(materials.least_half[faces.axis, types] + film, least)
+            np.add.at(total, places, faces.fractions / resistance)
+        return np.asarray(total * gains[own, side // 2])
+
+    @cached_property
+    def _boundary_faces(self) -> tuple[BoundaryFaces, ...]:
+        return tuple(boundary_faces(self.boundary, self.materials))
 
     @cached_property
     def _least_resistances(self) -> Array:
@@ -203,10 +192,9 @@ class CellRates:
         """Factors of the links of weighted cells."""
         return link_weights.link_factors(self.materials)
 
-    def _weights_of(self, cells: NDArray[np.int64]) -> tuple[Array, Array]:
-        """Factors of cells' void surfaces and of their links, shape (n, 6) each."""
-        areas, factors = np.ones((len(cells), 6)), np.ones((len(cells), 6))
+    def _factors_of(self, cells: NDArray[np.int64]) -> Array:
+        """Factors of the links of cells, shape (n, 6)."""
+        factors = np.ones((len(cells), 6))
         listed, places = self.materials.weighted_surfaces.find(cells)
-        areas[listed] = self.materials.weighted_surfaces.area[places]
         factors[listed] = self._link_factors[places]
-        return areas, factors
+        return factors

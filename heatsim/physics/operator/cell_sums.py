@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.openings.surface_exchange import ExchangingCells, Label
+from heatsim.physics.operator.surface_exchange import ExchangingCells, Label
 
 # A surface, and a value for each of its cells.
 Valued = tuple[ExchangingCells, Any]

@@ -41,10 +41,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.cells.link_weights import sides_towards_void, types_around
+from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_terms import NOTHING, Condition, time_functions
 from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN
 from heatsim.physics.estimates.temperature_range import surrounding
+from heatsim.physics.operator.boundary_faces import areas
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.bound_rows import BoundRows, Row
 from heatsim.physics.time.interval_sums import interval_sums
@@ -187,31 +188,17 @@ class EnergyBound:
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
         """Each condition that lets heat through, its area in m², and the largest conductance of its half cells."""
-        problem, materials, found = self._problem, self._problem.materials, []
-        conditions, grid = problem.boundary, problem.grid
-        across = [grid.cell_volume / d for d in grid.spacing]
+        boundary, materials = self._problem.boundary, self._problem.materials
         best = [1.0 / float(half.min()) for half in materials.least_half]
-        for face in range(6):
-            axis, (v, u) = face // 2, (np.arange(n) for n in grid.face_shape(face))
-            counts = np.zeros(len(conditions.conditions))
-            for numbers, fractions in conditions.shares(face, v[:, None], u[None, :]):
-                np.add.at(counts, numbers, fractions)
-            for number in conditions.on_face(face):
-                found.append((conditions.conditions[number], float(counts[number]) * across[axis], best[axis]))
-        surfaces = materials.weighted_surfaces
-        if surfaces.void:
-            # The heat through a face is limited by the smooth surface and by the half cell of the voxel.
-            own, _ = types_around(materials, surfaces.cells)
-            planes, entries = surfaces.cells // (grid.cells[0] * grid.cells[1]), []
-            for side, places in sides_towards_void(materials, conditions.periodic):
-                largest = np.maximum(surfaces.area[places, side], 1.0) * across[side // 2]
-                of_cells = conditions.shares_towards_void(
-                    side, surfaces.cells[places], materials.void_conditions[own[places]]
-                )
-                entries += [(planes[places], numbers, fractions * largest) for numbers, fractions in of_cells]
-            areas = materials.held.sums(*(np.concatenate(arrays) for arrays in zip(*entries, strict=True)))
-            found += [(conditions.conditions[number], area, max(best)) for number, area in areas.items() if area > 0.0]
-        return found
+        faces = [*range(6), *(FACES.index(patch.face) for patch in self._problem.scenario.patches)]
+        # The heat through a face towards void is limited by the smooth surface and by the half cell of the voxel.
+        return [
+            (condition, area, best[faces[owner] // 2] if owner < len(faces) else max(best))
+            for condition, owner, area in zip(
+                boundary.conditions, boundary.owners, areas(boundary, materials, 1.0).tolist(), strict=True
+            )
+            if area > 0.0
+        ]
 
     @cached_property
     def _power(self) -> float:

@@ -14,7 +14,8 @@ from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.conditions.surface_balance import AMBIENT, FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.openings.face_cells import beam_flux
+from heatsim.physics.operator.boundary_faces import at_box
+from heatsim.physics.operator.face_cells import beam_flux
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
@@ -119,6 +120,8 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     conditions = problem.boundary.unchecked_rows(time)
     beams = problem.sources.face_beams(np.array([time]), problem.timeline.shown_over(step))
 
+    sides = [at_box(problem.boundary, problem.grid, face) for face in range(6)]
+
     def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
         conductance = 1.0 / materials.half[face // 2, cell_types]
         if materials.varies:
@@ -126,21 +129,24 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
                 EnthalpyTable.conductivity_at, cell_types, T - problem.reference
             )
         beam = beam_flux([brought for brought in beams if brought.face == face], problem.grid.face_shape(face))
-        conducts = conductance > 0.0
-        flux = np.zeros(T.shape)
-        v, u = np.arange(len(beam))[rows, None], np.arange(beam.shape[1])
-        for number, fraction in problem.boundary.shares(face, v, u):
-            condition = np.moveaxis(conditions[number], -1, 0)
-            rise = SurfaceConditions(conditions, number).rises(np.where(conducts, conductance, 1.0), 0.0, T, beam[rows])
-            passing = conductance * rise
-            if materials.varies:
+        flux, width = np.zeros(T.size), beam.shape[1]
+        for number, faces in sides[face].by_condition():
+            first, last, _ = rows.indices(len(beam))
+            faces = faces.where((faces.places >= first * width) & (faces.places < last * width))
+            at = faces.places - first * width
+            own, types, K = T.reshape(-1)[at], cell_types.reshape(-1)[at], conductance.reshape(-1)[at]
+            rise = SurfaceConditions(conditions, np.full(len(at), number)).rises(
+                np.where(K > 0.0, K, 1.0), 0.0, own, beam.reshape(-1)[faces.places]
+            )
+            passing = K * rise
+            if materials.varies and conditions[number, FREE] == 0.0:
+                ambient = np.full(len(at), conditions[number, AMBIENT])
                 potentials = (
-                    materials.by_enthalpy(EnthalpyTable.potential_at, cell_types, temperature - problem.reference)
-                    for temperature in (condition[AMBIENT], T)
+                    materials.by_enthalpy(EnthalpyTable.potential_at, types, temperature - problem.reference)
+                    for temperature in (ambient, own)
                 )
-                held = (next(potentials) - next(potentials)) / materials.half[face // 2, cell_types]
-                passing = np.where(condition[FREE] > 0.0, passing, held)
-            flux += fraction * passing
-        return flux
+                passing = (next(potentials) - next(potentials)) / materials.half[face // 2, types]
+            np.add.at(flux, at, faces.fractions * passing)
+        return flux.reshape(T.shape)
 
     return through_face

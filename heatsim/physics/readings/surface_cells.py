@@ -17,9 +17,9 @@ from heatsim.grid import FACES
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.openings.balance_surfaces import VOID, at_stage, find_surfaces
-from heatsim.physics.openings.face_cells import cells_at
-from heatsim.physics.openings.surface_exchange import BalanceSurface
+from heatsim.physics.operator.balance_surfaces import VOID, at_stage, find_surfaces
+from heatsim.physics.operator.face_cells import cells_at
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Probe
@@ -115,8 +115,7 @@ class SurfaceCells:
     def _found(self, surface: str) -> Iterator[tuple[BalanceSurface | None, Indices, Array]]:
         """Each condition with its cells and their areas in m²; None for the rest of a face, which is insulated."""
         problem = self._problem
-        types = problem.materials.cells.reshape(-1)
-        covered, parts = [np.zeros(0, np.int64)], find_surfaces(np, problem, types, 0.0, changing=True)
+        covered, parts = [np.zeros(0, np.int64)], find_surfaces(np, problem, 0.0, changing=True)
         for part in sorted(parts, key=lambda part: (part.face, part.number)):
             if part.name == surface:
                 cells = np.asarray(part.cells)

@@ -12,6 +12,7 @@ from heatsim.grid import FACES
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.matter.enthalpy import EnthalpyTable
+from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Temperature, face_axes
@@ -148,10 +149,9 @@ class SurfaceTemperatures:
 
 def _mixture_at(boundary: Boundary, at: SurfacePoint) -> tuple[NDArray[np.int64], Array]:
     """The conditions at a point of a face, and their parts, which sum to 1; those of a patch if it covers the point."""
-    cell_u, cell_v = (np.array([at.cell[axis]]) for axis in face_axes(FACES[at.face]))
-    shares = [*boundary.shares(at.face, cell_v, cell_u)]
-    numbers = np.array([int(number[0]) for number, _ in shares])
-    parts = np.array([float(fraction[0]) for _, fraction in shares])
+    grid = boundary.scenario.grid
+    _, faces = at_box(boundary, grid, at.face).of(np.array([np.ravel_multi_index(at.cell[::-1], grid.shape)]))
+    numbers, parts = faces.conditions, faces.fractions
     owner = _condition_at(boundary, at, numbers)
     own = (np.array(boundary.owners)[numbers] == owner) & (parts > 0.0)
     if not own.any():  # rounding: no part of the cell has the condition at the point

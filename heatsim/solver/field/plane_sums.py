@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.reductions.fused import Pass, Sections, partials
 from heatsim.kernels.reductions.statistics import STATISTICS, exact_sum
-from heatsim.physics.openings.surface_exchange import Label
 from heatsim.physics.operator.cell_sums import Valued
+from heatsim.physics.operator.surface_exchange import Label
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.surface_sections import Divisions, SurfaceSections
 

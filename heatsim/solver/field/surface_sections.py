@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.openings.surface_exchange import ExchangingCells, Label
+from heatsim.physics.operator.surface_exchange import ExchangingCells, Label
 from heatsim.solver.field.field import Field
 
 

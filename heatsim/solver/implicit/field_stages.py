@@ -14,7 +14,7 @@ import numpy as np
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.parallel.slab import Share
 from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID
-from heatsim.physics.openings.cell_exchange import CellExchange
+from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes

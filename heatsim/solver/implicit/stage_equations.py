@@ -14,10 +14,10 @@ import numpy as np
 from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
-from heatsim.physics.openings.cell_exchange import CellExchange
-from heatsim.physics.openings.surface_exchange import BalanceSurface
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.step_inputs import StepInputs
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
 # Slopes of surfaces may be off by this part of the largest one, if Newton's method goes on anyway.

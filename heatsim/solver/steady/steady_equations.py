@@ -7,10 +7,10 @@ from typing import Any
 
 from heatsim.kernels.multigrid.operator import Operator
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
-from heatsim.physics.openings.cell_exchange import CellExchange
-from heatsim.physics.openings.surface_exchange import BalanceSurface
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.steady_flows import Flows
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.operator.varying_conduction import SMALL
 from heatsim.solver.steady.anderson import Acceleration
 

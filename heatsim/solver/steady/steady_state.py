@@ -15,9 +15,9 @@ from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
-from heatsim.physics.openings.surface_exchange import BalanceSurface
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.steady_flows import Flows
+from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import is_linear
 from heatsim.solver.field.field import Field

@@ -8,7 +8,7 @@ value at the centre of its face; towards void at the centre of the smooth surfac
     v = (1 − s)·v_low + s·v_high,    q = (1 − s)·q_low + s·q_high
 
 This is exact where the flux q is linear in the value: for held temperatures, fluxes, and ambient temperatures without
-radiation. Where it is not, :mod:`heatsim.physics.openings.spread_values` gives more conditions between lowest and
+radiation. Where it is not, :mod:`heatsim.physics.operator.spread_values` gives more conditions between lowest and
 highest value, and a cell is a mixture of the two nearest. The parts of a film coefficient h are those of the flux
 through film and half cell in series, U = K·h/(K + h). They are exact too, unless something radiates, the conductivity
 varies with temperature, or h varies in time.
@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cells.cell_types import CellTypes
-from heatsim.physics.cells.link_weights import sides_towards_void, types_around
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
 from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, MixedCells, place_of
 from heatsim.physics.geometry.cell_faces import FaceAreas
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
-from heatsim.physics.openings.spread_values import Levels, SurfacePoints, levels_of
+from heatsim.physics.operator.boundary_faces import at_box, towards_void
+from heatsim.physics.operator.spread_values import Levels, SurfacePoints, levels_of
 from heatsim.scenario import Insulated, SpaceFormula, TimeFunction
 from heatsim.scenario.values.functions import functions_in_time
 
@@ -61,24 +61,24 @@ def with_values_in_space(
         return boundary, materials
     found, maps = _Conditions(boundary, varying), list(boundary.maps)
     for face in range(6):
-        numbers, fractions, places = _on_face(boundary, face)
-        touched = places[np.isin(numbers, list(varying))]
+        faces = at_box(boundary, materials.grid, face)
+        touched = faces.places[np.isin(faces.conditions, list(varying))]
         if len(touched):
             whole = np.full(materials.grid.face_shape(face), face, dtype=np.uint8)
             maps[face] = maps[face].copy() if maps[face].size else whole
             maps[face].reshape(-1)[touched] = MIXED
-        shared = maps[face].reshape(-1)[places] == MIXED if maps[face].size else np.zeros(len(places), dtype=bool)
-        for number in np.unique(numbers[shared]).tolist():
-            own = np.flatnonzero(shared & (numbers == number))
-            cells = SurfacePoints.on_face(materials, face, places[own], varies)
-            found.spread(number, place_of(face, 0) + places[own], fractions[own], cells)
-    towards_void = [number for number in sorted(varying) if boundary.is_towards_void(number)]
-    if towards_void and surfaces is not None:
-        for number in towards_void:
+        if not maps[face].size:
+            continue
+        for number, own in faces.where(maps[face].reshape(-1)[faces.places] == MIXED).by_condition():
+            cells = SurfacePoints.on_face(materials, face, own.places, varies)
+            found.spread(number, place_of(face, 0) + own.places, own.fractions, cells)
+    of_void = [number for number in sorted(varying) if boundary.is_towards_void(number)]
+    if of_void and surfaces is not None:
+        for number in of_void:
             places, cells = _towards_void(number, boundary, materials, surfaces, varies)
             if cells.count:
                 found.spread(number, places, np.ones(len(places)), cells)
-        shared = np.isin(materials.void_conditions, towards_void)
+        shared = np.isin(materials.void_conditions, of_void)
         marked = np.where(shared, MIXED, materials.void_conditions).astype(np.int32)
         materials = replace(materials, void_conditions=marked)
     return (
@@ -153,16 +153,6 @@ class _Conditions:
         return len(self.conditions) - 1
 
 
-def _on_face(boundary: Boundary, face: int) -> tuple[Numbers, Array, Numbers]:
-    """The condition, the fraction and the place of each part of each cell at a face."""
-    rows, columns = boundary.scenario.grid.face_shape(face)
-    v, u = np.divmod(np.arange(rows * columns), columns)
-    found = [(numbers, fractions, np.arange(len(v))) for numbers, fractions in boundary.shares(face, v, u)]
-    numbers, fractions, places = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
-    has = fractions > 0.0
-    return numbers[has].astype(np.int64), fractions[has], places[has]
-
-
 def _mixtures(
     values: Sequence[Levels], count: int, held: PaintedPlanes
 ) -> Iterator[tuple[tuple[int, ...], NDArray[np.intp], Array]]:
@@ -187,18 +177,17 @@ def _towards_void(
     number: int, boundary: Boundary, materials: CellTypes, surfaces: FaceAreas, varies: bool
 ) -> tuple[Numbers, SurfacePoints]:
     """The places of the cells with a condition towards void, and these cells as :class:`SurfacePoints`. Collective."""
-    weighted, grid, held = materials.weighted_surfaces, materials.grid, materials.weighted_surfaces.held
-    own, _ = types_around(materials, weighted.cells)
-    has = materials.void_conditions[own] == number
+    grid, held = materials.grid, materials.weighted_surfaces.held
     places, faces, conductances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
     is_own = [np.zeros(0, dtype=bool)]
-    for side, exchanging in sides_towards_void(materials, boundary.periodic):
-        some, axis = exchanging[has[exchanging]], side // 2
-        cells, n, stride = weighted.cells[some], grid.cells[axis], int(np.prod(grid.cells[:axis]))
+    for of_side in towards_void(materials, boundary.periodic, boundary.mixed):
+        some = of_side.where(of_side.conditions == number)
+        side, axis, cells = some.side, some.axis, some.cells
+        n, stride = grid.cells[axis], int(np.prod(grid.cells[:axis]))
         below = (cells // stride - 1) % n - cells // stride % n
         faces.append(3 * (cells if side % 2 else cells + below * stride) + axis)
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
-        conductances.append(1.0 / (materials.half[axis, own[some]] * weighted.area[some, side]))
+        conductances.append(1.0 / (materials.half[axis, some.types(materials)] * some.ratios))
         is_own.append(held.owns(cells // (grid.cells[0] * grid.cells[1])))
     # The order of one rank: side after side, and within a side plane after plane.
     counts = np.array(held.gathered([np.count_nonzero(of_side) for of_side in is_own]))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.geometry.cell_faces import Indices
 from heatsim.physics.geometry.division import Division
+from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.scenario import Temperature
 
 Array = NDArray[np.float64]
@@ -43,13 +44,11 @@ class FixedSurfaces:
             cells: by their index in the flattened grid; on this side lies a face of the box or void.
             kinds: of the cells.
         """
-        axis, grid = side // 2, self.boundary.scenario.grid
-        along = [cells // int(np.prod(grid.cells[:of])) % grid.cells[of] for of in range(3)]
-        at_face = along.pop(axis) == (grid.cells[axis] - 1) * (side % 2)
-        if self.boundary.periodic[axis]:
-            at_face = np.zeros(cells.shape, dtype=bool)
-        u, v = along
-        held = np.where(at_face, 0.0, self.towards_void[kinds])
-        for numbers, fractions in self.boundary.shares(side, v, u):
-            held += np.where(at_face & self.conditions[numbers], fractions, 0.0)
-        return held
+        grid = self.boundary.scenario.grid
+        different, which = np.unique(cells, return_inverse=True)
+        at, faces = at_box(self.boundary, grid, side).of(different)
+        found, at_face = np.zeros(len(different)), np.zeros(len(different), dtype=bool)
+        np.add.at(found, at, np.where(self.conditions[faces.conditions], faces.fractions, 0.0))
+        at_face[at] = True
+        which = which.reshape(cells.shape)
+        return np.where(at_face[which], found[which], self.towards_void[kinds])

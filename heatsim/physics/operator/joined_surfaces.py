@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import law_of, laws_of
-from heatsim.physics.openings.surface_exchange import BalanceSurface, SameCondition
+from heatsim.physics.operator.surface_exchange import BalanceSurface, SameCondition
 
 
 def joined(surfaces: Sequence[BalanceSurface], rows: Any) -> tuple[BalanceSurface, ...]:
     """The same surfaces, with all surfaces of one type joined.
 
     Args:
-        surfaces: each with one condition, as :func:`heatsim.physics.openings.balance_surfaces.find_surfaces` gives
+        surfaces: each with one condition, as :func:`heatsim.physics.operator.balance_surfaces.find_surfaces` gives
             them.
         rows: the conditions and tables at one time, shape (rows, 6), on the host.
     """

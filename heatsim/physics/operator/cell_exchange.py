@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.physics.cells.cell_heat import HeatedCells
-from heatsim.physics.openings.surface_exchange import ExchangingCells
+from heatsim.physics.operator.surface_exchange import ExchangingCells
 from heatsim.physics.sources.beam_rows import BeamRows
 
 Array = NDArray[np.float64]

@@ -4,7 +4,6 @@ Only cells that conduct count. Surfaces towards void count with their smooth are
 whole power enters the body, to rounding.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cells.cell_types import CellTypes
-from heatsim.physics.cells.link_weights import sides_towards_void, types_around
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
+from heatsim.physics.operator.boundary_faces import areas
 from heatsim.scenario import Flux, TimeFunction
 from heatsim.scenario.values.function_of_time import Length
 
@@ -69,13 +68,14 @@ def with_areas(boundary: Boundary, materials: CellTypes) -> Boundary:
     powers = [number for number, condition in enumerate(conditions) if _power(condition) is not None]
     if not powers:
         return boundary
-    areas, problems = _areas(boundary, materials), []
+    of_conditions, problems = areas(boundary, materials), []
     for number in powers:
         power = _power(conditions[number])
         assert power is not None, "found above"
-        if areas[number] > 0.0:
+        if of_conditions[number] > 0.0:
             # The key keeps its name for messages.
-            conditions[number] = conditions[number].model_copy(update={"power": Scaled(power, 1.0 / areas[number])})
+            flux = Scaled(power, 1.0 / of_conditions[number])
+            conditions[number] = conditions[number].model_copy(update={"power": flux})
         else:
             message = "no cell that conducts has this surface: nothing takes the power"
             problems.append(Mistake(f"{boundary.keys[number]}.power", message))
@@ -86,33 +86,3 @@ def with_areas(boundary: Boundary, materials: CellTypes) -> Boundary:
 
 def _power(condition: Condition) -> TimeFunction | None:
     return condition.power if isinstance(condition, Flux) else None
-
-
-def _areas(boundary: Boundary, materials: CellTypes) -> Array:
-    """The area in m² of each condition: on cells of the grid that conduct, and smooth towards void."""
-    found = np.zeros(len(boundary.conditions))
-    grid = materials.grid
-    for face in range(6):
-        v, u = (np.arange(n) for n in grid.face_shape(face))
-        conducts = materials.types_on_face(face) != (-1 if materials.void is None else materials.void)
-        area = grid.cell_volume / grid.spacing[face // 2]
-        for numbers, fractions in boundary.shares(face, v[:, None], u[None, :]):
-            np.add.at(found, numbers[conducts], area * fractions[conducts])
-    towards_void = list(_towards_void(materials, boundary.periodic))
-    if towards_void:
-        planes, conditions, areas = (np.concatenate(arrays) for arrays in zip(*towards_void, strict=True))
-        for condition, of_condition in materials.held.sums(planes, conditions, areas).items():
-            found[condition] += of_condition
-    return found
-
-
-def _towards_void(
-    materials: CellTypes, periodic: tuple[bool, bool, bool]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32], Array]]:
-    """The planes, conditions and smooth areas in m² of all surfaces towards void."""
-    surfaces, grid = materials.weighted_surfaces, materials.grid
-    own, _ = types_around(materials, surfaces.cells)
-    for side, places in sides_towards_void(materials, periodic):
-        area = grid.cell_volume / grid.spacing[side // 2]
-        planes = surfaces.cells[places] // (grid.cells[0] * grid.cells[1])
-        yield planes, materials.void_conditions[own[places]], area * surfaces.area[places, side]

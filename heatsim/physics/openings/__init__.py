@@ -1,1 +1,0 @@
-"""Where heat enters cells from elsewhere than from neighbouring cells."""

@@ -22,7 +22,6 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.cell_sums import CellSums, LocalSums
-from heatsim.physics.operator.joined_surfaces import joined
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.operator.surface_exchange import BalanceSurface
@@ -87,10 +86,7 @@ class Balance:
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
         self.surfaces: tuple[BalanceSurface | CellExchange, ...] = (
-            *joined(
-                find_surfaces(xp, body, reference, changing=changing),
-                body.boundary.rows(np.zeros(1), reference)[0],
-            ),
+            *find_surfaces(xp, body, reference, changing=changing),
             *self._heated_cells(),
         )
         # Ranks have different surfaces.

@@ -1,8 +1,8 @@
 """The surfaces of a body that exchange heat at one moment: faces of the box, and void surfaces."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,10 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID
 from heatsim.physics.conditions.surface_balance import EMISSION, FILM, FLUX, FREE, LAW
-from heatsim.physics.conditions.surface_laws import law_of
+from heatsim.physics.conditions.surface_laws import law_of, laws_of
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
-from heatsim.physics.operator.face_cells import beam_flux, cells_at, slices_at
-from heatsim.physics.operator.joined_surfaces import conditions_at
+from heatsim.physics.operator.face_cells import beam_flux, slices_at
 from heatsim.physics.operator.surface_exchange import BalanceSurface, SameCondition
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.physics.sources.sources import Sources
@@ -55,6 +54,10 @@ class Balanced(Protocol):
 def find_surfaces(xp: Any, body: Balanced, reference: float, *, changing: bool = False) -> tuple[BalanceSurface, ...]:
     """The surfaces of a body that let heat through, face by face in the order of FACES, then void surfaces.
 
+    Cells behind a face of the box, or towards void, whose conditions are of one kind form one surface, so that one
+    calculation with arrays finds their heat. The order of the surfaces is the same on all ranks: a cell adds up the
+    heat of its boundary faces in one order, so sums have the same bits.
+
     Args:
         xp: NumPy, or CuPy.
         body: its conditions and beams are taken at t = 0.
@@ -78,22 +81,53 @@ def at_stage(
         conditions: the six numbers of every condition and the tables behind them, shape (rows, 6).
         beams: the flux of each beam; only the first row is used.
     """
-    fluxes: dict[int, Any] = {}
-    beams = [beam for beam in beams if beam.at_face]
-    for face in {beam.face for beam in beams}:
-        flux = beam_flux([beam for beam in beams if beam.face == face], cells_at(np, grid, face).shape)
-        fluxes[face] = surfaces[0].xp.asarray(flux.reshape(-1)) if surfaces else flux
+    xp = surfaces[0].xp if surfaces else np
+    fluxes = {face: xp.asarray(flux) for face, flux in beam_fluxes(beams, grid).items()}
     return tuple(
-        replace(surface, **conditions_at(surface, conditions), beam=_beam_on(surface, fluxes)) for surface in surfaces
+        replace(surface, **_conditions_at(surface, conditions), beam=_beam_on(surface, fluxes)) for surface in surfaces
     )
+
+
+def beam_fluxes(beams: Sequence[BeamRows], grid: Grid) -> dict[int, Array]:
+    """The flux of beams in W/m² at the cells of each face of the box that has beams, flattened."""
+    beams = [beam for beam in beams if beam.at_face]
+    return {
+        face: beam_flux([beam for beam in beams if beam.face == face], grid.face_shape(face)).reshape(-1)
+        for face in sorted({beam.face for beam in beams})
+    }
 
 
 def _beam_on(surface: BalanceSurface, fluxes: Mapping[int, Any]) -> Any:
     """The flux of beams on a surface, from that at the cells of each face of the box that has beams."""
-    if surface.lit is not None:
-        face, places = surface.lit
-        return surface.weight * surface.xp.where(places >= 0, fluxes[face][places], 0.0) if face in fluxes else 0.0
-    return fluxes[surface.face][surface.places] if surface.face in fluxes else 0.0
+    if surface.lit is None or surface.lit[0] not in fluxes:
+        return 0.0
+    face, places = surface.lit
+    return surface.weight * surface.xp.where(places >= 0, fluxes[face][places], 0.0)
+
+
+def _conditions_at(surface: BalanceSurface, rows: Any) -> dict[str, Any]:
+    """The attributes of a surface that change with its conditions: ``condition``, ``law``.
+
+    ``rows``: the conditions and tables at one time, shape (rows, 6), on the host.
+    """
+    if surface.which is None:
+        number = surface.conditions[0].number
+        law = None if surface.law is None else law_of(rows, number)
+        return {"condition": tuple(rows[number].tolist()), "law": law}
+    numbers: NDArray[np.int64] = np.array([condition.number for condition in surface.conditions])
+    if surface.law is not None:
+        return {"law": laws_of(rows, numbers, surface.which, surface.xp)}
+    columns = surface.xp.take(surface.xp.asarray(rows[numbers].T), surface.which, axis=1)
+    return {"condition": (*(columns[column] for column in range(FREE)), float(rows[numbers[0], FREE]))}
+
+
+class _Kind(NamedTuple):
+    """What the conditions of one surface have in common, see :class:`BalanceSurface`."""
+
+    grounded: bool
+    radiates: bool
+    law: bool
+    free: float
 
 
 class _Finder:
@@ -102,70 +136,102 @@ class _Finder:
     def __init__(self, xp: Any, body: Balanced, reference: float, changing: bool) -> None:
         self._xp, self._body, self._reference, self._changing = xp, body, reference, changing
         self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
-        self._exchanging = np.any(self._rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1)
+        conditions, rows = body.boundary.conditions, self._rows[: len(body.boundary.conditions)]
+        radiates = rows[:, EMISSION] > 0.0
+        self._exchanging = np.any(rows[:, [FILM, FLUX, EMISSION]] != 0.0, axis=1)
         if changing:
-            conditions = body.boundary.conditions
+            radiates = np.array([not is_linear(each) for each in conditions])
             self._exchanging = np.array([not isinstance(each, Insulated | Periodic) for each in conditions])
-        beams, grid = body.sources.face_beams(np.zeros(1), INSTANT), body.materials.grid
-        self._fluxes = {
-            face: xp.asarray(beam_flux([beam for beam in beams if beam.face == face], grid.face_shape(face)).ravel())
-            for face in {beam.face for beam in beams}
-        }
+        self._kinds = [
+            _Kind(bool(row[FILM] > 0.0 or radiating), bool(radiating), row[FREE] == LAW, float(row[FREE]))
+            for row, radiating in zip(rows, radiates, strict=True)
+        ]
+        beams = body.sources.face_beams(np.zeros(1), INSTANT)
+        self._fluxes = {face: xp.asarray(flux) for face, flux in beam_fluxes(beams, body.materials.grid).items()}
 
     def find(self) -> Iterator[BalanceSurface]:
         """Face by face, then towards void; those that cover no cell are left out."""
+        groups = dict[tuple[int, ...], list[tuple[int, BoundaryFaces]]]()
         for faces in boundary_faces(self._body.boundary, self._body.materials, self._body.open_faces):
-            shone = not faces.towards_void and faces.side in self._fluxes
+            place, shone = (faces.side, -1), faces.side in self._fluxes
+            if faces.towards_void:
+                place = (TOWARDS_VOID, -1 if faces.lit(self._body.materials) is None else faces.side)
             for number, some in faces.by_condition():
-                if shone or faces.towards_void or self._exchanging[number]:
-                    surface = self._surface(number, some)
-                    yield replace(surface, beam=_beam_on(surface, self._fluxes))
+                if faces.towards_void or shone or self._exchanging[number]:
+                    first, alone = self._kinds.index(self._kinds[number]), number if self._alike(some) else -1
+                    groups.setdefault((*place, alone, first), []).append((number, some))
+        return (self._surface(groups[key]) for key in sorted(groups))
 
-    def _surface(self, number: int, faces: BoundaryFaces) -> BalanceSurface:
-        """The surface of boundary faces with one condition."""
-        xp, materials, row = self._xp, self._body.materials, self._rows[number]
-        half, radiating = 1.0 / materials.half[faces.axis], bool(row[EMISSION] > 0.0)
-        if self._changing:
-            radiating = not is_linear(self._body.boundary.conditions[number])
+    def _alike(self, faces: BoundaryFaces) -> bool:
+        """Whether the same numbers hold for all cells."""
+        shone = faces.towards_void or faces.side in self._fluxes
+        return not shone and self._half(faces) is not None and faces.full
+
+    def _half(self, faces: BoundaryFaces) -> float | None:
+        """The conductance of the half cells in W/(m² K), if it is one number for all types."""
+        half = 1.0 / self._body.materials.half[faces.axis]
         conducting = half[half > 0.0]
-        one_half = bool((conducting == conducting[0]).all())
+        return float(conducting[0]) if (conducting == conducting[0]).all() else None
+
+    def _surface(self, group: "list[tuple[int, BoundaryFaces]]") -> BalanceSurface:
+        """The surface of boundary faces whose conditions are of one kind."""
+        xp, materials, kind = self._xp, self._body.materials, self._kinds[group[0][0]]
+        number, first = group[0]
+        counts, every = [len(faces) for _, faces in group], [faces for _, faces in group]
+        ends = np.cumsum(counts)
         # A whole face with one number for all cells stays a slice of the grid.
-        whole = faces.dense and one_half and materials.void is None and not materials.varies
-        whole = whole and faces.side not in self._fluxes and not self._changing
-        return BalanceSurface(
+        whole = first.dense and self._alike(first) and materials.void is None
+        whole = whole and not materials.varies and not self._changing
+
+        def each(values: Callable[[BoundaryFaces], Any]) -> Any:
+            """One number for all cells, or an array with one for each."""
+            found = [values(faces) for faces in every]
+            if all(isinstance(value, float) for value in found) and len(set(found)) == 1:
+                return found[0]
+            pairs = zip(found, counts, strict=True)
+            return xp.asarray(np.concatenate([np.broadcast_to(value, (count,)) for value, count in pairs]))
+
+        def half(faces: BoundaryFaces) -> Any:
+            same = self._half(faces)
+            return 1.0 / materials.half[faces.axis, faces.types(materials)] if same is None else same
+
+        cells = None if whole else np.concatenate([faces.cells for faces in every])
+        parts = None if whole else np.concatenate([faces.parts for faces in every])
+        lit = [places for faces in every if (places := faces.lit(materials)) is not None]
+        surface = BalanceSurface(
             xp=xp,
-            cells=slices_at(faces.side) if whole else xp.asarray(faces.cells),
-            name=VOID if faces.towards_void else FACES[faces.side],
-            conditions=(SameCondition(number, slice(None)),),
-            grounded=bool(row[FILM] > 0.0) or radiating,
-            radiates=radiating,
-            face=faces.side + TOWARDS_VOID * faces.towards_void,
-            places=None if whole else xp.asarray(faces.places),
-            parts=xp.asarray(faces.parts) if np.any(faces.parts >= 0) else None,
-            cell_types=0 if whole else xp.asarray(faces.types(materials).astype(np.uint8)),
-            area=faces.area * (1.0 if np.all(faces.fractions == 1.0) else xp.asarray(faces.fractions)),
-            half=float(conducting[0]) if one_half else xp.asarray(half[faces.types(materials)]),
-            weight=1.0 / xp.asarray(faces.ratios) if faces.towards_void else 1.0,
-            condition=tuple(row.tolist()),
+            cells=slices_at(first.side) if cells is None else xp.asarray(cells),
+            name=VOID if first.towards_void else FACES[first.side],
+            conditions=tuple(
+                SameCondition(of, slice(None) if len(group) == 1 else slice(int(end - count), int(end)))
+                for (of, _), end, count in zip(group, ends, counts, strict=True)
+            ),
+            grounded=kind.grounded,
+            radiates=kind.radiates,
+            face=TOWARDS_VOID if first.towards_void else first.side,
+            places=None if whole else each(lambda faces: faces.places),
+            parts=None if parts is None or (parts < 0).all() else xp.asarray(parts),
+            cell_types=0 if whole else each(lambda faces: faces.types(materials).astype(np.uint8)),
+            area=each(lambda faces: faces.area * (1.0 if faces.full else faces.fractions)),
+            half=each(half),
+            weight=each(lambda faces: 1.0 / faces.ratios if faces.towards_void else 1.0),
+            condition=tuple(self._rows[number].tolist()),
             beam=0.0,
             reference=self._reference,
-            law=law_of(self._rows, number) if row[FREE] == LAW else None,
-            lit=self._lit(faces),
+            law=law_of(self._rows, number) if kind.law else None,
+            lit=None if whole or not lit else (first.side, xp.asarray(np.concatenate(lit))),
+            which=None if len(group) == 1 else xp.asarray(np.repeat(np.arange(len(group)), counts)),
+            occurrences=None if cells is None else _occurrences(xp, cells),
         )
+        return replace(surface, **_conditions_at(surface, self._rows), beam=_beam_on(surface, self._fluxes))
 
-    def _lit(self, faces: BoundaryFaces) -> tuple[int, Any] | None:
-        """The face of the box through which beams fall on boundary faces towards void.
 
-        With it comes the place on this face of each cell, −1 where no beam falls. None if no beam falls on any cell.
-        """
-        materials = self._body.materials
-        if not faces.towards_void or not len(materials.heated.lit):
-            return None
-        lit = materials.heated.lit >> faces.side & 1 > 0
-        if not lit.any():
-            return None
-        nx, ny, _ = materials.grid.cells
-        along = (faces.cells % nx, faces.cells // nx % ny, faces.cells // (nx * ny))
-        u, v = (place for axis, place in enumerate(along) if axis != faces.axis)
-        places = np.where(lit[faces.places], v * materials.grid.face_shape(faces.side)[1] + u, -1)
-        return faces.side, self._xp.asarray(places)
+def _occurrences(xp: Any, cells: NDArray[np.int64]) -> tuple[Any, ...] | None:
+    """The places of the first occurrences of cells, of the second ones, and so on; None if no cell occurs twice."""
+    order = np.argsort(cells, kind="stable")
+    begins = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    if len(begins) == len(cells):
+        return None
+    occurrence = np.empty(len(cells), np.int64)
+    occurrence[order] = np.arange(len(cells)) - np.repeat(begins, np.diff(begins, append=len(cells)))
+    return tuple(xp.asarray(np.flatnonzero(occurrence == number)) for number in range(occurrence.max() + 1))

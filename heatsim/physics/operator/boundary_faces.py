@@ -88,6 +88,11 @@ class BoundaryFaces:
         return not any(np.any(column.strides) for column in (self.conditions, self.parts)) and len(self) > 1
 
     @property
+    def full(self) -> bool:
+        """Whether each condition has the whole face of its cell."""
+        return self.dense or bool((self.fractions == 1.0).all())
+
+    @property
     def _strides(self) -> tuple[int, int, int]:
         nx, ny, _ = self.grid.cells
         return 1, nx, nx * ny
@@ -97,6 +102,23 @@ class BoundaryFaces:
         if self.listed is None:
             return materials.types_on_face(self.side).reshape(-1)[self.places]
         return materials.types_of(np.unravel_index(self.listed, self.grid.shape))
+
+    def lit(self, materials: CellTypes) -> Indices | None:
+        """The place on the face of the box of the light that falls on each boundary face; −1 where none can fall.
+
+        None if no beam can reach any of them.
+        """
+        if not self.towards_void:
+            return self.places
+        lit = materials.heated.lit >> self.side & 1 > 0
+        if not lit.any():
+            return None
+        u, v = (
+            self.cells // stride % n
+            for axis, (stride, n) in enumerate(zip(self._strides, self.grid.cells, strict=True))
+            if axis != self.axis
+        )
+        return np.where(lit[self.places], v * self.grid.face_shape(self.side)[1] + u, -1)
 
     def where(self, some: NDArray[np.integer] | NDArray[np.bool_]) -> "BoundaryFaces":
         """Some of them."""

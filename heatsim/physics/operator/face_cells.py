@@ -1,11 +1,8 @@
 """The cells at a face of the box: their indices, and the flux of beams on them."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.physics.sources.beam_rows import BeamRows
 
 Array = NDArray[np.float64]
@@ -15,14 +12,6 @@ def slices_at(face: int) -> tuple[slice, ...]:
     """The cells at a face of the box, as an index of an array of shape (nz, ny, nx)."""
     at = slice(-1, None) if face % 2 else slice(0, 1)
     return tuple(at if axis == face // 2 else slice(None) for axis in (2, 1, 0))
-
-
-def cells_at(xp: Any, grid: Grid, face: int) -> Any:
-    """The cells at a face of the box, by their index in the flattened grid; of the shape of the face's map."""
-    nx, ny, _ = grid.cells
-    strides, axis = (1, nx, nx * ny), face // 2
-    u, v = (strides[other] * xp.arange(grid.cells[other], dtype=np.int64) for other in range(3) if other != axis)
-    return v[:, None] + u + strides[axis] * (grid.cells[axis] - 1) * (face % 2)
 
 
 def beam_flux(beams: list[BeamRows], shape: tuple[int, int]) -> Array:

@@ -110,14 +110,14 @@ class SameCondition(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BalanceSurface(ExchangingCells):
-    """Cells behind a surface with one condition, or with conditions of one type (joined_surfaces.py).
+    """Cells behind a surface with conditions of one kind.
 
     Attributes:
         name: the face's, or "void".
         conditions: the cells of each condition.
         grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
-        face: number of the face; 6 + side (x−, x+, … z+) towards void.
+        face: number of the face; 6 towards void.
         places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
             slices.
         parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
@@ -130,8 +130,8 @@ class BalanceSurface(ExchangingCells):
         beam: flux of beams in W/m² of smooth surface; shape (n,), or a number.
         reference: the temperature in K that deviations are relative to.
         law: for conditions that depend on the temperature of the surface, their tables; else None.
-        lit: for surfaces towards void under beams, the face of the box through which the beams enter, and for each cell
-            its place on this face, or −1 if no beam falls on it; else None.
+        lit: the face of the box through which beams enter, and for each cell its place on this face, or −1 if no beam
+            can fall on it; None if beams reach no cell.
         which: for several conditions, the place of each cell's condition among them; shape (n,).
         occurrences: if cells occur several times, the places of their first occurrences, second ones, ...; else None.
     """
@@ -154,12 +154,6 @@ class BalanceSurface(ExchangingCells):
     lit: tuple[int, Any] | None = None
     which: Any = None
     occurrences: tuple[Any, ...] | None = None
-
-    @property
-    def number(self) -> int:
-        """The number of the condition, for a surface with one condition."""
-        (condition,) = self.conditions
-        return condition.number
 
     @property
     def labels(self) -> Sequence[Label]:

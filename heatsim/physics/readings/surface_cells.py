@@ -6,43 +6,23 @@ Each cell has the surface temperature T_s of its condition, from the balance of
 A rank finds the cells in its own planes. Cells gathered from all ranks have the same order as on one rank.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.grid import FACES
 from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.matter.enthalpy import EnthalpyTable
-from heatsim.physics.operator.balance_surfaces import VOID, at_stage, find_surfaces
-from heatsim.physics.operator.face_cells import cells_at
-from heatsim.physics.operator.surface_exchange import BalanceSurface
+from heatsim.physics.operator.balance_surfaces import VOID, beam_fluxes
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Probe
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
-
-_INSULATED = 1 << 30  # sort key of insulated parts, instead of face and condition: they come last
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """Cells of a surface with one condition.
-
-    Attributes:
-        surface: the surface with its condition; None for insulated cells.
-        some: which cells of the surface belong to the part.
-        first: the place of the first of these cells among all cells of this rank.
-    """
-
-    surface: BalanceSurface | None
-    some: NDArray[np.intp]
-    first: int
 
 
 class SurfaceCells:
@@ -65,30 +45,29 @@ class SurfaceCells:
 
     def __init__(self, problem: HeatProblem, surface: str, region: str | None = None, team: Team = ALONE) -> None:
         self._problem, slab = problem, problem.slab
-        self._parts, count = list[_Part](), 0
-        cells, areas, keys = [np.zeros(0, np.int64)], [np.zeros(0)], [np.zeros((0, 4), np.int64)]
-        for part, own, area in self._found(surface):
-            some = np.flatnonzero(self._wanted(own, region))
-            self._parts.append(_Part(part, some, count))
-            cells.append(own[some])
-            areas.append(area[some])
-            key = np.full((len(some), 4), _INSULATED)
-            if part is not None:
-                key[:, 0], key[:, 1] = part.face, part.number
-                key[:, 2] = 0 if part.parts is None else part.parts[some] >= 0
-            keys.append(key)
-            count += len(some)
+        self._faces = list[BoundaryFaces]()
+        keys, areas = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
+        cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
+        not_cut = [True] * 4 + [not cut for cut in slab.cut]
+        for faces in boundary_faces(problem.boundary, problem.materials, not_cut):
+            if surface != (VOID if faces.towards_void else FACES[faces.side]):
+                continue
+            faces = faces.where(self._wanted(faces.cells, region))
+            self._faces.append(faces)
+            cells.append(faces.cells)
+            areas.append(faces.area * faces.fractions * faces.ratios)
+            z = slab.place[faces.cells // (ny * nx)]
+            side, in_grid = np.full(len(faces), faces.side), z * (ny * nx) + faces.cells % (ny * nx)
+            keys.append(np.stack([side, faces.conditions, faces.parts >= 0, in_grid], axis=1))
         z, y, x = np.unravel_index(np.concatenate(cells), problem.grid.shape)
         self._types = problem.materials.types_of((z, y, x))
         self.own_places = x, y, slab.place[z]
         self.own_areas: Array = np.concatenate(areas)
-        key = np.concatenate(keys)
-        key[:, 3] = (self.own_places[2] * problem.grid.shape[1] + y) * problem.grid.shape[2] + x
-        of_ranks = team.gathered(key)
+        of_ranks = team.gathered(np.concatenate(keys))
         before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
         everything = np.concatenate(of_ranks)
         self.count = len(everything)
-        self.order: NDArray[np.intp] = np.argsort(np.lexsort(everything.T[::-1]))[before : before + count]
+        self.order: NDArray[np.intp] = np.argsort(np.lexsort(everything.T[::-1]))[before : before + len(z)]
 
     def of(self, temperatures: Array, step: int) -> Array:
         """Surface temperatures in K of this rank's cells after ``step`` steps; not finite where a condition is not.
@@ -97,34 +76,23 @@ class SurfaceCells:
             temperatures: the temperatures of these cells in K, shape (own,).
             step: the number of steps done, for conditions that vary in time.
         """
-        problem, found = self._problem, temperatures.copy()
-        acting = acting_at(problem, step)
+        problem, found, first = self._problem, temperatures.copy(), 0
+        acting, materials = acting_at(problem, step), problem.materials
+        fluxes = beam_fluxes(acting.beams, problem.grid)
         conducting = np.ones(len(found))
-        if problem.materials.varies:
+        if materials.varies:
             deviation = temperatures - problem.reference
-            conducting = problem.materials.by_enthalpy(EnthalpyTable.conductivity_at, self._types, deviation)
-        surfaces = [part.surface for part in self._parts if part.surface is not None]
-        now = iter(at_stage(surfaces, problem.grid, acting.conditions, acting.beams))
-        for part in self._parts:
-            if part.surface is not None:
-                here = slice(part.first, part.first + len(part.some))
-                own = _taken(next(now), part.some)
-                found[here] += own.rise(temperatures[here], conducting[here])
+            conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, self._types, deviation)
+        for faces in self._faces:
+            here, beam = slice(first, first + len(faces)), np.zeros(len(faces))
+            half = conducting[here] / (materials.half[faces.axis, self._types[here]] * faces.ratios)
+            lit = faces.lit(materials)
+            if lit is not None and faces.side in fluxes:
+                beam = np.where(lit >= 0, fluxes[faces.side][lit], 0.0) / faces.ratios
+            conditions = SurfaceConditions(acting.conditions, faces.conditions)
+            found[here] += conditions.rises(half, 0.0, temperatures[here], beam)
+            first += len(faces)
         return found
-
-    def _found(self, surface: str) -> Iterator[tuple[BalanceSurface | None, Indices, Array]]:
-        """Each condition with its cells and their areas in m²; None for the rest of a face, which is insulated."""
-        problem = self._problem
-        covered, parts = [np.zeros(0, np.int64)], find_surfaces(np, problem, 0.0, changing=True)
-        for part in sorted(parts, key=lambda part: (part.face, part.number)):
-            if part.name == surface:
-                cells = np.asarray(part.cells)
-                covered.append(cells)
-                yield part, cells, np.broadcast_to(part.area / part.weight, cells.shape)
-        if surface != VOID and not self._is_cut(FACES.index(surface)):
-            face, grid = FACES.index(surface), problem.grid
-            rest = np.setdiff1d(cells_at(np, grid, face).reshape(-1), np.concatenate(covered))
-            yield None, rest, np.full(len(rest), grid.cell_volume / grid.spacing[face // 2])
 
     def _wanted(self, cells: Indices, region: str | None) -> NDArray[np.bool_]:
         """Which cells are in own planes, conduct, and belong to a region if one is named."""
@@ -138,10 +106,6 @@ class SurfaceCells:
             held = problem.parts.held.local(slab.place[z])
             wanted &= problem.parts.owner[held, y, x] == region_number(region, problem.scenario)
         return wanted
-
-    def _is_cut(self, face: int) -> bool:
-        """Whether a face of this rank's planes is a cut."""
-        return face >= 4 and self._problem.slab.cut[face - 4]
 
 
 def check_probes(problem: HeatProblem, part: HeatProblem, team: Team) -> None:
@@ -171,11 +135,3 @@ def _reason(probe: Probe) -> str:
     if probe.region is not None:
         return f'got "{probe.surface}", where region "{probe.region}" has no cell; choose another surface or region'
     return f'got "{probe.surface}", where no cell conducts; choose another surface'
-
-
-def _taken(surface: BalanceSurface, some: NDArray[np.intp]) -> BalanceSurface:
-    """A surface with some of its cells."""
-    half, weight, beam = (
-        values if isinstance(values, float) else values[some] for values in (surface.half, surface.weight, surface.beam)
-    )
-    return replace(surface, half=half, weight=weight, beam=beam)

@@ -2,7 +2,7 @@
 
     Σ link·(T_neighbour − T) + exchange(T) + source            of every cell; 0 in a steady state
 
-Values that change in time are those of t = 0, or of a stage of an implicit step. This file and steady_surfaces.py are
+Values that change in time are those of t = 0, or of a stage of an implicit step. This file and balance_surfaces.py are
 the only places where the solvers meet bodies, conditions and sources.
 """
 

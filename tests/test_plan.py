@@ -18,7 +18,8 @@ from heatsim import Simulation, device
 from heatsim.cli import main
 from heatsim.commands import terminal
 from heatsim.counts import counted
-from heatsim.errors import CapacityError, Interrupted
+from heatsim.errors import CapacityError, Interrupted, ScenarioError
+from heatsim.kernels.catalog import KERNELS
 from heatsim.kernels.temporal_composite import correction
 from heatsim.observers.state import RunState
 from heatsim.physics.problem import HeatProblem
@@ -88,7 +89,7 @@ def test_without_energy_and_probes_less_is_needed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "conductivity", "corrected"),
-    [("temporal", "20.0", True), ("temporal", "'20 + 0.01*T'", False), ("boxed", "20.0", False)],
+    [("temporal", "20.0", True), ("temporal", "'20 + 0.01*T'", False), ("naive", "20.0", False)],
 )
 def test_memory_for_mending_is_planned_where_there_is_mending(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, conductivity: str, corrected: bool
@@ -100,6 +101,39 @@ def test_memory_for_mending_is_planned_where_there_is_mending(
     problem = several.problem
     boxes = correction.table_bytes(problem.materials, problem.open_faces) if corrected else 0
     assert several.device_bytes == single.device_bytes + boxes
+
+
+@pytest.mark.parametrize(
+    ("change", "feature"),
+    [
+        ("boundaries.x_max={type='radiation', emissivity=0.5, ambient=300.0}", "a nonlinear condition on x_max"),
+        ("material.conductivity='20 + 0.01*T'", "a material that changes with temperature"),
+        (
+            "patches=[{face='y_min', rectangle={min=[0, 0], max=[0.02, 0.03]}, type='insulated'}]",
+            "several conditions on y_min",
+        ),
+        (
+            "regions=[{name='gap', material='void', sphere={centre=[0.03, 0.02, 0.03], radius=0.02}}]",
+            "cells of 2 types",
+        ),
+        ("sources=[{power=1.0}]", "sources"),
+    ],
+)
+def test_kernels_for_one_material_refuse_composite_bodies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, feature: str
+) -> None:
+    """The message says what makes the body composite, and which kernels step it."""
+    monkeypatch.setattr(device, "choose", lambda wanted: gpu.host_device())
+    able = "naive, streamed, temporal, resident, bricked"
+    for spec in (spec for spec in KERNELS if spec.backend == "cuda"):
+        chosen = ("solver.device=cuda", f"solver.kernel={spec.name}")
+        assert plan(tmp_path, *chosen).kernel == spec
+        if spec.name in able:
+            assert plan(tmp_path, *chosen, change).kernel == spec
+            continue
+        message = f'mixed.toml: solver.kernel: got "{spec.name}", .* this body has {feature}.*; choose auto, {able}$'
+        with pytest.raises(ScenarioError, match=message):
+            plan(tmp_path, *chosen, change)
 
 
 def test_memory_that_is_not_there_is_refused_before_anything_is_made(

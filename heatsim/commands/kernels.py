@@ -11,7 +11,7 @@ def kernels() -> int:
     from heatsim.errors import DeviceError
     from heatsim.kernels.catalog import AUTO, KERNELS
 
-    table = Table("kernel", "device", "here", "idea")
+    table = Table("kernel", "device", "here", "composite\nbodies", "idea")
     for kernel in KERNELS:
         try:
             here = choose(kernel.backend).name
@@ -19,7 +19,8 @@ def kernels() -> int:
             here = "no GPU or no CuPy"
         is_auto = kernel.backend == "cpu" and AUTO["cpu"] == kernel.name
         name = f"{kernel.name} (auto)" if is_auto else kernel.name
-        table.add_row(name, kernel.backend, here, kernel.idea)
+        table.add_row(name, kernel.backend, here, "yes" if kernel.composite else "no", kernel.idea)
     show_table(table)
+    print("A body is composite if it is more than one constant material with linear conditions and without sources.")
     print("On a GPU, auto measures at the start of a run which kernel is fastest on its grid.")
     return 0

@@ -16,8 +16,11 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     const int z = grid.first_z + block.z * BLOCK_Z + threadIdx.z;
     if (x >= grid.nx || y >= grid.ny || z >= grid.nz) return;
 
-    // Offsets of the neighbours, in cells. At a face the neighbour is the cell itself or, on a periodic axis, the other end.
     const size_t cell = cell_index(grid, x, y, z);
+#if FACES
+    T_new[cell] = update_from_memory(T, grid, c, sweep, ledger, x, y, z);
+#else
+    // Offsets of the neighbours, in cells. At a face the neighbour is the cell itself or, on a periodic axis, the other end.
     const ptrdiff_t row = grid.nx, plane = row * grid.ny;
     ptrdiff_t west = -1, east = 1, south = -row, north = row, below = -plane, above = plane;
     const bool at_face = touches_face(grid, x, y, z);
@@ -33,7 +36,13 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     T += cell;
     T_new[cell] = update(grid, c, sweep, ledger, x, y, z, at_face,
                          T[0], T[west], T[east], T[south], T[north], T[below], T[above]);
+#endif
 }
 
-#define LAUNCH_BOUNDS BOUNDS(BLOCK_X * BLOCK_Y * BLOCK_Z)
+#define THREADS (BLOCK_X * BLOCK_Y * BLOCK_Z)
+#if FACES
+#define LAUNCH_BOUNDS __launch_bounds__(THREADS, 1)  // few cells run the code for faces and sources; it may use all registers
+#else
+#define LAUNCH_BOUNDS __launch_bounds__(THREADS)
+#endif
 #include "entry.cuh"

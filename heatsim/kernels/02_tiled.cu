@@ -35,5 +35,5 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             tile[k - 1][j][i], tile[k + 1][j][i]);
 }
 
-#define LAUNCH_BOUNDS BOUNDS(BLOCK_X * BLOCK_Y * BLOCK_Z)
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y * BLOCK_Z)
 #include "entry.cuh"

@@ -41,5 +41,5 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
             tile[k - 1][j][i], tile[k + 1][j][i]);
 }
 
-#define LAUNCH_BOUNDS BOUNDS(THREADS)
+#define LAUNCH_BOUNDS __launch_bounds__(THREADS)
 #include "entry.cuh"

@@ -50,5 +50,5 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     }
 }
 
-#define LAUNCH_BOUNDS BOUNDS(BLOCK_X * BLOCK_Y)
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y)
 #include "entry.cuh"

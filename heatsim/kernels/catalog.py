@@ -28,6 +28,7 @@ class KernelSpec:
         boxed: whether a block does all steps of a sweep on a tile with a halo in shared memory.
         resident: whether a launch does any number of steps, with blocks that wait for their neighbours. ``block`` is
             the largest one. If ``boxed`` too, the tile follows from the grid.
+        composite: whether it steps composite bodies; see ``HeatProblem.composite_features``.
     """
 
     name: str
@@ -41,12 +42,15 @@ class KernelSpec:
     rows: int = 1
     boxed: bool = False
     resident: bool = False
+    composite: bool = False
     general_source: str = ""
     varying_source: str = ""
 
 
 KERNELS = (
-    KernelSpec("naive", "cuda", "01_naive.cu", "one thread per cell, from global memory", (32, 8, 1), (32, 8, 1)),
+    KernelSpec(
+        "naive", "cuda", "01_naive.cu", "one thread a cell, from global memory", (32, 8, 1), (32, 8, 1), composite=True
+    ),
     KernelSpec("tiled", "cuda", "02_tiled.cu", "block = input tile in shared memory", (16, 8, 8), (14, 6, 6)),
     KernelSpec(
         "tiled_halo", "cuda", "03_tiled_halo.cu", "block = output tile, halo by whole warps", (8, 8, 8), (8, 8, 8)
@@ -64,11 +68,20 @@ KERNELS = (
         tile=(32, 4, 5),
         vectorised=True,
         rows=2,
+        composite=True,
         general_source="composite/streamed.cu",
         varying_source="composite/varying_streamed.cu",
     ),
     KernelSpec(
-        "temporal", "cuda", "07_temporal.cu", "four steps a sweep", (32, 8, 1), vectorised=True, steps=4, rows=4
+        name="temporal",
+        backend="cuda",
+        source="07_temporal.cu",
+        idea="four steps a sweep",
+        block=(32, 8, 1),
+        vectorised=True,
+        steps=4,
+        rows=4,
+        composite=True,
     ),
     KernelSpec(
         name="boxed",
@@ -89,6 +102,7 @@ KERNELS = (
         block=(1024, 1, 1),
         tile=(1024, 1, 1),
         resident=True,
+        composite=True,
     ),
     KernelSpec(
         name="bricked",
@@ -99,9 +113,10 @@ KERNELS = (
         vectorised=True,
         boxed=True,
         resident=True,
+        composite=True,
     ),
-    KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays in NumPy: the oracle, written to be read"),
-    KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit a core's cache"),
+    KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays: the oracle, written to be read", composite=True),
+    KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit the cache", composite=True),
 )
 
 # The kernels of "auto": the fastest of each backend on large grids. On a GPU a run measures which kernel is fastest.

@@ -230,13 +230,10 @@ def build(
     members: bool = False,
 ) -> Build:
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
-    many_registers = precision == "float64" and (variant.varying or variant.mixed)
     if spec.resident and not spec.boxed and variant.faces and (precision == "float64" or variant.varying):
+        many_registers = precision == "float64" and (variant.varying or variant.mixed)
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
-    elif many_registers and prod(spec.block) == _MOST_THREADS:
-        x, y, z = spec.block
-        spec = replace(spec, block=(x, y, z // 2), tile=(*spec.tile[:2], spec.tile[2] - z // 2))
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest

@@ -127,7 +127,7 @@ def builds(
         return (found or build(SINGLE_STEP, precision, scheme, grid, variant, members),)
     single = build(SINGLE_STEP if spec.steps > 1 else spec, precision, scheme, grid, variant, members)
     one_step = variant.varying or variant.rate or heats
-    if spec.steps == 1 or (variant.faces and spec.boxed) or one_step:
+    if spec.steps == 1 or one_step:
         return (single,)
     several = build(spec, precision, scheme, grid, variant, members)
     nx, ny, _ = grid.cells

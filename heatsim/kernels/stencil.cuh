@@ -55,10 +55,6 @@ struct Grid {
 
 #if FACES
 #include "composite/materials.cuh"
-// Few cells run the code for faces and sources; it may use all registers.
-#define BOUNDS(threads) __launch_bounds__(threads, 1)
-#else
-#define BOUNDS(threads) __launch_bounds__(threads)
 #endif
 
 struct Coefficients {
@@ -245,19 +241,15 @@ __device__ __forceinline__ Real finish(const StepData* sweep, int x, int y, int 
 
 #if FACES
 #include "composite/composite.cuh"
-#endif
-
+#else
 // The new value of cell (x, y, z) from its value and those of its six neighbours. If `at_face` is false, the cell touches
 // no face.
 __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                        int x, int y, int z, bool at_face,
                                        Real T, Real west, Real east, Real south, Real north, Real below, Real above)
 {
-#if FACES
-    return update_general(grid, c, sweep, ledger, x, y, z, T, west, east, south, north, below, above);
-#else
     Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
     if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this line
     return finish(sweep, x, y, z, T, sum);
-#endif
 }
+#endif

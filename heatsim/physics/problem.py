@@ -191,8 +191,20 @@ class HeatProblem:
 
         The variant of the kernels follows from this alone: a step then gives each cell at a face f − g·(T − T_ref).
         """
-        one_material = self.materials.uniform and not self.materials.varies
-        return one_material and self.boundary.linear and not self.scenario.sources
+        return not self.composite_features
+
+    @property
+    def composite_features(self) -> list[str]:
+        """What makes the body composite: all that steps with f − g·(T − T_ref) cannot do, in words."""
+        materials, boundary = self.materials, self.boundary
+        found = {
+            f"cells of {len(materials.types)} types": not materials.uniform,
+            "a material that changes with temperature": materials.varies,
+            f"a nonlinear condition on {', '.join(boundary.nonlinear_faces)}": bool(boundary.nonlinear_faces),
+            f"several conditions on {', '.join(boundary.divided_faces)}": bool(boundary.divided_faces),
+            "sources": bool(self.scenario.sources),
+        }
+        return [feature for feature, has in found.items() if has]
 
     @property
     def condition_numbers(self) -> int:

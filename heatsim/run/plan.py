@@ -8,7 +8,7 @@ from typing import Self
 
 from heatsim import device as devices
 from heatsim.counts import counted
-from heatsim.errors import CapacityError
+from heatsim.errors import CapacityError, Mistake, ScenarioError
 from heatsim.kernels import catalog
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.observers import energy
@@ -72,11 +72,13 @@ class Plan:
 
         Raises:
             DeviceError: the device or the kernel of the scenario is not available.
-            ScenarioError: several ranks cannot do this run, or a probe's surface has no cell.
+            ScenarioError: the kernel does not step such a body, several ranks cannot do this run, or a probe's surface
+                has no cell.
         """
         scenario = problem.scenario
         device = devices.choose(scenario.solver.device)
         kernel = catalog.choose(scenario.solver.kernel, device.backend)
+        _check_body(problem, kernel)
         part = divide(problem, team)
         check_probes(problem, part, team)
         needed = device_bytes.of_run(part, kernel)
@@ -165,6 +167,22 @@ class Plan:
         """The device memory that this rank needs, plus ``more`` bytes."""
         needed = self.device_bytes + more + (self.host_bytes if self.device.backend == "cpu" else 0)
         return Need(self.device.name, self.device.number(), needed, self.device.free_memory())
+
+
+def _check_body(problem: HeatProblem, kernel: KernelSpec) -> None:
+    """Check that a kernel steps the body.
+
+    Raises:
+        ScenarioError: the body is composite, and the kernel is for others only.
+    """
+    if kernel.composite or problem.linear:
+        return
+    able = (other.name for other in catalog.KERNELS if other.backend == kernel.backend and other.composite)
+    message = (
+        f'got "{kernel.name}", which steps only one constant material with linear conditions and without sources; '
+        f"this body has {', '.join(problem.composite_features)}; choose auto, {', '.join(able)}"
+    )
+    raise ScenarioError(problem.scenario.path, [Mistake("solver.kernel", message)])
 
 
 def _method_bytes(part: HeatProblem, field: int) -> int:

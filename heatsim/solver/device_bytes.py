@@ -46,7 +46,7 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
         body += boundary.mixed.nbytes
     if watched_regions(problem):
         body += problem.grid.cell_count  # labels of the parts
-    if not problem.linear and kernel is not None and kernel.steps > 1 and not kernel.boxed and not materials.varies:
+    if not problem.linear and kernel is not None and kernel.steps > 1 and not materials.varies:
         body += correction.table_bytes(materials, problem.open_faces)
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
     body += field * (len(materials.heated) > 0)  # their heat, as an array of the grid

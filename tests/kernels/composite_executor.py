@@ -116,6 +116,9 @@ class CompositeResult:
             assert mine.tobytes() == others.tobytes(), f"differ by up to {np.abs(mine - others).max()}"
 
 
+COMPOSITE = tuple(spec for spec in CUDA if spec.composite)
+NAIVE, STREAMED, TEMPORAL, *_ = COMPOSITE
+
 Executor = Callable[[KernelSpec, CompositeSteps, str, Scheme], CompositeResult]
 
 
@@ -249,7 +252,7 @@ def builds(
 
 
 ON_CUDA = [
-    *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in CUDA),
-    *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in CUDA),
+    *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in COMPOSITE),
+    *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in COMPOSITE),
 ]
 EXECUTIONS = [*(pytest.param(spec, on_cpu, id=spec.name) for spec in CPU), *ON_CUDA]

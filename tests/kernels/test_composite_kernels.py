@@ -7,7 +7,11 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 from composite_executor import (
+    COMPOSITE,
     EXECUTIONS,
+    NAIVE,
+    STREAMED,
+    TEMPORAL,
     VARIANTS,
     CompositeResult,
     CompositeSteps,
@@ -17,7 +21,7 @@ from composite_executor import (
     on_host,
 )
 from cuda_host.machine import compile_kernels
-from executor import CPU, CUDA, room_of, source_of
+from executor import CPU, room_of, source_of
 from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
 
@@ -41,14 +45,11 @@ from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
-# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it. The rungs between
-# them differ in how they move values, not in their arithmetic: one precision does.
+# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
 CHOSEN = [
     (spec, variant)
-    for spec, variant in product((*CPU, *CUDA), VARIANTS)
-    if spec in CPU
-    or spec in (CUDA[0], CUDA[5])
-    or (variant[1] == "increments" and (spec not in CUDA[1:5] or variant[0] == "float32"))
+    for spec, variant in product((*CPU, *COMPOSITE), VARIANTS)
+    if spec in (*CPU, NAIVE, STREAMED) or variant[1] == "increments"
 ]
 CHOSEN_EXECUTIONS = [
     pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
@@ -76,7 +77,7 @@ CHANGING = {
     ),
 }
 # The first rung, whole vectors, and boxes that are stepped again.
-MIXING = (*CPU, CUDA[0], CUDA[5], CUDA[6])
+MIXING = (*CPU, NAIVE, STREAMED, TEMPORAL)
 SIZES = ((1, 1, 1), (5, 1, 3), (4, 4, 4), (36, 9, 11), (33, 6, 10), (130, 8, 9), (256, 4, 3))
 
 
@@ -370,17 +371,10 @@ def law_cases() -> tuple[CompositeSteps, ...]:
 
 
 def cases_of(spec: KernelSpec, scheme: Scheme) -> tuple[CompositeSteps, ...]:
-    """Bodies of one type differ in the code for faces alone, which the first rung and the vectors have in two forms.
-
-    Where rounding is stochastic, a body that is constant and one that varies do for CUDA.
-    """
-    if spec in CPU:
+    """All cases; where rounding is stochastic, a body that is constant and one that varies do for CUDA."""
+    if spec in CPU or scheme != "stochastic":
         return cases()
-    if scheme == "stochastic":
-        return (cases()[3], next(case for case in cases() if case.materials.varies and not case.materials.uniform))
-    if spec in (CUDA[0], *CUDA[5:]):
-        return cases()
-    return tuple(case for case in cases() if case.materials.varies or not case.materials.uniform)
+    return (cases()[3], next(case for case in cases() if case.materials.varies and not case.materials.uniform))
 
 
 @cache
@@ -404,7 +398,7 @@ def compile_all() -> None:
     compile_kernels(
         source_of(build)
         for spec, (precision, scheme) in CHOSEN
-        if spec in CUDA
+        if spec in COMPOSITE
         for build in dict.fromkeys(
             build for case in cases_of(spec, scheme) for build in builds(spec, case, precision, scheme, room_of(spec))
         )
@@ -465,9 +459,11 @@ def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme:
             other.assert_same_bits(oracle)
 
 
-@pytest.mark.parametrize(("spec", "execute", "variant"), [each for each in CHOSEN_EXECUTIONS if each.values[0] in CUDA])
+@pytest.mark.parametrize(
+    ("spec", "execute", "variant"), [each for each in CHOSEN_EXECUTIONS if each.values[0] in COMPOSITE]
+)
 def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, variant: tuple[str, Scheme]) -> None:
-    first = dict(zip(cases_of(CUDA[0], variant[1]), results(CUDA[0], on_host, *variant), strict=True))
+    first = dict(zip(cases_of(NAIVE, variant[1]), results(NAIVE, on_host, *variant), strict=True))
     for case, other in zip(cases_of(spec, variant[1]), results(spec, execute, *variant), strict=True):
         other.assert_same_bits(first[case])
 
@@ -487,8 +483,8 @@ def test_conditions_that_share_cells_are_the_same_in_every_kernel(spec: KernelSp
         parts, owners = case.mixed.on_face(5)
         in_cells = np.bincount(owners, result.sums[13][parts], case.grid.cells[0] * case.grid.cells[1])
         np.testing.assert_allclose(in_cells[owners], result.sums[5].reshape(-1)[owners], atol=bound)
-        if spec in CUDA:
-            result.assert_same_bits(result_of(CUDA[0], on_host, case, "float32", "increments"))
+        if spec in COMPOSITE:
+            result.assert_same_bits(result_of(NAIVE, on_host, case, "float32", "increments"))
 
 
 @pytest.mark.parametrize("cases_of_kind", ["layered_cases", "law_cases", "heated_cases", "cases_in_space"])
@@ -510,16 +506,16 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
         bound = 32.0 * case.steps * np.finfo(np.float32).eps / 2.0 * size
         for mine, others in zip((result.T, *result.sums), (exact.T, *exact.sums), strict=True):
             assert np.abs(mine - others).max(initial=0.0) <= bound
-        if spec in CUDA:
-            result.assert_same_bits(result_of(CUDA[0], on_host, case, "float32", "increments"))
+        if spec in COMPOSITE:
+            result.assert_same_bits(result_of(NAIVE, on_host, case, "float32", "increments"))
         elif spec is not ORACLE:
             result.assert_same_bits(result_of(ORACLE, on_cpu, case, "float32", "increments"))
 
 
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
-    case, streamed = body((4, 70, 5), (False, False, False), 60), CUDA[5]
+    case, streamed = body((4, 70, 5), (False, False, False), 60), STREAMED
     (build,) = builds(streamed, case, "float32", "increments", room_of(streamed))
-    first = on_host(CUDA[0], case, "float32", "increments")
+    first = on_host(NAIVE, case, "float32", "increments")
     on_host(streamed, case, "float32", "increments").assert_same_bits(first)
     monkeypatch.setattr(launch, "LARGEST_GRID_YZ", 7)
     assert len(launch.launches(build, case.grid, case.periodic)) > 1

@@ -6,9 +6,22 @@ from math import fsum
 
 import numpy as np
 import pytest
-from composite_executor import EXECUTIONS, ON_CUDA, CompositeResult, CompositeSteps, Executor, builds, on_cpu, on_host
+from composite_executor import (
+    COMPOSITE,
+    EXECUTIONS,
+    NAIVE,
+    ON_CUDA,
+    STREAMED,
+    TEMPORAL,
+    CompositeResult,
+    CompositeSteps,
+    Executor,
+    builds,
+    on_cpu,
+    on_host,
+)
 from cuda_host.machine import compile_kernels
-from executor import CPU, CUDA, room_of, source_of
+from executor import CPU, room_of, source_of
 from test_composite_kernels import body
 
 from heatsim.kernels.catalog import KernelSpec
@@ -17,7 +30,7 @@ ORACLE = CPU[0]
 PRECISIONS = ("float32", "float64")
 OPEN = (False, False, False)
 # The first rung, whole vectors, and boxes that are stepped again.
-CHOSEN = (*CPU, CUDA[0], CUDA[5], CUDA[6])
+CHOSEN = (*CPU, NAIVE, STREAMED, TEMPORAL)
 EVERY_EXECUTION = pytest.mark.parametrize(
     ("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in CHOSEN]
 )
@@ -63,7 +76,7 @@ def results(spec: KernelSpec, execute: Executor, precision: str) -> tuple[Compos
 def cases_of(spec: KernelSpec, precision: str) -> tuple[CompositeSteps, ...]:
     """Pipelines evaluate no rates. Compiling takes time: cells of several conditions in float32 alone."""
     steps = cases() if spec in CPU or precision == "float32" else cases()[:-1]
-    return steps if spec == CUDA[6] else (*rates(), *steps)
+    return steps if spec == TEMPORAL else (*rates(), *steps)
 
 
 @cache
@@ -74,7 +87,7 @@ def compile_all() -> None:
         for build in dict.fromkeys(
             build
             for spec in CHOSEN
-            if spec in CUDA
+            if spec in COMPOSITE
             for precision in PRECISIONS
             for case in cases_of(spec, precision)
             for build in builds(spec, case, precision, "increments", room_of(spec))
@@ -100,7 +113,7 @@ def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precisi
 @pytest.mark.parametrize("precision", PRECISIONS)
 @EVERY_CUDA
 def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, precision: str) -> None:
-    first = dict(zip(cases_of(CUDA[0], precision), results(CUDA[0], on_host, precision), strict=True))
+    first = dict(zip(cases_of(NAIVE, precision), results(NAIVE, on_host, precision), strict=True))
     for case, result in zip(cases_of(spec, precision), results(spec, execute, precision), strict=True):
         result.assert_same_bits(first[case])
 
@@ -161,7 +174,7 @@ def test_a_rate_keeps_the_digits_of_small_increments() -> None:
     """In float32 near a large deviation: the increments come from differences of neighbours."""
     case = replace(rates()[0], T=(1000.0 + np.float32(2.0**-8) * rates()[0].T.round()).astype(np.float32))
     exact = on_cpu(ORACLE, case, "float64", "increments")
-    result = on_host(CUDA[5], case, "float32", "increments")
+    result = on_host(STREAMED, case, "float32", "increments")
     # Relative to the terms that are summed, not to T.
     inside = np.zeros(case.T.shape, bool)
     inside[2:-2, 2:-2, 2:-2] = True

@@ -120,12 +120,6 @@ __device__ __forceinline__ Pointer of_face(Pointer const (&pointers)[6], int fac
     return one;
 }
 
-// The type of the cell at a position, which may lie outside the grid: as neighbour().
-__device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_types, int x, int y, int z)
-{
-    return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
-}
-
 // flux, plus that of a spot at cell (u, v) of its face, W/m2.
 __device__ __forceinline__ Real with_spot(const BeamSpot& spot, int u, int v, Real flux)
 {
@@ -456,32 +450,7 @@ __device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficien
     return finish(sweep, x, y, z, start_of(sweep, cell, T), with_cell_heat(cell_types, cell, sum));
 }
 
-// update() for any cell.
-__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const StepData* sweep,
-                                               const Ledger& ledger, int x, int y, int z,
-                                               Real T, Real west, Real east, Real south, Real north, Real below, Real above)
-{
-    const CellTypes& cell_types = c.cell_types;
-    const size_t cell = cell_index(grid, x, y, z);
-    const unsigned int byte = byte_of(cell_types, cell);
-    const int cell_type = byte & ~INTERIOR;
-    int beside[6] = {};
-#if MATERIALS
-    if (!(byte & INTERIOR)) {
-        beside[0] = type_at(grid, cell_types, x - 1, y, z);
-        beside[1] = type_at(grid, cell_types, x + 1, y, z);
-        beside[2] = type_at(grid, cell_types, x, y - 1, z);
-        beside[3] = type_at(grid, cell_types, x, y + 1, z);
-        beside[4] = type_at(grid, cell_types, x, y, z - 1);
-        beside[5] = type_at(grid, cell_types, x, y, z + 1);
-    }
-#endif
-    const Links links = links_of(grid, c, cell, cell_type, beside, byte & INTERIOR);
-    const Real values[6] = {west, east, south, north, below, above};
-    return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values);
-}
-
-// The same; the neighbours' types and values are arguments, in the order x-, x+ ... z+.
+// The same from the neighbours' types and values, in the order x-, x+ ... z+.
 __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
                                              int x, int y, int z, int cell_type, const int (&beside)[6], Real T,
                                              const Real (&values)[6], bool owned = true, bool interior = false)

@@ -22,10 +22,9 @@
 #else
 #define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
 #endif
-#undef BOUNDS
-#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 
-extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
+extern "C" __global__ void LAUNCH_BOUNDS
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const StepData* __restrict__ sweep, const Ledger ledger)
 {

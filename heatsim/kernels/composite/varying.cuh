@@ -189,24 +189,3 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
     }
     return finish_cell(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, here, sum, true);
 }
-
-// As update(), for any cell.
-__device__ __forceinline__ Real update_general(const Grid& grid, const Coefficients& c, const StepData* sweep,
-                                               const Ledger& ledger, int x, int y, int z,
-                                               Real T, Real west, Real east, Real south, Real north, Real below, Real above)
-{
-    const CellTypes& cell_types = c.cell_types;
-    const unsigned int byte = byte_of(cell_types, cell_index(grid, x, y, z));
-    const int cell_type = byte & ~INTERIOR;
-    int beside[6] = {cell_type, cell_type, cell_type, cell_type, cell_type, cell_type};
-    if (!(byte & INTERIOR)) {
-        beside[0] = type_at(grid, cell_types, x - 1, y, z);
-        beside[1] = type_at(grid, cell_types, x + 1, y, z);
-        beside[2] = type_at(grid, cell_types, x, y - 1, z);
-        beside[3] = type_at(grid, cell_types, x, y + 1, z);
-        beside[4] = type_at(grid, cell_types, x, y, z - 1);
-        beside[5] = type_at(grid, cell_types, x, y, z + 1);
-    }
-    const Real values[6] = {west, east, south, north, below, above};
-    return update_among(grid, c, sweep, ledger, x, y, z, cell_type, beside, T, values);
-}

@@ -20,8 +20,7 @@
 #else
 #define RESIDENT 512
 #endif
-#undef BOUNDS
-#define BOUNDS(threads) __launch_bounds__(threads, RESIDENT / (threads))
+#define LAUNCH_BOUNDS __launch_bounds__(BLOCK_X * BLOCK_Y, RESIDENT / (BLOCK_X * BLOCK_Y))
 
 __device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const EnthalpyTable& table, const Cells& contents)
 {
@@ -31,7 +30,7 @@ __device__ __forceinline__ Cells potentials(const EnthalpyTables& tables, const 
     return found;
 }
 
-extern "C" __global__ void BOUNDS(BLOCK_X * BLOCK_Y)
+extern "C" __global__ void LAUNCH_BOUNDS
 advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, const Coefficients c,
         const StepData* __restrict__ sweep, const Ledger ledger)
 {

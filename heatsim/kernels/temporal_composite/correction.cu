@@ -94,6 +94,12 @@ __device__ __forceinline__ void look_up(const Coefficients& c, const StepData* s
 #endif
 }
 
+// The type of the cell at a position, which may lie outside the grid: as neighbour().
+__device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_types, int x, int y, int z)
+{
+    return cell_types.cells[cell_index(grid, neighbour_x(grid, x), neighbour_y(grid, y), neighbour_z(grid, z))] & ~INTERIOR;
+}
+
 // The new values of a vector whose cells have the same stencil; `west` and `east` are the values next to it.
 __device__ __forceinline__ Cells update_alike(const Coefficients& c, const StepData* sweep, int s, int x, int y, int z,
                                               const Stencil& stencil, const Cells& T, Real west, Real east, const Cells& south,

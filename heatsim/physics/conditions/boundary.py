@@ -109,9 +109,14 @@ class Boundary:
         return x, y, z
 
     @property
-    def linear(self) -> bool:
-        """Whether each face has one condition, and the heat flux of all is linear in the surface's temperature."""
-        return all(map(is_linear, self.conditions[:6])) and not any(numbers.size for numbers in self.maps)
+    def nonlinear_faces(self) -> list[str]:
+        """The faces with a heat flux that is not linear in the surface's temperature."""
+        return [name for name, condition in zip(FACES, self.conditions[:6], strict=True) if not is_linear(condition)]
+
+    @property
+    def divided_faces(self) -> list[str]:
+        """The faces with several conditions."""
+        return [name for name, numbers in zip(FACES, self.maps, strict=True) if numbers.size]
 
     @property
     def constant(self) -> bool:

@@ -1,36 +1,20 @@
 """How far a step may go before it misses something of what drives the body."""
 
-import tomllib
 from math import pi, sqrt
 
 import numpy as np
 import pytest
+from problem_text import box
 
 from heatsim.physics.drives.drives import PART, Drives
-from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.tolerance import Tolerance
-from heatsim.scenario import parse
 
-TEXT = """
-[domain]
-size = [0.1, 0.1, 0.1]
-cells = [5, 4, 2]
-[material]
-conductivity = 20.0
-density = 1000.0
-specific_heat = 300.0
-[initial]
-temperature = 300.0
-[time]
-end = 1000.0
-method = "stabilized"
-"""
 TOLERANCE = Tolerance(None, 100.0, 300.0, 300.0)  # 20 mK
 ALLOWED = PART * TOLERANCE.of_run
 
 
 def drives(extra: str) -> Drives:
-    return Drives.of(HeatProblem.from_scenario(parse(tomllib.loads(TEXT + extra), "drives.toml"))).watched(TOLERANCE)
+    return Drives.of(box(extra, 1000.0)).watched(TOLERANCE)
 
 
 def face(kind: str = "convection", **values: str) -> Drives:

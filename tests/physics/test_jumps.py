@@ -1,34 +1,17 @@
 """When what drives a body jumps or has a kink, and values on either side."""
 
-import tomllib
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from problem_text import box
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.surface_balance import AMBIENT, FILM, FLUX
 from heatsim.physics.drives.drives import Drives
 from heatsim.physics.drives.jumps import Jumps, find_jumps
-from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
-from heatsim.scenario import parse
-
-TEXT = """
-[domain]
-size = [0.1, 0.1, 0.1]
-cells = [5, 4, 2]
-[material]
-conductivity = 20.0
-density = 1000.0
-specific_heat = 300.0
-[initial]
-temperature = 300.0
-[time]
-end = 10.0
-method = "stabilized"
-"""
 
 
 class OfRun(NamedTuple):
@@ -41,17 +24,12 @@ class OfRun(NamedTuple):
         return self.of_run / 100.0
 
 
-def problem(extra: str, end: float = 10.0) -> HeatProblem:
-    text = TEXT.replace("end = 10.0", f"end = {end!r}")
-    return HeatProblem.from_scenario(parse(tomllib.loads(text + extra), "jumps.toml"))
-
-
 def boundary(extra: str, end: float = 10.0) -> Boundary:
-    return problem(extra, end).boundary
+    return box(extra, end).boundary
 
 
 def jumps(extra: str, end: float = 10.0, tolerance: float = 0.0) -> Jumps:
-    driven = problem(extra, end)
+    driven = box(extra, end)
     return find_jumps(driven.scenario, Drives.of(driven), OfRun(tolerance))
 
 
@@ -221,11 +199,8 @@ def test_fluxes_sources_and_beams_on_both_sides():
 
     The mean is taken over 1e-8 s: the changes in it, and the rounding of the times in parts of it, are the errors.
     """
-    from problem_text import problem
-
-    body = problem(
-        TEXT
-        + """
+    body = box(
+        """
 [boundaries]
 x_min = { type = "flux", value = { times = [0, 4, 4, 8], values = [0, 400, 0, 800] } }
 [[sources]]

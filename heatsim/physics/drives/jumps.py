@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.drives.drives import PART, Drive, Drives
-from heatsim.physics.sources.passing import passing_times, turning_times
+from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import Scenario, Source, TimeFunction
 from heatsim.scenario.values.timefunction import NEAR_JUMP
@@ -112,15 +112,11 @@ def _are_kinks(function: TimeFunction, times: Array, extremes: tuple[float, floa
 
 
 def _of_source(scenario: Scenario, key: str, source: Source) -> Iterator[_Found]:
-    """When a source is switched, and when its beam starts, turns and stops."""
-    start, stop = source.during or (0.0, scenario.time.end)
-    edges = [start, stop] if source.during is not None else []
+    """When a source is switched, and when its beam starts and stops."""
+    edges = list(source.during or ())
     if source.beam is not None:
         passing = passing_times(source.beam)
         edges += [float(passing[0]), float(passing[-1])] if len(passing) > 1 else [float(passing[0])]
-        corners = turning_times(source.beam)
-        corners = corners[(corners > start) & (corners < stop)]
-        yield _Found(f"{key}.beam.path", corners, np.ones(len(corners), dtype=bool))
     yield _Found(f"{key}.during", np.array(edges), np.zeros(len(edges), dtype=bool))
 
 

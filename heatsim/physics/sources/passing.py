@@ -9,9 +9,6 @@ from heatsim.scenario import Beam
 
 Array = NDArray[np.float64]
 
-# A smaller change of the direction is rounding.
-_STRAIGHT = 1e-6
-
 
 def passing_times(beam: Beam) -> Array:
     """When the spot of a beam is at each point of its path, in s; a spot that does not move starts and never ends."""
@@ -19,13 +16,3 @@ def passing_times(beam: Beam) -> Array:
         return np.array([beam.start])
     lengths = [hypot(*step) for step in np.diff(np.array(beam.path), axis=0)]
     return np.asarray(beam.start + np.concatenate(([0.0], np.cumsum(lengths))) / beam.speed)
-
-
-def turning_times(beam: Beam) -> Array:
-    """When a beam changes its direction, in s."""
-    if len(beam.path) < 3:
-        return np.zeros(0)
-    steps = np.diff(np.array(beam.path), axis=0)
-    steps /= np.hypot(steps[:, 0], steps[:, 1])[:, None]
-    turns = np.abs(np.diff(steps, axis=0)).max(axis=1) > _STRAIGHT
-    return np.asarray(passing_times(beam)[1:-1][turns])

@@ -17,7 +17,8 @@ from heatsim.solver.stabilized.controller import Controller, SavedController
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 
-# No body needs shorter steps, in parts of the Euler limit: a step that is still rejected fails for another reason.
+# No step has to be shorter, in parts of the Euler limit and of the step that its drives allow: one that is still
+# rejected fails for another reason.
 _SHORTEST = 1e-6
 
 
@@ -272,6 +273,8 @@ class AdaptiveMethod:
     def _check_length(self, h: float, error: float, outside: float) -> None:
         """Give up if steps became shorter than any body needs; a step left the bounds by ``outside`` K."""
         limit = self.substeps.dt_limit
+        if isfinite(limit):
+            limit = self.drives.longest(self.t, limit, self.tolerance)
         if h > (_SHORTEST * limit if isfinite(limit) else 0.0) and self.t + h / 2 > self.t:
             return
         if not isfinite(error):

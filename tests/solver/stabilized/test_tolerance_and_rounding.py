@@ -1,7 +1,9 @@
 """A tolerance that rounding hides is refused."""
 
+import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import runs
 
@@ -48,3 +50,26 @@ def test_float64_resolves_it(tmp_path: Path) -> None:
     simulation.run()
     assert simulation.state.method is not None
     assert simulation.state.method.work.steps > 10
+
+
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+def test_a_fast_beam_on_a_poor_conductor_is_followed(tmp_path: Path, method: str) -> None:
+    """Its pulses last 1 µs where heat takes seconds from cell to cell, so all of it stays where it falls.
+
+    Steps pass the corner. Power and place are those of the path: P·2 µs, around its middle.
+    """
+    path = [[2e-3, 2e-3], [3e-3, 2e-3], [3e-3, 3e-3]]
+    table = tomllib.loads(SCENARIO) | {
+        "domain": {"size": [5e-3, 5e-3, 5e-3], "cells": [20, 20, 2]},
+        "material": {"conductivity": 0.1, "density": 2000.0, "specific_heat": 1000.0},
+        "boundaries": {},
+        "time": {"method": method, "end": 2e-6},
+        "sources": [{"beam": {"face": "z_max", "power": 1e4, "radius": 5e-4, "path": path, "speed": 1000.0}}],
+    }
+    simulation = Simulation.from_dict(table, output=tmp_path / "out")
+    simulation.run()
+    heat = (simulation.temperature - 300.0).sum(axis=0) * 2e6 * 2.5e-3 * 2.5e-4**2
+    assert heat.sum() == pytest.approx(1e4 * 2e-6, rel=1e-5)
+    at = 2.5e-4 * (np.arange(20) + 0.5)
+    assert heat.sum(axis=0) @ at / heat.sum() == pytest.approx(2.75e-3, rel=1e-5)
+    assert heat.sum(axis=1) @ at / heat.sum() == pytest.approx(2.25e-3, rel=1e-5)

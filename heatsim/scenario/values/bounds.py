@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.scenario.values.enclosures import Boxes
 from heatsim.scenario.values.expressions import Expression
-from heatsim.scenario.values.points import PointValues
+from heatsim.scenario.values.points import Operations
 
 Array = NDArray[np.float64]
 
@@ -40,18 +40,17 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
     names = [name for name in expression.names if name in expression.used] or list(expression.names[:1])
     low, high = (np.array([[float(box[name][end])] for name in names]) for end in (0, 1))
     whole = np.maximum(high - low, 1e-300)
-    found_low, found_high, defined = inf, -inf, True
+    operations = Operations(expression.tree, names)
+    place, found_low, found_high, defined = operations.last, inf, -inf, True
     least, most = inf, -inf
     with np.errstate(all="ignore"):
         for level in range(_LEVELS):
             middle = 0.5 * low + 0.5 * high
-            points = PointValues({name: at[None] for name, at in zip(names, middle, strict=True)}, chosen=False)
-            boxes = Boxes(
-                expression.tree, dict(zip(names, low, strict=True)), dict(zip(names, high, strict=True)), False, points
-            )
+            points = operations.values(place, dict(zip(names, middle[:, None], strict=True)), chosen=False)
+            sides = (dict(zip(names, side, strict=True)) for side in (low, high))
+            found = Boxes(operations, *sides, chosen=False).of(place, points)
             count = low.shape[1]
-            found = boxes.of(expression.tree)
-            values = points.of(expression.tree)[0]
+            values = points[place][0]
             values = values[np.isfinite(values)]
             least, most = min(least, values.min(initial=inf)), max(most, values.max(initial=-inf))
             lows, highs, broken = (np.broadcast_to(each, (count,)) for each in (found.low, found.high, found.broken))

@@ -6,20 +6,18 @@ inner operations g is smooth; the operation jumps where g passes 0 or a whole nu
     a < b    g = a − b, at 0          a % b    g = a/b, at whole numbers          floor(a)    g = a, at whole numbers
 
 Inner operations come first, and a branch of ``where`` only after its condition: it is looked at where it is taken.
-Pieces between the jumps found so far are bisected until the bounds of g (:mod:`~heatsim.scenario.values.enclosures`)
-contain no level, or show that g rises or falls; then each level is passed once, and a secant method finds it.
+Pieces between the jumps found so far are bisected until the bounds of g (:mod:`heatsim.scenario.values.enclosures`) contain no
+level, or show that g rises or falls; then each level is passed once, and a secant method finds it.
 
 Between all jumps the expression is smooth. These pieces are bisected into panels until the sixth Taylor coefficient
 shows that Gauss–Legendre quadrature with three points is exact, and that a panel hides nothing. Nothing is sampled
 where bounds can tell. What is left at the resolution of the variable is a singular place.
 """
 
-import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from math import inf, pi
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +25,12 @@ from numpy.typing import NDArray
 from heatsim.scenario.values.bounds import bounds
 from heatsim.scenario.values.enclosures import Boxes
 from heatsim.scenario.values.expressions import Expression
-from heatsim.scenario.values.points import PointValues, variables_in
+from heatsim.scenario.values.points import Operation, Operations
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-# An argument, whether its levels are whole numbers and not 0, and conditions with what must hold of them.
-_Crossing = tuple[ast.expr, bool, tuple[tuple[ast.expr, bool], ...]]
+# The operand whose passing of 0, or of whole numbers for floor, makes an operation jump or have a kink.
+_JUMPS = {"below": 0, "upto": 0, "equal": 0, "floor": 0, "abs": 0, "atan2": 0, "min": 2}
 
 MOST_PANELS = 2**20
 # The error of all integrals together, as a part of ∫|f|; that of values in a panel, as a part of their range.
@@ -74,9 +72,8 @@ class Course:
 @lru_cache(maxsize=256)
 def course_of(expression: Expression, low: float, high: float) -> Course:
     """The course of an expression in one variable from ``low`` to ``high``."""
-    (name,) = expression.names
     with np.errstate(all="ignore"):
-        return _CourseFinder(expression.tree, name, low, high).found()
+        return _CourseFinder(expression, low, high).found()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +106,20 @@ class _Panels:
 
 
 class _CourseFinder:
-    """Finds the course of a tree in the variable ``name`` from ``low`` to ``high``."""
+    """Finds the course of an expression in its variable from ``low`` to ``high``."""
 
-    def __init__(self, tree: ast.expr, name: str, low: float, high: float) -> None:
-        self._tree, self._name, self._low, self._high = tree, name, low, high
-        self._varying = variables_in(tree, (name,))
+    def __init__(self, expression: Expression, low: float, high: float) -> None:
+        self._expression, self._low, self._high = expression, low, high
+        (self._name,) = expression.names
+        self._operations = Operations(expression.tree, expression.names)
         # Inner edges, and half the width of what may lie on either side of them.
         self._inner, self._beside = np.zeros(0), np.zeros(0)
         self._singular: list[Array] = []
 
     def found(self) -> Course:
         """The course."""
-        if not all(self._cut_at(*crossing) for crossing in self._crossings(self._tree, ())):
+        # Inner operations come first.
+        if not all(map(self._cut_at, self._operations.all)):
             return self._unresolved()
         jumps = self._inner
         edges, extremes, low, high, complete = self._panels()
@@ -141,7 +140,12 @@ class _CourseFinder:
         return Course(edges, jumps, nodes, singular, float(low), float(high), complete)
 
     def _at(self, places: Array) -> Array:
-        return np.broadcast_to(PointValues({self._name: places[None]}, chosen=False).of(self._tree)[0], places.shape)
+        return self._expression.evaluate(**{self._name: places})
+
+    def _values(self, place: int, places: Array) -> Array:
+        """The values of an operation at points of pieces, the first of which chooses the outcomes of what jumps."""
+        found = self._operations.values(place, {self._name: places}, chosen=True)[place]
+        return np.broadcast_to(found, (len(found), places.shape[1]))
 
     def _alone(self, allowed: float) -> Array:
         """Jumps at which the value is beyond those on both sides, and places beside ends with another value."""
@@ -153,16 +157,16 @@ class _CourseFinder:
 
     def _unresolved(self) -> Course:
         """Of an expression with too many jumps."""
-        found = bounds(Expression.of_tree(self._tree, (self._name,)), **{self._name: (self._low, self._high)})
+        found = bounds(self._expression, **{self._name: (self._low, self._high)})
         nodes = self._low + (self._high - self._low) * np.sort(np.mod(np.arange(_SAMPLES) * _GOLDEN, 1.0))
         nodes = np.append(nodes, self._high)
         return Course(nodes, None, nodes, np.zeros(0), found.low, found.high, False)
 
-    def _evaluated(self, tree: ast.expr, start: Array, stop: Array) -> _Panels:
+    def _evaluated(self, place: int, start: Array, stop: Array) -> _Panels:
         middle, half = 0.5 * start + 0.5 * stop, 0.5 * (stop - start)
         places = np.array([middle, start, stop, middle - _OUTER * half, middle + _OUTER * half])
-        points = PointValues({self._name: places}, chosen=True)
-        found = Boxes(tree, {self._name: start}, {self._name: stop}, True, points).of(tree)
+        points = self._operations.values(place, {self._name: places}, chosen=True)
+        found = Boxes(self._operations, {self._name: start}, {self._name: stop}, True).of(place, points)
         count, rows = len(start), found.rows
         second, sixth = (rows[k] if len(rows) > k else np.zeros(1) for k in (1, 5))
         low, high, second, sixth, noise = (
@@ -173,7 +177,7 @@ class _CourseFinder:
         # Rounding that is not small is no bound: something is undefined here.
         noise = np.where(noise <= _VALUES * np.fmin(np.maximum(np.abs(low), np.abs(high)), _LARGEST), noise, 0.0)
         varies = np.broadcast_to((rows > 0.0).any(axis=0) | np.isnan(rows).any(axis=0), (count,))
-        values = np.broadcast_to(points.of(tree), (5, count))
+        values = np.broadcast_to(points[place], (5, count))
         broken = np.broadcast_to(found.broken, (count,))
         return _Panels(start, stop, low, high, second, sixth, varies, broken, noise, values)
 
@@ -187,55 +191,15 @@ class _CourseFinder:
 
     # Jumps.
 
-    def _crossings(self, node: ast.expr, guards: tuple[tuple[ast.expr, bool], ...]) -> Iterator[_Crossing]:
-        """The arguments whose passing of a level makes an operation jump, in the order in which to look at them."""
-        if id(node) not in self._varying:
-            return
-        match node:
-            case ast.Call(func=ast.Name(id="where"), args=[condition, yes, no]):
-                yield from self._crossings(condition, guards)
-                if not isinstance(condition, ast.Compare | ast.BoolOp) and id(condition) in self._varying:
-                    yield condition, False, guards
-                yield from self._crossings(yes, (*guards, (condition, True)))
-                yield from self._crossings(no, (*guards, (condition, False)))
-                return
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                yield from self._crossings(child, guards)
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                for one, other in pairwise((left, *others)):
-                    yield ast.BinOp(one, ast.Sub(), other), False, guards
-            case ast.BinOp(left=left, op=ast.Mod(), right=right):
-                yield ast.BinOp(left, ast.Div(), right), True, guards
-            case ast.Call(func=ast.Name(id="floor" | "ceil"), args=[argument]):
-                yield argument, True, guards
-            case ast.Call(func=ast.Name(id="sign" | "abs"), args=[argument]):
-                yield argument, False, guards
-            case ast.Call(func=ast.Name(id="atan2"), args=[first, _]):
-                yield first, False, guards
-            case ast.Call(func=ast.Name(id="tan"), args=[argument]):
-                # The poles lie at odd multiples of π/2.
-                yield (
-                    ast.BinOp(ast.BinOp(argument, ast.Div(), ast.Constant(pi)), ast.Sub(), ast.Constant(0.5)),
-                    True,
-                    guards,
-                )
-            case ast.Call(func=ast.Name(id="min" | "max") as function, args=[first, *others]):
-                so_far = first
-                for number, other in enumerate(others, start=2):
-                    yield ast.BinOp(so_far, ast.Sub(), other), False, guards
-                    so_far = ast.Call(function, [first, *others[: number - 1]], [])
-            case _:
-                pass
-
-    def _cut_at(self, argument: ast.expr, whole: bool, guards: tuple[tuple[ast.expr, bool], ...]) -> bool:
-        """Add the places at which an argument passes 0, or any whole number; False if they cannot all be told."""
+    def _cut_at(self, operation: Operation) -> bool:
+        """Add the places at which an operation jumps or has a kink; False if they cannot all be told."""
+        if operation.kind not in _JUMPS:
+            return True
+        argument, whole = operation.operands[_JUMPS[operation.kind]], operation.kind == "floor"
         start, stop = self._pieces()
-        for condition, wanted in guards:
-            truth = PointValues({self._name: (0.5 * start + 0.5 * stop)[None]}, chosen=True).of(condition)[0] != 0.0
-            active = np.broadcast_to(truth == wanted, start.shape)
-            start, stop = start[active], stop[active]
+        for condition, wanted in operation.guards:
+            truth = self._values(condition, (0.5 * start + 0.5 * stop)[None])[0] != 0.0
+            start, stop = start[truth == wanted], stop[truth == wanted]
         places, beside = [np.zeros(0)], [np.zeros(0)]
         total = 0
         while len(start):
@@ -267,9 +231,7 @@ class _CourseFinder:
         self._inner, self._beside = self._merged(inner, half)
         return len(self._inner) <= MOST_PANELS
 
-    def _passed(
-        self, argument: ast.expr, found: _Panels, pieces: NDArray[np.intp], levels: Array
-    ) -> tuple[Array, Array]:
+    def _passed(self, argument: int, found: _Panels, pieces: NDArray[np.intp], levels: Array) -> tuple[Array, Array]:
         """Where an argument that rises or falls passes levels, and how far that is uncertain."""
         if not len(pieces):
             return np.zeros(0), np.zeros(0)
@@ -281,8 +243,7 @@ class _CourseFinder:
         place = np.clip(a - at_a * (b - a) / (at_b - at_a), a, b)
         some = np.arange(len(place))
         for _ in range(64):
-            points = PointValues({self._name: np.array([middle[some], place[some]])}, chosen=True)
-            value = points.of(argument)[-1] - levels[some]
+            value = self._values(argument, np.array([middle[some], place[some]]))[-1] - levels[some]
             left = (value < 0.0) == (at_a[some] < 0.0)
             # Of the Illinois method: an end that stays counts half.
             same = np.where(left, 0.5, 1.0), np.where(left, 1.0, 0.5)
@@ -324,7 +285,7 @@ class _CourseFinder:
         total, complete = 0, True
         while len(start):
             total += len(start)
-            found = self._evaluated(self._tree, start, stop)
+            found = self._evaluated(self._operations.last, start, stop)
             values = found.values
             finite = np.isfinite(values)
             least = min(least, float(np.min(values, where=finite, initial=inf)))
@@ -370,14 +331,14 @@ class _CourseFinder:
             return np.zeros(0)
         middle, step = start + 0.5 * width, width / _LOOKS
         places = start + step * np.arange(-1.0, _LOOKS + 2.0)[:, None]
-        values = PointValues({self._name: np.concatenate((middle[None], places))}, chosen=True).of(self._tree)[1:]
+        values = self._values(self._operations.last, np.concatenate((middle[None], places)))[1:]
         rises = np.diff(values, axis=0)
         clear = np.abs(rises) > 4.0 * found.noise[some]
         look, panel = np.nonzero((rises[:-1] * rises[1:] < 0.0) & (clear[:-1] | clear[1:]))
         place, step = places[look + 1, panel], step[panel]
         for _ in range(2):
             points = np.array([middle[panel], place - step, place, place + step])
-            before, at, after = PointValues({self._name: points}, chosen=True).of(self._tree)[1:]
+            before, at, after = self._values(self._operations.last, points)[1:]
             offset = 0.5 * (before - after) / (before - 2.0 * at + after)
             place, step = place + step * np.clip(np.where(np.isfinite(offset), offset, 0.0), -1.0, 1.0), step / 32.0
         return place[(place > found.start[some][panel]) & (place < found.stop[some][panel])]

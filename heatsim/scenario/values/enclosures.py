@@ -1,6 +1,6 @@
 """Bounds of the values and derivatives of an expression in boxes of its variables.
 
-Interval arithmetic over the tree of the expression, for many boxes at a time. Each part of an expression carries
+Interval arithmetic over the operations of the expression, for many boxes at a time. Each operation carries
 
     low, high     bounds of its values (Moore, *Interval Analysis*, 1966)
     rows          bounds of its derivatives: of the Taylor coefficients |f⁽ᵏ⁾|/k!·rᵏ in one variable, or of |∂f/∂v|·r in
@@ -14,19 +14,16 @@ In pieces of one variable between its jumps (``chosen``), each operation that co
 the middle of the piece: the expression is smooth there, and a branch that is not taken does not count.
 """
 
-import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
 from math import inf, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.values.expressions import FUNCTIONS, value_of
-from heatsim.scenario.values.points import PointValues, variables_in, whole_quotient
-from heatsim.scenario.values.smooth_functions import ULP, coefficients_of, passes, range_of
+from heatsim.scenario.values.points import Operations
+from heatsim.scenario.values.smooth_functions import ULP, coefficients_of, range_of
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -36,7 +33,7 @@ ORDERS = 6  # Taylor coefficients: a rule of Gauss with three points has an erro
 
 @dataclass(frozen=True, eq=False)
 class Enclosure:
-    """Bounds of a part of an expression in n boxes; see the docstring of this module.
+    """Bounds of an operation in n boxes; see the docstring of this module.
 
     Attributes:
         low, high: shape (n,), or (1,) for a constant.
@@ -61,42 +58,50 @@ class Enclosure:
         """The smallest magnitude."""
         return np.maximum(np.maximum(self.low, -self.high), 0.0)
 
-    @property
-    def fixed(self) -> bool:
-        """Whether it is constant in each box."""
-        return len(self.rows) == 0 and bool(np.all(self.low == self.high))
-
 
 class Boxes:
-    """Encloses the parts of an expression in boxes.
+    """Encloses the operations of an expression in boxes.
 
     Args:
-        tree: of the expression.
+        operations: of the expression.
         low: of each variable, shape (n,).
         high: the same.
         chosen: one variable: the boxes are pieces without jumps, and ``rows`` are Taylor coefficients.
-        points: values at the middles; with ``chosen`` in the first row.
     """
 
     def __init__(
-        self, tree: ast.expr, low: Mapping[str, Array], high: Mapping[str, Array], chosen: bool, points: PointValues
+        self, operations: Operations, low: Mapping[str, Array], high: Mapping[str, Array], chosen: bool
     ) -> None:
-        self._low, self._high, self._chosen, self._points = low, high, chosen, points
+        self._operations, self._low, self._high, self._chosen = operations, low, high, chosen
         self._orders = ORDERS if chosen else 1
         self._names = list(low)
-        self._varying = variables_in(tree, self._names)
-        self._known: dict[int, Enclosure] = {}
 
-    def of(self, node: ast.expr) -> Enclosure:
-        """The enclosure of a part."""
-        if id(node) not in self._known:
-            if isinstance(node, ast.Name) and id(node) in self._varying:
-                self._known[id(node)] = self._enclosed(node)
-            elif id(node) in self._varying:
-                self._known[id(node)] = self._tightened(self._enclosed(node), self._points.of(node)[0])
+    def of(self, place: int, values: Mapping[int, Array]) -> Enclosure:
+        """The enclosure of an operation.
+
+        Args:
+            place: of the operation.
+            values: of it and of those on which it depends, with those at the middles of the boxes in the first row.
+        """
+        found: dict[int, Enclosure] = {}
+        for at in self._operations.needed(place):
+            kind, operands, _, name = self._operations.all[at]
+            if kind == "name":
+                found[at] = self._variable(str(name))
+            elif not operands:
+                value = values[at][0]
+                found[at] = Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), ~np.isfinite(value))
             else:
-                self._known[id(node)] = _constant(np.atleast_1d(np.float64(value_of(node, {}))))
-        return self._known[id(node)]
+                parts = [found[each] for each in operands]
+                at_middle = [values[each][0] for each in operands]
+                found[at] = self._tightened(self._enclosed(kind, parts, at_middle, values[at][0]), values[at][0])
+        return found[place]
+
+    def _variable(self, name: str) -> Enclosure:
+        low, high = self._low[name], self._high[name]
+        rows, middle = np.zeros((1 if self._chosen else len(self._names), len(low))), 0.5 * low + 0.5 * high
+        rows[0 if self._chosen else self._names.index(name)] = np.maximum(high - middle, middle - low)
+        return Enclosure(low, high, rows, np.zeros(len(low)), np.zeros(len(low), dtype=bool))
 
     def _tightened(self, found: Enclosure, middle: Array) -> Enclosure:
         """Bounds by the mean value theorem too."""
@@ -106,62 +111,90 @@ class Boxes:
         low = np.fmin(np.fmax(found.low, middle - reach), found.high)
         return Enclosure(low, np.fmax(np.fmin(found.high, middle + reach), low), found.rows, found.noise, found.broken)
 
-    def _enclosed(self, node: ast.expr) -> Enclosure:
-        match node:
-            case ast.Name(id=name):
-                low, high = self._low[name], self._high[name]
-                rows = np.zeros((1 if self._chosen else len(self._names), len(low)))
-                rows[0 if self._chosen else self._names.index(name)] = np.maximum(
-                    high - (0.5 * low + 0.5 * high), (0.5 * low + 0.5 * high) - low
-                )
-                return Enclosure(low, high, rows, np.zeros(len(low)), np.zeros(len(low), dtype=bool))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                a = self.of(operand)
-                return Enclosure(-a.high, -a.low, a.rows, a.noise, a.broken)
-            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-                return self.of(operand)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                low, high = _truth(self.of(operand))
-                return self._outcome(node, 1.0 - high, 1.0 - low, [operand])
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                sides = [self.of(each) for each in (left, *others)]
-                truths = [_compared(op, a, b) for op, (a, b) in zip(ops, pairwise(sides), strict=True)]
-                low, high = (reduce(np.minimum, [truth[end] for truth in truths]) for end in (0, 1))
-                return self._outcome(node, low, high, [left, *others])
-            case ast.BoolOp(op=operator, values=operands):
-                least = np.minimum if isinstance(operator, ast.And) else np.maximum
-                low, high = (reduce(least, [_truth(self.of(each))[end] for each in operands]) for end in (0, 1))
-                return self._outcome(node, low, high, operands)
-            case ast.BinOp(left=left, op=ast.Add() | ast.Sub() as operator, right=right):
-                a, b = self.of(left), self.of(right)
-                if isinstance(operator, ast.Sub):
-                    b = Enclosure(-b.high, -b.low, b.rows, b.noise, b.broken)
+    def _enclosed(self, kind: str, parts: Sequence[Enclosure], middles: Sequence[Array], value: Array) -> Enclosure:
+        a, b = parts[0], parts[min(1, len(parts) - 1)]
+        match kind:
+            case "negative":
+                return _negative(a)
+            case "add":
                 return self._sum(a, b)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                return self._product(self.of(left), self.of(right))
-            case ast.BinOp(left=left, op=ast.Div(), right=right):
-                return self._quotient(self.of(left), self.of(right))
-            case ast.BinOp(left=left, op=ast.Mod(), right=right):
-                return self._rest(node, left, right)
-            case ast.BinOp(left=left, op=ast.Pow(), right=right):
-                return self._power(node, self.of(left), self.of(right))
-            case ast.Call(func=ast.Name(id=name), args=arguments):
-                return self._called(node, name, arguments)
-        raise AssertionError(f"{type(node).__name__} passed the whitelist")
+            case "times":
+                return self._product(a, b)
+            case "over":
+                return self._quotient(a, b)
+            case "power":
+                return self._power(a, b)
+            case "abs":
+                return replace(a, low=a.least, high=a.most)
+            case "below" | "upto" | "equal" | "floor":
+                return self._outcome(kind, a, value)
+            case "min":
+                return self._smaller(a, b, middles[2])
+            case "rest":
+                return self._rest(a, b, parts[2])
+            case "where":
+                return self._where(a, b, parts[2])
+            case "atan2":
+                return self._angle(a, b, middles[0])
+        return self._function(kind, a)
 
-    def _outcome(self, node: ast.expr, low: Array, high: Array, parts: Sequence[ast.expr]) -> Enclosure:
-        """The outcome of an operation that could jump: it is known where ``low`` equals ``high``."""
-        broken = reduce(np.logical_or, [self.of(part).broken for part in parts])
+    def _rest(self, a: Enclosure, b: Enclosure, whole: Enclosure) -> Enclosure:
+        found = self._sum(a, _negative(self._product(b, whole)))
         if self._chosen:
-            value = self._points.of(node)[0]
-            return Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), broken)
-        rows = self._jumping([self.of(part) for part in parts])
-        return Enclosure(low, high, np.where(low == high, 0.0, rows), np.zeros(1), broken)
+            return found
+        known = whole.low == whole.high
+        for one, other in ((end, of) for end in (a.low, a.high) for of in (b.low, b.high)):
+            # Rounding can lift a/b to the whole number.
+            known = known & (np.abs(np.mod(one, other) - (one - other * whole.low)) <= 0.5 * np.abs(other))
+        low = np.where(known, found.low, np.minimum(b.low, 0.0))
+        return replace(found, low=low, high=np.where(known, found.high, np.maximum(b.high, 0.0)))
 
-    def _jumping(self, parts: Sequence[Enclosure]) -> Array:
-        """Infinite rows for the variables of some parts, 0 for the others."""
-        none = np.zeros((len(self._names), 1))
-        return np.where(reduce(np.maximum, [_padded(part.rows, none)[0] for part in parts]) > 0.0, inf, 0.0)
+    def _outcome(self, kind: str, a: Enclosure, value: Array) -> Enclosure:
+        """The outcome of an operation that jumps."""
+        if self._chosen:
+            return Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), a.broken)
+        match kind:
+            case "floor":
+                low, high = np.floor(a.low), np.floor(a.high)
+            case "below":
+                low, high = a.high < 0.0, a.low < 0.0
+            case "upto":
+                low, high = a.high <= 0.0, a.low <= 0.0
+            case _:
+                low, high = (a.low == 0.0) & (a.high == 0.0), (a.low <= 0.0) & (a.high >= 0.0)
+        if kind != "floor":  # what is undefined compares as false
+            low, high = (low & ~a.broken).astype(np.float64), high.astype(np.float64)
+        return Enclosure(low, high, np.where(low == high, 0.0, self._jumping(a)), np.zeros(1), a.broken)
+
+    def _jumping(self, a: Enclosure) -> Array:
+        """Infinite rows for the variables of an operation, 0 for the others."""
+        return np.where(_padded(a.rows, np.zeros((len(self._names), 1)))[0] > 0.0, inf, 0.0)
+
+    def _smaller(self, a: Enclosure, b: Enclosure, less: Array) -> Enclosure:
+        if self._chosen:
+            return _selected(less < 0.0, b, a)
+        rows = _padded(a.rows, b.rows)
+        # Where one is certainly the smaller one, only that one counts.
+        return Enclosure(
+            np.minimum(a.low, b.low),
+            np.minimum(a.high, b.high),
+            np.where(a.high < b.low, rows[0], np.where(b.high < a.low, rows[1], np.maximum(*rows))),
+            np.maximum(a.noise, b.noise),
+            a.broken | b.broken,
+        )
+
+    def _where(self, truth: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
+        found = _selected(truth.high > 0.0, yes, no)
+        if self._chosen:
+            return found
+        known, both = truth.low == truth.high, np.maximum(*_padded(yes.rows, no.rows))
+        return Enclosure(
+            np.where(known, found.low, np.minimum(yes.low, no.low)),
+            np.where(known, found.high, np.maximum(yes.high, no.high)),
+            np.where(known, *_padded(found.rows, _added(both, truth.rows))),
+            np.where(known, found.noise, np.maximum(yes.noise, no.noise)),
+            np.where(known, found.broken, yes.broken | no.broken) | truth.broken,
+        )
 
     def _sum(self, a: Enclosure, b: Enclosure) -> Enclosure:
         low, high = a.low + b.low, a.high + b.high
@@ -190,54 +223,20 @@ class Boxes:
         above = zero & (b.low >= 0.0)
         low = np.where(above & (a.low >= 0.0), a.low / b.high, low)
         high = np.where(above & (a.high <= 0.0), a.high / b.high, high)
-        if b.fixed:
-            rows = a.rows / np.abs(b.low)
-            noise = a.noise / np.abs(b.low) + ULP * np.maximum(np.abs(low), np.abs(high))
-            return Enclosure(low, high, rows, noise, a.broken | zero)
         least = b.least
         inverse = self._composed([least ** -(k + 1.0) for k in range(1, self._orders + 1)], b.rows)
         one = Enclosure(1.0 / b.high, 1.0 / least, inverse, b.noise / least**2, b.broken | zero)
         found = self._product(a, Enclosure(-1.0 / least, one.high, one.rows, one.noise, one.broken))
         return Enclosure(low, high, found.rows, found.noise, found.broken)
 
-    def _rest(self, node: ast.expr, left: ast.expr, right: ast.expr) -> Enclosure:
-        """A % b = a − b·⌊a/b⌋."""
-        a, b = self.of(left), self.of(right)
-        if self._chosen:
-            of_a, of_b = self._points.of(left)[0], self._points.of(right)[0]
-            first = last = whole_quotient(of_a, of_b)
-        else:
-            ends = [whole_quotient(one, other) for one in (a.low, a.high) for other in (b.low, b.high)]
-            first, last = reduce(np.minimum, ends), reduce(np.maximum, ends)
-        same = np.isfinite(first) & (first == last)
-        whole = np.where(same, first, 0.0)
-        parts = [_times(whole, b.low), _times(whole, b.high)]
-        low, high = a.low - np.maximum(*parts), a.high - np.minimum(*parts)
-        rows = _added(a.rows, np.abs(whole) * b.rows)
-        noise = a.noise + np.abs(whole) * b.noise + ULP * a.most
-        low = np.where(same, np.maximum(low, np.minimum(b.low, 0.0)), np.minimum(b.low, 0.0))
-        high = np.where(same, np.minimum(high, np.maximum(b.high, 0.0)), np.maximum(b.high, 0.0))
-        zero = (b.low <= 0.0) & (b.high >= 0.0)
-        if not self._chosen:
-            rows = np.where(same & ~zero, rows, self._jumping([a, b]))
-        return Enclosure(low, np.maximum(high, low), rows, noise, a.broken | b.broken | zero)
-
-    def _power(self, node: ast.expr, a: Enclosure, b: Enclosure) -> Enclosure:
-        if a.fixed and b.fixed:
-            value = self._points.of(node)[0]
-            return Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), ~np.isfinite(value))
-        if not b.fixed:
-            base = Enclosure(np.maximum(a.low, 0.0), np.maximum(a.high, 0.0), a.rows, a.noise, a.broken)
-            ends = [one**other for one in (base.low, base.high) for other in (b.low, b.high)]
-            low, high = reduce(np.fmin, ends), reduce(np.fmax, ends)
-            exponent = self._product(b, self._function("log", base))
-            found = self._function("exp", exponent)
-            # 0 to a power near 0 can be anything from 0 to 1.
-            low = np.where((base.low <= 0.0) & (b.high >= 0.0), 0.0, low) * (1.0 - ULP)
-            high = np.where((base.low <= 0.0) & (b.low <= 0.0), inf, high) * (1.0 + ULP)
-            broken = found.broken & (a.low < 0.0) | (a.low <= 0.0) & (b.low <= 0.0)
+    def _power(self, a: Enclosure, b: Enclosure) -> Enclosure:
+        if len(b.rows) or not np.all(b.low == b.high):
+            found = self._function("exp", self._product(b, self._function("log", a)))
+            low, high = found.low - found.noise, found.high + found.noise
+            # 0⁰ is 1, and a negative base can have any power.
             low, high = np.where(a.low < 0.0, -inf, low), np.where(a.low < 0.0, inf, high)
-            return Enclosure(low, high, found.rows, found.noise, a.broken | b.broken | broken)
+            broken = found.broken & (a.low < 0.0) | (a.low <= 0.0) & (b.low <= 0.0)
+            return replace(found, low=low, high=high, broken=a.broken | b.broken | broken)
         r = b.low
         whole = r == np.round(r)
         base_low = np.where(whole, a.low, np.maximum(a.low, 0.0))
@@ -250,7 +249,6 @@ class Boxes:
         least, most = a.least, np.where(whole, a.most, np.maximum(a.high, 0.0))
         low = np.where(pole, np.where((np.mod(r, 2.0) == 1.0) & (base_low < 0.0), -inf, np.fmin(low, high)), low)
         high = np.where(pole, inf, high)
-        slack = ULP * np.maximum(np.abs(low), np.abs(high))
         coefficients, factor = [], np.ones(1)
         for k in range(1, self._orders + 1):
             factor = factor * (r - k + 1.0) / k
@@ -261,70 +259,6 @@ class Boxes:
         broken = a.broken | pole | (~whole & (a.low < 0.0))
         slack = np.where((r == 1.0) | (r == 2.0), 0.0, ULP)  # squares are rounded in order
         return Enclosure(low - slack * np.abs(low), high + slack * np.abs(high), rows, noise, broken)
-
-    def _called(self, node: ast.expr, name: str, arguments: list[ast.expr]) -> Enclosure:
-        found = [self.of(argument) for argument in arguments]
-        a = found[0]
-        match name:
-            case "floor" | "ceil" | "sign":
-                apply = FUNCTIONS[name][0]
-                return self._outcome(node, apply(a.low), apply(a.high), arguments)
-            case "abs":
-                return Enclosure(a.least, a.most, a.rows, a.noise, a.broken)
-            case "min" | "max":
-                return self._smallest(arguments, 1.0 if name == "min" else -1.0)
-            case "where":
-                return self._where(arguments[0], *found)
-            case "atan2":
-                return self._angle(found[0], found[1], self._points.of(arguments[0])[0])
-            case "tan":
-                sine, cosine = self._function("sin", a), self._function("cos", a)
-                ratio = self._quotient(sine, cosine)
-                pole = passes(a.low, a.high, pi / 2.0, pi)
-                low, high = (np.where(pole, end, np.tan(at)) for end, at in ((-inf, a.low), (inf, a.high)))
-                low, high = low - ULP * np.abs(low), high + ULP * np.abs(high)
-                return Enclosure(low, high, ratio.rows, ratio.noise, a.broken | pole)
-        return self._function(name, a)
-
-    def _smallest(self, arguments: list[ast.expr], sign: float) -> Enclosure:
-        """The smallest of several (sign 1), or the largest (−1)."""
-
-        def smaller(a: Enclosure, b: Enclosure) -> Enclosure:
-            least = np.minimum if sign > 0.0 else np.maximum
-            rows = _padded(a.rows, b.rows)
-            # Where one is certainly the smaller one, only that one counts.
-            first, second = (a.high < b.low, b.high < a.low) if sign > 0.0 else (a.low > b.high, b.low > a.high)
-            return Enclosure(
-                least(a.low, b.low),
-                least(a.high, b.high),
-                np.where(first, rows[0], np.where(second, rows[1], np.maximum(*rows))),
-                np.maximum(a.noise, b.noise),
-                a.broken | b.broken,
-            )
-
-        if not self._chosen:
-            return reduce(smaller, map(self.of, arguments))
-        so_far, value = self.of(arguments[0]), self._points.of(arguments[0])[0]
-        for argument in arguments[1:]:
-            other = self._points.of(argument)[0]
-            takes = sign * (other - value) < 0.0
-            so_far, value = _selected(takes, self.of(argument), so_far), np.where(takes, other, value)
-        return so_far
-
-    def _where(self, condition: ast.expr, truth: Enclosure, yes: Enclosure, no: Enclosure) -> Enclosure:
-        if self._chosen:
-            return _selected(self._points.of(condition)[0] != 0.0, yes, no)
-        low, high = _truth(truth)
-        known, found = low == high, _selected(high > 0.0, yes, no)
-        rows, _ = _padded(found.rows, np.zeros((len(self._names), len(known))))
-        both = np.maximum(*_padded(yes.rows, no.rows)) if len(yes.rows) + len(no.rows) else np.zeros((1, 1))
-        return Enclosure(
-            np.where(known, found.low, np.minimum(yes.low, no.low)),
-            np.where(known, found.high, np.maximum(yes.high, no.high)),
-            np.where(known, rows, _added(both, truth.rows)),
-            np.where(known, found.noise, np.maximum(yes.noise, no.noise)),
-            np.where(known, found.broken, yes.broken | no.broken) | truth.broken,
-        )
 
     def _angle(self, y: Enclosure, x: Enclosure, middle: Array) -> Enclosure:
         """atan2(y, x)."""
@@ -368,8 +302,8 @@ class Boxes:
         return found
 
 
-def _constant(value: Array) -> Enclosure:
-    return Enclosure(value, value, np.zeros((0, 1)), np.zeros(1), ~np.isfinite(value))
+def _negative(a: Enclosure) -> Enclosure:
+    return replace(a, low=-a.high, high=-a.low)
 
 
 def _times(a: Array, b: Array) -> Array:
@@ -418,31 +352,3 @@ def _selected(takes: Flags, yes: Enclosure, no: Enclosure) -> Enclosure:
     rows = np.where(takes, *_padded(yes.rows, no.rows))
     parts = [np.where(takes, a, b) for a, b in ((yes.low, no.low), (yes.high, no.high), (yes.noise, no.noise))]
     return Enclosure(parts[0], parts[1], rows, parts[2], np.where(takes, yes.broken, no.broken))
-
-
-def _truth(a: Enclosure) -> tuple[Array, Array]:
-    """Whether a value is not 0: 1 and 1, 0 and 0, or 0 and 1 if it is not known."""
-    return (a.least > 0.0).astype(np.float64), (a.most > 0.0).astype(np.float64)
-
-
-def _compared(op: ast.cmpop, a: Enclosure, b: Enclosure) -> tuple[Array, Array]:
-    """The truth of a comparison, as in :func:`_truth`."""
-    if isinstance(op, ast.Gt | ast.GtE):
-        a, b = b, a
-    match op:
-        case ast.Lt() | ast.Gt():
-            certain, possible = a.high < b.low, a.low < b.high
-        case ast.LtE() | ast.GtE():
-            certain, possible = a.high <= b.low, a.low <= b.high
-        case ast.Eq():
-            certain = (a.low == a.high) & (b.low == b.high) & (a.low == b.low)
-            possible = (a.low <= b.high) & (b.low <= a.high)
-        case _:
-            possible = ~((a.low == a.high) & (b.low == b.high) & (a.low == b.low))
-            certain = (a.low > b.high) | (b.low > a.high)
-    # A value that is undefined compares as false, except with !=.
-    if isinstance(op, ast.NotEq):
-        possible = possible | a.broken | b.broken
-    else:
-        certain = certain & ~(a.broken | b.broken)
-    return certain.astype(np.float64), possible.astype(np.float64)

@@ -14,7 +14,7 @@ ULP = 4e-16  # relative error of a function of NumPy, generously
 _RADIUS = (pi / 4.0, 4.0 / pi)  # of a circle in which |1/cosh²| is at most 2, and its inverse
 
 
-def passes(low: Array, high: Array, phase: float, period: float) -> Flags:
+def _passes(low: Array, high: Array, phase: float, period: float) -> Flags:
     """Whether intervals may contain phase + n·period."""
     first, last = (low - phase) / period, (high - phase) / period
     slack = ULP * (1.0 + np.maximum(np.abs(first), np.abs(last)))
@@ -29,8 +29,8 @@ def range_of(name: str, low: Array, high: Array) -> tuple[Array, Array, Flags]:
             apply, top = FUNCTIONS[name][0], pi / 2.0 if name == "sin" else 0.0
             ends = [apply(low), apply(high)]
             wide = ~(np.isfinite(low) & np.isfinite(high))
-            least = np.where(wide | passes(low, high, top + pi, 2.0 * pi), -1.0, np.fmin(*ends))
-            return least, np.where(wide | passes(low, high, top, 2.0 * pi), 1.0, np.fmax(*ends)), broken
+            least = np.where(wide | _passes(low, high, top + pi, 2.0 * pi), -1.0, np.fmin(*ends))
+            return least, np.where(wide | _passes(low, high, top, 2.0 * pi), 1.0, np.fmax(*ends)), broken
         case "cosh":
             least, most = _magnitudes(low, high)
             return np.cosh(least), np.cosh(most), broken

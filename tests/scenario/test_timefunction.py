@@ -148,6 +148,8 @@ def test_expression_out_of_range_is_found_with_its_time(text, fragments):
         ("300 + where(t < 6, 1e-9/abs(t - 5), 0)", 5.0),
         ("300 + 1e-9/(1 - exp(t - 4))^2", 4.0),
         ("300 + 1e-9*tan(t/2)^2", 3.14159265),
+        ("300 + 1e-12/(t % 3 - 1.5)", 1.5),
+        ("300 - 1e-12/log(t/5)", 5.0),
     ],
 )
 def test_poles_between_samples_are_found(text, place):
@@ -156,7 +158,17 @@ def test_poles_between_samples_are_found(text, place):
 
 @pytest.mark.parametrize(
     "text",
-    ["300 + where(t < 3, 1/(5 - t), 2)", "300/(1 + exp(3 - t))", "300 + (t - 3)^2", "300 + t*(2 - t)/(2.5*t + 2 - t)"],
+    [
+        "300 + where(t < 3, 1/(5 - t), 2)",
+        "300/(1 + exp(3 - t))",
+        "300 + (t - 3)^2",
+        "300 + t*(2 - t)/(2.5*t + 2 - t)",
+        # What is divided by 0 may be 0 too, or what grows without bound may be bounded.
+        "300 + sin(t - 10/3)/(t - 10/3)",
+        "300 + 1/(1/(t - 10/3))",
+        "min(1000, 300 + 1/abs(t - 10/3))",
+        "300 + exp(-1/(t - 10/3)^2) + atan(1/(t - 10/3))",
+    ],
 )
 def test_what_has_no_pole_is_not_refused(text):
     assert read(text).fault(TEMPERATURE, 10.0) is None

@@ -48,7 +48,7 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
             middle = 0.5 * low + 0.5 * high
             points = operations.values(place, dict(zip(names, middle[:, None], strict=True)), chosen=False)
             sides = (dict(zip(names, side, strict=True)) for side in (low, high))
-            found = Boxes(operations, *sides, chosen=False).of(place, points)
+            found = Boxes(operations, *sides, chosen=False).of(place, points)[place]
             count = low.shape[1]
             values = points[place][0]
             values = values[np.isfinite(values)]

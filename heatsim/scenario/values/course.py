@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.scenario.values.bounds import bounds
-from heatsim.scenario.values.enclosures import Boxes
+from heatsim.scenario.values.enclosures import Boxes, has_pole
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.points import Operation, Operations
 
@@ -55,7 +55,7 @@ class Course:
         edges: of panels in which it is smooth, ascending from one end to the other.
         jumps: inner edges at which an operation of the expression jumps or has a kink; None if there are too many.
         nodes: places between which it rises or falls, with both sides of each jump: the ends among them.
-        singular: places at which it may be unbounded or undefined.
+        poles: places near which it certainly grows without bound.
         low, high: bounds of its values, where they are finite.
         resolved: whether the panels are fine enough everywhere.
     """
@@ -63,7 +63,7 @@ class Course:
     edges: Array
     jumps: Array | None
     nodes: Array
-    singular: Array
+    poles: Array
     low: float
     high: float
     resolved: bool
@@ -123,7 +123,6 @@ class _CourseFinder:
             return self._unresolved()
         jumps = self._inner
         edges, extremes, low, high, complete = self._panels()
-        singular = np.unique(np.concatenate([np.zeros(0), *self._singular]))
         before, after = jumps - self._beside, jumps + self._beside
         smooth = edges[~np.isin(edges, jumps)]
         nodes = np.concatenate((smooth, extremes, before, after))
@@ -137,7 +136,7 @@ class _CourseFinder:
         finite = np.isfinite(values)
         low = min(low, np.min(values, where=finite, initial=inf))
         high = max(high, np.max(values, where=finite, initial=-inf))
-        return Course(edges, jumps, nodes, singular, float(low), float(high), complete)
+        return Course(edges, jumps, nodes, self._poles(), float(low), float(high), complete)
 
     def _at(self, places: Array) -> Array:
         return self._expression.evaluate(**{self._name: places})
@@ -155,6 +154,18 @@ class _CourseFinder:
         beside = ends + 4.0 * self._smallest(ends, ends) * [1.0, -1.0]
         return np.concatenate((self._inner[alone], beside[np.abs(self._at(ends) - self._at(beside)) > allowed]))
 
+    def _poles(self) -> Array:
+        places = np.unique(np.concatenate([np.zeros(0), *self._singular]))
+        if not len(places):
+            return places
+        reach = 16.0 * self._smallest(places, places)
+        low, high = np.maximum(places - reach, self._low), np.minimum(places + reach, self._high)
+        last, points = self._operations.last, {self._name: np.array([0.5 * low + 0.5 * high, low, high])}
+        values = self._operations.values(last, points, chosen=False)
+        found = Boxes(self._operations, {self._name: low}, {self._name: high}, False).of(last, values)
+        ends = {at: each[-2:] for at, each in values.items()}
+        return places[np.broadcast_to(has_pole(self._operations, found, ends), places.shape)]
+
     def _unresolved(self) -> Course:
         """Of an expression with too many jumps."""
         found = bounds(self._expression, **{self._name: (self._low, self._high)})
@@ -166,7 +177,7 @@ class _CourseFinder:
         middle, half = 0.5 * start + 0.5 * stop, 0.5 * (stop - start)
         places = np.array([middle, start, stop, middle - _OUTER * half, middle + _OUTER * half])
         points = self._operations.values(place, {self._name: places}, chosen=True)
-        found = Boxes(self._operations, {self._name: start}, {self._name: stop}, True).of(place, points)
+        found = Boxes(self._operations, {self._name: start}, {self._name: stop}, True).of(place, points)[place]
         count, rows = len(start), found.rows
         second, sixth = (rows[k] if len(rows) > k else np.zeros(1) for k in (1, 5))
         low, high, second, sixth, noise = (

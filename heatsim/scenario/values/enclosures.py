@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf, pi
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,12 +77,12 @@ class Boxes:
         self._orders = ORDERS if chosen else 1
         self._names = list(low)
 
-    def of(self, place: int, values: Mapping[int, Array]) -> Enclosure:
-        """The enclosure of an operation.
+    def of(self, place: int, values: Mapping[int, Array]) -> dict[int, Enclosure]:
+        """The enclosures of an operation and of those on which it depends.
 
         Args:
             place: of the operation.
-            values: of it and of those on which it depends, with those at the middles of the boxes in the first row.
+            values: of all of them, with those at the middles of the boxes in the first row.
         """
         found: dict[int, Enclosure] = {}
         for at in self._operations.needed(place):
@@ -95,7 +96,7 @@ class Boxes:
                 parts = [found[each] for each in operands]
                 at_middle = [values[each][0] for each in operands]
                 found[at] = self._tightened(self._enclosed(kind, parts, at_middle, values[at][0]), values[at][0])
-        return found[place]
+        return found
 
     def _variable(self, name: str) -> Enclosure:
         low, high = self._low[name], self._high[name]
@@ -300,6 +301,43 @@ class Boxes:
             power = _with_inner_products(np.zeros((0, power.shape[1])), power, rows)
             found = _added(found, _times(each, power))
         return found
+
+
+def has_pole(operations: Operations, enclosures: Mapping[int, Enclosure], ends: Mapping[int, Array]) -> Flags:
+    """Whether the last operation certainly grows without bound in a box.
+
+    A continuous operation with values of both signs passes 0. What is divided by it grows, unless it may be 0 too.
+
+    Args:
+        operations: of the expression, in one variable.
+        enclosures: of all of them.
+        ends: their values at both ends of the boxes.
+    """
+    passes, grows = dict[int, Any](), dict[int, Any]()
+    for at, found in enclosures.items():
+        kind, operands, _, _ = operations.all[at]
+        parts = [enclosures[each] for each in operands]
+        a, b = (*operands, *operands, at, at)[:2]
+        smooth = ~found.broken & np.isfinite(found.rows).all(axis=0)
+        passes[at] = smooth & (ends[at][0] * ends[at][-1] < 0.0)
+        grows[at] = np.False_
+        match kind:
+            case "negative" | "abs" | "sqrt":
+                passes[at], grows[at] = passes[a], grows[a]
+            case "add":
+                grows[at] = (grows[a] & ~parts[1].broken) | (grows[b] & ~parts[0].broken)
+            case "times":
+                passes[at] = passes[at] | smooth & (passes[a] | passes[b])
+                grows[at] = (grows[a] & (parts[1].least > 0.0)) | (grows[b] & (parts[0].least > 0.0))
+            case "over":
+                grows[at] = (passes[b] & (parts[0].least > 0.0)) | (grows[a] & ~parts[1].broken)
+            case "power":
+                passes[at] = passes[a] & (parts[1].low > 0.0)
+                grows[at] = (passes[a] & (parts[1].high < 0.0)) | (grows[a] & (parts[1].low > 0.0))
+            case "where":
+                known, taken = parts[0].low == parts[0].high, parts[0].high > 0.0
+                grows[at] = known & np.where(taken, grows[b], grows[operands[2]])
+    return np.asarray(grows[operations.last])
 
 
 def _negative(a: Enclosure) -> Enclosure:

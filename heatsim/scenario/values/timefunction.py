@@ -22,9 +22,6 @@ from heatsim.scenario.values.polyline import nodes, vertices, vertices_of_period
 from heatsim.scenario.values.quantities import Quantity
 
 NEAR_JUMP = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
-# Distances from a singular time, in parts of the end of the run. At a pole the change from one to the next grows, that
-# of 1/sqrt(abs(t)) by 10; elsewhere it falls. Changes below a part of the value are rounding.
-_DISTANCES, _GROWTH, _ROUNDING = (1e-6, 1e-8, 1e-10), 5.0, 1e-12
 
 
 @dataclass(frozen=True)
@@ -88,11 +85,13 @@ class Formula(TimeFunction):
 
         It begins with "which", and follows the expression as the user wrote it.
         """
-        pole = None if self.constant else self._pole(end)
-        if pole is not None:
-            return f"which grows without bound near t = {pole:.9g} s; {quantity.expected}"
+        if not self.constant and len(poles := course_of(self.expression, 0.0, end).poles):
+            return f"which grows without bound near t = {float(poles[0]):.9g} s; {quantity.expected}"
         nodes = self.nodes(end)
-        faulty = [quantity.range_fault(number) is not None for number in self.at(nodes).tolist()]
+        values = self.at(nodes)
+        if quantity.range_fault(float(values.min())) is None and quantity.range_fault(float(values.max())) is None:
+            return None
+        faulty = [quantity.range_fault(number) is not None for number in values.tolist()]
         time = first_place(nodes, faulty, lambda time: quantity.range_fault(self._value(time)) is not None)
         if time is None:
             return None
@@ -101,18 +100,6 @@ class Formula(TimeFunction):
 
     def _value(self, time: float) -> float:
         return float(self.at(np.array([time]))[0])
-
-    def _pole(self, end: float) -> float | None:
-        """The first singular time of its course near which the value grows; None if there is none."""
-        times = course_of(self.expression, 0.0, end).singular
-        grows = np.zeros(len(times), dtype=bool)
-        for side in (-1.0, 1.0):
-            far, near, nearer = (self.at(times + side * part * end) for part in _DISTANCES)
-            with np.errstate(all="ignore"):
-                change, before = np.abs(nearer - near), np.abs(near - far)
-                grows |= (change > _GROWTH * before) & (change > _ROUNDING * np.abs(near))
-        grows &= (times > _DISTANCES[0] * end) & (times < end - _DISTANCES[0] * end)
-        return float(times[grows][0]) if grows.any() else None
 
 
 @lru_cache(maxsize=256)

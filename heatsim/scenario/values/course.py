@@ -1,17 +1,15 @@
 """The course of an expression in one variable: where it jumps, and the panels in which it is smooth.
 
-Comparisons, %, floor, ceil and sign jump; abs, min and max have kinks. Each has an argument g. Between the jumps of its
-inner operations g is smooth; the operation jumps where g passes 0 or a whole number:
-
-    a < b    g = a − b, at 0          a % b    g = a/b, at whole numbers          floor(a)    g = a, at whole numbers
-
-Inner operations come first, and a branch of ``where`` only after its condition: it is looked at where it is taken.
-Pieces between the jumps found so far are bisected until the bounds of g (:mod:`heatsim.scenario.values.enclosures`) contain no
-level, or show that g rises or falls; then each level is passed once, and a secant method finds it.
+Each operation that can jump or has a kink (:mod:`heatsim.scenario.values.points`) has an argument g. It does so where g
+passes 0, or for floor a whole number. Between the jumps of its inner operations g is smooth. Inner operations come
+first, and a branch of ``where`` is looked at only where it is taken. Pieces between the jumps found so far are bisected
+until the bounds of g (:mod:`heatsim.scenario.values.enclosures`) contain no level, or show that g rises or falls; then
+each level is passed once, and a secant method finds it.
 
 Between all jumps the expression is smooth. These pieces are bisected into panels until the sixth Taylor coefficient
 shows that Gauss–Legendre quadrature with three points is exact, and that a panel hides nothing. Nothing is sampled
-where bounds can tell. What is left at the resolution of the variable is a singular place.
+where bounds can tell. Places that are left at the resolution of the variable may be poles: bounds of a small interval
+around them tell.
 """
 
 from collections.abc import Callable, Sequence
@@ -237,7 +235,7 @@ class _CourseFinder:
             open_ &= ~rounded & ~undefined
             if _hopeless(np.sqrt(8.0 * found.second / (found.high - found.low)), open_):
                 return False
-            start, stop = _bisected(start, stop, open_)
+            start, stop = _divided(start, stop, open_, 2.0)
         inner, half = np.concatenate((self._inner, *places)), np.concatenate((self._beside, *beside))
         self._inner, self._beside = self._merged(inner, half)
         return len(self._inner) <= MOST_PANELS
@@ -322,11 +320,11 @@ class _CourseFinder:
             done = fits | tiny | undefined
             whole += float(size[done].sum())
             extremes.append(self._extremes(found, fits & ~found.monotonic & found.varies & (spread > allowed)))
-            start, stop = _bisected(start, stop, ~done)
+            parts, rest = (sixth / max(allowed, 1e-300)) ** (1.0 / 6.0), ~done
+            start, stop = _divided(start, stop, rest, 2.0 if done.all() else float(np.median(parts[rest])))
             edges.append(start)
-            if total + len(start) > MOST_PANELS or _hopeless((sixth / max(allowed, 1e-300)) ** (1.0 / 6.0), ~done):
+            if total + len(start) > MOST_PANELS or _hopeless(parts, rest):
                 complete = False
-                rest = ~done
                 bound_low, bound_high = (
                     float(np.min(found.low[rest], where=np.isfinite(found.low[rest]), initial=inf)),
                     float(np.max(found.high[rest], where=np.isfinite(found.high[rest]), initial=-inf)),
@@ -380,10 +378,10 @@ def _levels(found: _Panels, some: Flags, whole: bool) -> tuple[NDArray[np.intp] 
     return pieces, first[pieces] + (np.arange(len(pieces)) - before)
 
 
-def _bisected(start: Array, stop: Array, some: Flags) -> tuple[Array, Array]:
-    """Some panels, each in halves; few of them in more parts."""
+def _divided(start: Array, stop: Array, some: Flags, needed: float) -> tuple[Array, Array]:
+    """Some panels, each in halves; few of them, or those that need more parts, in more."""
     start, stop = start[some], stop[some]
-    parts = _PARTS if len(start) < _FEW else 2
+    parts = 2 if len(start) >= _FEW and needed <= 2.0 else _PARTS
     cuts = start + (stop - start) * (np.arange(1, parts) / parts)[:, None]
     return np.concatenate((start[None], cuts)).ravel(), np.concatenate((cuts, stop[None])).ravel()
 

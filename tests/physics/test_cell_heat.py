@@ -119,6 +119,7 @@ def test_a_density_in_space_and_time_brings_its_integral(tmp_path: Path) -> None
         ("1e6 + 1e9*t*(abs(x - 0.05125) < 1e-3)*(abs(y - 0.0175) < 8e-4)*(abs(z - 0.0095) < 4e-4)", 24e9 + 3e9),
         ("1e9*t*(abs(x - 0.05125) < 1e-3)*(abs(y - 0.0175) < 8e-4)*(abs(z - 0.0095) < 4e-4)", 3e9),
         ("1e6*x/0.05 + 1e9*y/0.025*(t > 2.999)*(t < 3.02)", 24e9 + 24e12),
+        ("where(abs(x - 0.05125) < 1e-3 and abs(t - 3) < 1e-4, 1e9*t, 0)", 600.0 * 3e9),
         ("0*t*x", 0.0),
     ],
 )

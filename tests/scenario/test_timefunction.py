@@ -8,8 +8,8 @@ from heatsim.scenario.values.quantities import COEFFICIENT, FLUX, TEMPERATURE
 from heatsim.scenario.values.timefunction import Constant, Formula, Table, read_time_function
 
 
-def read(value, quantity=TEMPERATURE):
-    return read_time_function(value, quantity)
+def read(value, quantity=TEMPERATURE, in_space=False):
+    return read_time_function(value, quantity, in_space=in_space)
 
 
 def test_number_and_text_with_a_unit_are_constant():
@@ -223,6 +223,8 @@ def test_wrong_table_is_refused_at_its_place(table, place, fragment):
         (read("where(abs(t - 3) < 1, 5, 6)", FLUX), 4.0),
         (read("5 + sin(t)", FLUX), 10.0),
         (read("7", FLUX), 0.0),
+        (read("1 + where(x < 1e-3 and t < 6, x, 0)", FLUX, in_space=True), 6.0),
+        (read("sin(x - 0.1*t)", FLUX, in_space=True), 10.0),
         (read("where((t > 6) and (t < 6.0001), 5, 0)", FLUX), 6.0001),
     ],
 )

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.sources.passing import passing_times
-from heatsim.physics.sources.separation import some_points
-from heatsim.scenario import Beam, Scenario, Source
+from heatsim.scenario import Beam, Scenario, Source, SpaceFormula
 from heatsim.scenario.values.timefunction import TimeFunction
 
 
@@ -24,7 +23,9 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
-        yield from (function.last_change(end) for _, function in source.functions_in_time(some_points(scenario.grid)))
+        yield source.scale.last_change(end)
+        if isinstance(source.power_density, SpaceFormula):
+            yield source.power_density.last_change(end)
         yield from _switched(source, end)
         if source.beam is not None:
             yield from (time for time in _moves(source.beam) if time < end)

@@ -300,7 +300,7 @@ def _changes(boundary: Boundary) -> Iterator[Array]:
     scenario, end = boundary.scenario, boundary.scenario.time.end
     functions = [function for condition in boundary.conditions for function in time_functions(condition)]
     points = some_points(scenario.grid)
-    functions += [function for source in scenario.sources for _, function in source.functions_in_time(points)]
+    functions += [function for source in scenario.sources for function in source.functions_in_time(points)]
     yield changes(dict.fromkeys(functions), end)
     for source in scenario.sources:
         if source.beam is not None and len(passing := passing_times(source.beam)) > 1:

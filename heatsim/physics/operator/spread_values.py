@@ -13,14 +13,12 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
-from heatsim.physics.sources.separation import MOST_TERMS, some_points
+from heatsim.physics.sources.separation import some_points
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import depends_on_surface
-from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.function_of_time import Length
 from heatsim.scenario.values.functions import functions_in_time
-from heatsim.scenario.values.products import products_of
 from heatsim.scenario.values.quantities import Quantity
 from heatsim.scenario.values.timefunction import Formula
 
@@ -231,9 +229,7 @@ class _Key:
         end, value = self.boundary.scenario.time.end, self.value
         if value.constant:
             return np.zeros(1)
-        functions: list[TimeFunction] = [value.at_point(*at) for at in some_points(self.boundary.scenario.grid)]
-        terms = products_of(value.expression.tree, MOST_TERMS) or []
-        functions += [Formula(Expression.of_tree(in_time, ("t",)), end) for in_time, _ in terms]
+        functions = value.in_time(some_points(self.boundary.scenario.grid))
         return np.unique(np.concatenate([function.moments(end, _TIMES // len(functions)) for function in functions]))
 
     def _table(self, cells: SurfacePoints, some: NDArray[np.intp], times: Array) -> Array:

@@ -1,6 +1,5 @@
 """Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
 
-import ast
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,12 +11,11 @@ from heatsim.physics.cells.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, Den
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.geometry.regions import Parts, source_mask
 from heatsim.physics.sources.beam_columns import absorbed_by, hits
-from heatsim.physics.sources.separation import MOST_TERMS, separate, some_points
+from heatsim.physics.sources.separation import separate, some_points
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
 from heatsim.scenario.messages import show
-from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
-from heatsim.scenario.values.products import products_of
+from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
 from heatsim.scenario.values.timefunction import Formula
 
@@ -170,8 +168,7 @@ class _HeatFinder:
         def values(times: Array, some: Cells) -> Array:
             return self._values(number, "power_density", density, some, times)
 
-        products = products_of(density.expression.tree, MOST_TERMS)
-        if products is not None and self._add_products(number, cells, density, products):
+        if self._add_products(number, cells, density):
             return
         end, points = self._scenario.time.end, some_points(self._materials.grid)
         moments = [density.at_point(*point).moments(end, _MOMENTS) for point in points]
@@ -187,18 +184,14 @@ class _HeatFinder:
             self._check(number, density, in_time)
             self._enter(cells, Amount(number, in_time), of_cells)
 
-    def _add_products(
-        self, number: int, cells: Cells, density: SpaceFormula, products: list[tuple[ast.expr, ast.expr]]
-    ) -> bool:
-        """Add a sum of products f(t)·g(x, y, z); False if rounding does not allow to take them apart."""
+    def _add_products(self, number: int, cells: Cells, density: SpaceFormula) -> bool:
+        """Add a sum of products f(t)·g(x, y, z); False if none is found, or if rounding is too large in it."""
         end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
-        factors: list[tuple[TimeFunction, Array]] = []
-        for in_time, in_place in products:
-            function: TimeFunction = Formula(Expression.of_tree(in_time, ("t",)), end)
-            weights = Expression.of_tree(in_place, ("x", "y", "z")).evaluate(**points)
-            if function.constant:
-                function = Constant(float(function.at(_START)[0]))
-            factors.append((function, weights))
+        products = density.products()
+        if products is None:
+            return False
+        every = [(function, in_place.evaluate(**points)) for function, in_place in products]
+        factors = [(function, weights) for function, weights in every if weights.any()] or every[:1]
         times = np.unique(np.concatenate([function.moments(end, 2) for function, _ in factors]))
         exact = self._values(number, "power_density", density, cells, times)
         found = sum(function.at(times)[:, None] * weights for function, weights in factors)

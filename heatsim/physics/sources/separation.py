@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.scenario.values.products import MOST_TERMS
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 # Values at times in s in some cells, shape (times, cells).
 Values = Callable[[Array, Cells], Array]
 
-MOST_TERMS = 8
 # Where values in space and time are looked at, in parts of the domain.
 _PARTS = (0.0, 0.234, 0.5, 0.618, 1.0)
 # The sample, and the part of the largest value that it may be missed by.

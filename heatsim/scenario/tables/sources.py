@@ -240,11 +240,11 @@ class Source(Shaped):
         """Whether it gives the same power density to all its cells, whatever their temperature."""
         return self.beam is None and self.distribution is None and isinstance(self.power_density, float | None)
 
-    def functions_in_time(self, points: Sequence[tuple[float, float, float]]) -> Iterator[tuple[str, TimeFunction]]:
-        """Keys and functions of time of its power; a density in space has one at each of some points in m."""
-        yield "scale", self.scale
+    def functions_in_time(self, points: Sequence[tuple[float, float, float]]) -> Iterator[TimeFunction]:
+        """The functions of time of its power; for a density in space see :meth:`SpaceFormula.in_time`."""
+        yield self.scale
         if isinstance(self.power_density, SpaceFormula):
-            yield from (("power_density", self.power_density.at_point(*point)) for point in points)
+            yield from self.power_density.in_time(points)
 
 
 Sources = Annotated[tuple[Source, ...], default_names("source")]

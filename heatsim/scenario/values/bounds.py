@@ -47,24 +47,24 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
         for level in range(_LEVELS):
             middle = 0.5 * low + 0.5 * high
             points = operations.values(place, dict(zip(names, middle[:, None], strict=True)), chosen=False)
-            sides = (dict(zip(names, side, strict=True)) for side in (low, high))
-            found = Boxes(operations, *sides, chosen=False).of(place, points)[place]
+            lows, highs = (dict(zip(names, side, strict=True)) for side in (low, high))
+            found = Boxes(operations, lows, highs, chosen=False).of(place, points)[place]
             count = low.shape[1]
             values = points[place][0]
             values = values[np.isfinite(values)]
             least, most = min(least, values.min(initial=inf)), max(most, values.max(initial=-inf))
-            lows, highs, broken = (np.broadcast_to(each, (count,)) for each in (found.low, found.high, found.broken))
-            lows, highs = np.where(np.isnan(lows), -inf, lows), np.where(np.isnan(highs), inf, highs)
+            below, above, broken = (np.broadcast_to(each, (count,)) for each in (found.low, found.high, found.broken))
+            below, above = np.where(np.isnan(below), -inf, below), np.where(np.isnan(above), inf, above)
             allowed = _SHARP * max(most - least, 0.0)
-            live = (lows < least - allowed) | (highs > most + allowed) | broken
-            excess = np.maximum(least - lows, highs - most)
+            live = (below < least - allowed) | (above > most + allowed) | broken
+            excess = np.maximum(least - below, above - most)
             order = np.argsort(np.where(excess > allowed, excess, -inf), kind="stable")
             live = live[order] & (np.arange(count) >= count - _LIVE // 2)
             if level == _LEVELS - 1 or (not defined and found_high - found_low == inf):
                 live[:] = False
             done = order[~live]
             if len(done):
-                found_low, found_high = min(found_low, lows[done].min()), max(found_high, highs[done].max())
+                found_low, found_high = min(found_low, below[done].min()), max(found_high, above[done].max())
                 defined &= not broken[done].any()
             rest = order[live]
             if not len(rest):

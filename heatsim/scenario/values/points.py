@@ -210,18 +210,3 @@ class Operations:
             else:
                 found[at] = variables[str(value)] if kind == "name" else np.full((1, 1), value, dtype=np.float64)
         return found
-
-
-def variables_in(tree: ast.AST, names: Sequence[str]) -> set[int]:
-    """The parts of a tree that contain a variable, by their id()."""
-    found: set[int] = set()
-
-    def visit(node: ast.AST) -> bool:
-        inside = [visit(child) for child in ast.iter_child_nodes(node)]
-        if any(inside) or (isinstance(node, ast.Name) and node.id in names):
-            found.add(id(node))
-            return True
-        return False
-
-    visit(tree)
-    return found

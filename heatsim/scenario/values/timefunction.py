@@ -19,6 +19,7 @@ from heatsim.scenario.values.function_of_time import Length
 from heatsim.scenario.values.function_of_time import TimeFunction as TimeFunction
 from heatsim.scenario.values.function_tables import Numbers, read_table
 from heatsim.scenario.values.polyline import nodes, vertices, vertices_of_periods
+from heatsim.scenario.values.products import products_of
 from heatsim.scenario.values.quantities import Quantity
 
 NEAR_JUMP = 1e-12  # fraction of the end: at this distance from a jump, the value is the one before or after it
@@ -111,10 +112,7 @@ def _integral(expression: Expression, end: float) -> Integral | None:
 
 @dataclass(frozen=True)
 class SpaceFormula(TimeFunction):
-    """An expression in x, y, z and t: a function of time at each point.
-
-    Only ``constant``, ``last_change`` and ``at_point`` have a meaning.
-    """
+    """An expression in x, y, z and t: a function of time at each point, and no function of time in itself."""
 
     expression: Expression
     end: float | None = field(default=None, compare=False)
@@ -125,15 +123,34 @@ class SpaceFormula(TimeFunction):
         return "t" not in self.expression.used
 
     def last_change(self, end: float) -> float:
-        """0 for an expression without t, else ``end``."""
-        return 0.0 if self.constant else end
+        """The last change of its factors in time; ``end`` if it has none."""
+        products = self.products()
+        return end if products is None else max(factor.last_change(end) for factor, _ in products)
+
+    def products(self) -> list[tuple[Constant | Formula, Expression]] | None:
+        """Factors in time and in place whose products add up to it; None if it is no such sum."""
+        found = products_of(self.expression.tree)
+        return (
+            None
+            if found is None
+            else [
+                (_in_time(Expression.of_tree(in_time, ("t",)), self.end), Expression.of_tree(in_place, ("x", "y", "z")))
+                for in_time, in_place in found
+            ]
+        )
+
+    def in_time(self, points: Sequence[tuple[float, float, float]]) -> list[Constant | Formula]:
+        """What shows when something happens: its factors in time, or without them its functions at points in m."""
+        products = self.products()
+        return [self.at_point(*at) for at in points] if products is None else [factor for factor, _ in products]
 
     def at_point(self, x: float, y: float, z: float) -> Constant | Formula:
         """The function of time at a point in m."""
-        expression = self.expression.with_values(x=x, y=y, z=z)
-        if not expression.used:
-            return Constant(float(expression.evaluate(t=0.0)))
-        return Formula(expression, self.end)
+        return _in_time(self.expression.with_values(x=x, y=y, z=z), self.end)
+
+
+def _in_time(expression: Expression, end: float | None) -> Constant | Formula:
+    return Formula(expression, end) if expression.used else Constant(float(expression.evaluate(t=0.0)))
 
 
 @dataclass(frozen=True)

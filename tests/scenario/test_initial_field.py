@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from heatsim.grid import Grid
 from heatsim.scenario.files import InputFile
-from heatsim.scenario.tables.initial import ArrayFile, ImageFile, find_unphysical, read_initial
+from heatsim.scenario.tables.initial import ArrayFile, ImageFile, read_initial
 from heatsim.scenario.values.expressions import Expression
 
 GRID = Grid((2, 3, 4), (1.0, 1.0, 1.0))
@@ -55,26 +55,6 @@ def test_wrong_value_is_refused(value, fragments, folder):
     _, message = message_at(value, folder)
     for fragment in fragments:
         assert fragment in message
-
-
-@pytest.mark.parametrize(
-    ("text", "fragment"),
-    [
-        (
-            "1000*x - 600",
-            "which is -350.0 at x = 0.25, y = 0.16666666666666666, z = 0.125; a temperature must be at least 0 K",
-        ),
-        ("300/(x - 0.25)", "inf at x = 0.25, y = 0.16666666666666666, z = 0.125; a temperature must be finite"),
-    ],
-)
-def test_unphysical_expression_is_found_with_its_place(text, fragment):
-    assert fragment in str(find_unphysical(Expression(text, ("x", "y", "z")), GRID))
-
-
-def test_expression_on_a_huge_grid_is_evaluated_at_few_points():
-    grid = Grid((2**30, 2**10, 1), (1.0, 1.0, 1.0))
-    assert "at least 0 K" in str(find_unphysical(Expression("0.5 - x", ("x", "y", "z")), grid))
-    assert find_unphysical(Expression("1 - x", ("x", "y", "z")), grid) is None
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16, ">f8"])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.sources.passing import passing_times
-from heatsim.scenario import Beam, Scenario, Source, SpaceFormula
+from heatsim.scenario import Beam, Scenario, Source
 from heatsim.scenario.values.timefunction import TimeFunction
 
 
@@ -23,9 +23,7 @@ def _last_changes(scenario: Scenario) -> Iterator[float]:
     functions: list[TimeFunction] = [function for condition in conditions for function in time_functions(condition)]
     yield from (function.last_change(end) for function in functions)
     for source in scenario.sources:
-        yield source.scale.last_change(end)
-        if isinstance(source.power_density, SpaceFormula):
-            yield source.power_density.last_change(end)
+        yield from (function.last_change(end) for function in source.functions_in_time())
         yield from _switched(source, end)
         if source.beam is not None:
             yield from (time for time in _moves(source.beam) if time < end)

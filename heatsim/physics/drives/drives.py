@@ -280,7 +280,9 @@ def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
 
 def _of_sources(sources: Sources) -> Iterator[Drive]:
     materials, heated, end = sources.materials, sources.heated, sources.scenario.time.end
-    factors = [np.abs(heated.per_kelvin()[heated.numbers == number]).max() for number in range(len(heated.amounts))]
+    factors = [
+        np.abs(heated.per_kelvin()[heated.numbers == number]).max(initial=0.0) for number in range(len(heated.amounts))
+    ]
     for place, source in enumerate(sources.scenario.sources):
         during, key = source.during or (0.0, end), f"sources.{place}"
         if source.even:

@@ -47,7 +47,6 @@ from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.matter.coefficients import Precision
 from heatsim.physics.operator.stability import StabilityLimit
 from heatsim.physics.sources.passing import passing_times
-from heatsim.physics.sources.separation import some_points
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.tolerance import DEFAULT_PART, Tolerance
 from heatsim.scenario import Scenario
@@ -299,8 +298,7 @@ def _changes(boundary: Boundary) -> Iterator[Array]:
     """Times in s between which expressions change by their range, and in which a beam moves by its radius."""
     scenario, end = boundary.scenario, boundary.scenario.time.end
     functions = [function for condition in boundary.conditions for function in time_functions(condition)]
-    points = some_points(scenario.grid)
-    functions += [function for source in scenario.sources for function in source.functions_in_time(points)]
+    functions += [function for source in scenario.sources for function in source.functions_in_time()]
     yield changes(dict.fromkeys(functions), end)
     for source in scenario.sources:
         if source.beam is not None and len(passing := passing_times(source.beam)) > 1:

@@ -13,7 +13,6 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
-from heatsim.physics.sources.separation import some_points
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import depends_on_surface
@@ -29,9 +28,6 @@ Numbers = NDArray[np.int64]
 # fewer where each condition has a table.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
-_TIMES = 129  # at which values in space and time are compared with a(t) + b(t)·f(x, y, z)
-_CELLS = 4096  # at which they are; all others are compared at fewer times
-_VALUES = 2**22  # values in all cells, about
 _SAME = 1e-9  # fraction of the range of the values
 
 
@@ -175,37 +171,31 @@ class _Key:
         Raises:
             ScenarioError: the value is not physical, or does not have the form a(t) + b(t)·f(x, y, z).
         """
-        looks = self._looks(cells)
-        tables = [self._table(cells, some, times) for times, some in looks]
-        ranges = [
-            (high - low, time)
-            for (times, _), table in zip(looks, tables, strict=True)
-            for low, high, time in zip(*_ranges(cells.held, table), times.tolist(), strict=True)
-        ]
-        time = np.array([max(ranges, key=lambda each: each[0])[1]])
-        self._table(cells, cells.own, time)  # checks the values
-        values = self._values(cells, slice(None), float(time[0]))
+        end, products = self.boundary.scenario.time.end, self.value.products()
+        if products is None:
+            raise self._moving()
+        times = np.unique(np.concatenate([factor.extreme_times(end) for factor, _ in products]))
+        lows, highs = _ranges(cells.held, self._table(cells, times))
+        time = float(times[int(np.argmax(np.subtract(highs, lows)))])
+        values = self._values(cells, time)
         (lowest, low), (highest, high) = (_extreme(cells, values, sign) for sign in (1.0, -1.0))
         part = np.zeros(len(values))
         if highest > lowest:
             part = (values - lowest) / (highest - lowest)
         ends = [self.value.at_point(*point) for point in (low, high)]
-        for end, point in zip(ends, (low, high), strict=True):
-            fault = end.fault(self.quantity, self.boundary.scenario.time.end) if isinstance(end, Formula) else None
+        for of_end, point in zip(ends, (low, high), strict=True):
+            fault = of_end.fault(self.quantity, end) if isinstance(of_end, Formula) else None
             if fault is not None:
                 place = ", ".join(f"{name} = {at!r}" for name, at in zip("xyz", point, strict=True))
                 raise self._mistake(f"got {show(self.value.expression.text)}, at {place}, {fault}")
-        for (times, some), table in zip(looks, tables, strict=True):
-            first, last = (end.at(times)[:, None] for end in ends)
-            known = first + (last - first) * part[some]
-            lows, highs = _ranges(cells.held, table)
-            off = max(cells.held.gathered(float(np.abs(known - table).max(initial=0.0))))
-            if off <= _SAME * (max(highs) - min(lows)):
-                continue
-            raise self._mistake(
-                f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
-                "b(t)*f(x, y, z) is possible: write a moving source of heat as a beam, or use several patches"
-            )
+        off = 0.0
+        for factor, in_place in products:
+            first, last = (float(in_place.evaluate(**dict(zip("xyz", point, strict=True)))) for point in (low, high))
+            weights = in_place.evaluate(**dict(zip("xyz", cells.points, strict=True)))
+            missed = np.abs(weights - (first + (last - first) * part))[cells.own]
+            off += max(map(abs, factor.extremes(end))) * float(missed.max(initial=0.0))
+        if not max(cells.held.gathered(off)) <= _SAME * (max(highs) - min(lows)):
+            raise self._moving()
         below = np.minimum((part * (count - 1)).astype(np.int64), count - 2)
         between = [Blend(ends[0], ends[1], at / (count - 1)) for at in range(1, count - 1)]
         levels: tuple[TimeFunction, ...] = (ends[0], *between, ends[1])
@@ -215,44 +205,25 @@ class _Key:
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
 
-    def _looks(self, cells: SurfacePoints) -> list[tuple[Array, NDArray[np.intp]]]:
-        """Times and cells at which to look: many times in some cells, and all cells, where a few may differ."""
-        times, count = self._times(), cells.count
-        some = np.unique(np.linspace(0, count - 1, _CELLS).astype(np.intp))
-        looks = [(times, cells.own[np.isin(cells.order, some, assume_unique=True)])]
-        if len(some) < count:
-            looks.append((times[:: -(-len(times) * count // _VALUES)], cells.own))
-        return looks
-
-    def _times(self) -> Array:
-        """Times at which to look, in s: those that tell what happens at some points, and to factors in time."""
-        end, value = self.boundary.scenario.time.end, self.value
-        if value.constant:
-            return np.zeros(1)
-        functions = value.in_time(some_points(self.boundary.scenario.grid))
-        return np.unique(np.concatenate([function.moments(end, _TIMES // len(functions)) for function in functions]))
-
-    def _table(self, cells: SurfacePoints, some: NDArray[np.intp], times: Array) -> Array:
-        """The values at some own cells, shape (times, cells). Collective.
+    def _table(self, cells: SurfacePoints, times: Array) -> Array:
+        """The values at own cells, shape (times, cells). Collective.
 
         Raises:
             ScenarioError: a value is not physical; names the first time and the first cell of all ranks.
         """
-        table = np.array([self._values(cells, some, time) for time in times.tolist()])
-        wrong = self._first_wrong(cells, some, times, table)
+        table = np.array([self._values(cells, time)[cells.own] for time in times.tolist()])
+        wrong = self._first_wrong(cells, times, table)
         first = min((each for each in cells.held.gathered(wrong) if each is not None), default=None)
         if first is not None:
             raise self._mistake(first[-1])
         return table
 
-    def _values(self, cells: SurfacePoints, some: NDArray[np.intp] | slice, time: float) -> Array:
-        """The values at some cells at a time."""
-        x, y, z = (axis[some] for axis in cells.points)
+    def _values(self, cells: SurfacePoints, time: float) -> Array:
+        """The values at all cells at a time."""
+        x, y, z = cells.points
         return np.broadcast_to(self.value.expression.evaluate(x=x, y=y, z=z, t=time), x.shape)
 
-    def _first_wrong(
-        self, cells: SurfacePoints, some: NDArray[np.intp], times: Array, table: Array
-    ) -> tuple[int, int, str] | None:
+    def _first_wrong(self, cells: SurfacePoints, times: Array, table: Array) -> tuple[int, int, str] | None:
         """The first value of this rank that is not physical: the index of its time, the place of its cell, a text."""
         for number, (time, values) in enumerate(zip(times.tolist(), table, strict=True)):
             ends = (values.min(), values.max()) if len(values) else ()
@@ -260,14 +231,20 @@ class _Key:
                 continue
             at = next(at for at, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
             place = ", ".join(
-                f"{name} = {float(axis[some[at]])!r}" for name, axis in zip("xyz", cells.points, strict=True)
+                f"{name} = {float(axis[cells.own[at]])!r}" for name, axis in zip("xyz", cells.points, strict=True)
             )
             text = (
                 f"got {show(self.value.expression.text)}, which is {float(values[at])!r} at {place}, t = {time!r} s; "
                 f"{self.quantity.range_fault(float(values[at]))}"
             )
-            return number, int(cells.order[np.searchsorted(cells.own, some[at])]), text
+            return number, int(cells.order[at]), text
         return None
+
+    def _moving(self) -> ScenarioError:
+        return self._mistake(
+            f"got {show(self.value.expression.text)}, whose shape over the face changes in time; only a(t) + "
+            "b(t)*f(x, y, z) is possible: write a moving source of heat as a beam, or use several patches"
+        )
 
     def _mistake(self, message: str) -> ScenarioError:
         return ScenarioError(self.boundary.scenario.path, [Mistake(self.key, message)])

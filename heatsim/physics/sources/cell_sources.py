@@ -11,7 +11,6 @@ from heatsim.physics.cells.cell_heat import NO_HEATED_CELLS, WIDEST, Amount, Den
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.geometry.regions import Parts, source_mask
 from heatsim.physics.sources.beam_columns import absorbed_by, hits
-from heatsim.physics.sources.separation import separate, some_points
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
 from heatsim.scenario.messages import show
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
@@ -23,8 +22,7 @@ Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _START = np.zeros(1)
-# Times at which a density is looked at for each of some points; the rounding of a sum of products.
-_MOMENTS, _SAME = 65, 1e-9
+_SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
@@ -160,47 +158,29 @@ class _HeatFinder:
 
     def _add_values(self, number: int, cells: Cells, density: SpaceFormula) -> None:
         """Add a density that varies in space or time."""
-        if density.constant:
-            weights = self._values(number, "power_density", density, cells, _START)[0]
-            self._enter(cells, Amount(number, Constant(1.0)), weights)
-            return
-
-        def values(times: Array, some: Cells) -> Array:
-            return self._values(number, "power_density", density, some, times)
-
-        if self._add_products(number, cells, density):
-            return
-        end, points = self._scenario.time.end, some_points(self._materials.grid)
-        moments = [density.at_point(*point).moments(end, _MOMENTS) for point in points]
-        separated = separate(values, cells, np.unique(np.concatenate(moments)))
-        if separated is None:
+        products = density.products()
+        if products is None:
             message = (
                 f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
                 "f(t)·g(x, y, z): its shape moves; write a moving heat source as a beam"
             )
             raise self._mistake(number, "power_density", message)
-        for x, y, z, of_cells in zip(*self._points(separated.places), separated.weights, strict=True):
-            in_time = density.at_point(float(x), float(y), float(z))
-            self._check(number, density, in_time)
-            self._enter(cells, Amount(number, in_time), of_cells)
-
-    def _add_products(self, number: int, cells: Cells, density: SpaceFormula) -> bool:
-        """Add a sum of products f(t)·g(x, y, z); False if none is found, or if rounding is too large in it."""
         end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
-        products = density.products()
-        if products is None:
-            return False
         every = [(function, in_place.evaluate(**points)) for function, in_place in products]
         factors = [(function, weights) for function, weights in every if weights.any()] or every[:1]
-        times = np.unique(np.concatenate([function.moments(end, 2) for function, _ in factors]))
+        for function, _ in factors:
+            self._check(number, density, function)
+        times = np.unique(np.concatenate([function.extreme_times(end) for function, _ in factors]))
         exact = self._values(number, "power_density", density, cells, times)
         found = sum(function.at(times)[:, None] * weights for function, weights in factors)
         if not (np.abs(found - exact) <= _SAME * np.abs(exact).max()).all():
-            return False
+            message = (
+                f"got {show(density.expression.text)}, whose parts f(t)·g(x, y, z) are so much larger than their sum "
+                "that rounding spoils it; write it as products of smaller numbers"
+            )
+            raise self._mistake(number, "power_density", message)
         for function, weights in factors:
-            self._check(number, density, function)
             self._enter(cells, Amount(number, function), weights)
-        return True
 
     def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
         """See that a factor in time is finite at all times."""

@@ -7,11 +7,10 @@ from heatsim.grid import Grid
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.rules.validation import entries, known
 from heatsim.scenario.tables.boundaries import Face, Periodic, Temperature
-from heatsim.scenario.tables.initial import ArrayFile, find_unphysical, missing_values
+from heatsim.scenario.tables.initial import ArrayFile, missing_values
 from heatsim.scenario.tables.labels import absent_labels
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.patches import off_face
-from heatsim.scenario.values.expressions import Expression
 
 # The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
@@ -58,12 +57,9 @@ def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
 
 
 def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
-    """An array has one temperature for every cell; an expression is physical at the cells' centres."""
+    """An array has one temperature for every cell."""
     grid = grid_of(scenario)
     temperature = scenario.initial.temperature if known(scenario.initial) else None
-    if grid is not None and isinstance(temperature, Expression):
-        message = find_unphysical(temperature, grid)
-        return [] if message is None else [Mistake("initial.temperature", message)]
     if grid is not None and isinstance(temperature, ArrayFile):
         shape = temperature.load().shape
         if shape != grid.shape:
@@ -73,9 +69,9 @@ def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
             )
             return [Mistake("initial.temperature.file", message)]
     if isinstance(temperature, ArrayFile) and known(scenario.domain, scenario.regions) and not scenario.uses_void:
-        message = missing_values(temperature)
-        if message is not None:
-            return [Mistake("initial.temperature.file", f"got {show(temperature.file.path.name)}, which {message}")]
+        missing = missing_values(temperature)
+        if missing is not None:
+            return [Mistake("initial.temperature.file", f"got {show(temperature.file.path.name)}, which {missing}")]
     return []
 
 

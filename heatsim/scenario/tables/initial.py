@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
 from heatsim.scenario.files import InputFile, input_file, load_array, one_line
 from heatsim.scenario.messages import fault, key_faults, refuse, show
 from heatsim.scenario.stored_field import Planes, StoredField
@@ -21,7 +20,6 @@ from heatsim.scenario.values.quantities import LARGEST, MOMENT, TEMPERATURE
 if TYPE_CHECKING:
     from PIL import Image
 
-TRIED_PER_AXIS = 17
 FIELD_SUFFIX = ".vtkhdf"
 CHUNK = 1 << 22
 # Formats that Pillow decodes without other programs and whose black and white are defined.
@@ -148,25 +146,6 @@ def read_initial(value: object, folder: Path) -> float | Expression | ArrayFile 
             raise ValueError(f'got an array; write it to a file, {save}, and give {{ file = "start.npy" }}')
         raise ValueError(f"got {show(value)}; {FORMS}")
     return TEMPERATURE.read(value)
-
-
-def find_unphysical(expression: Expression, grid: Grid) -> str | None:
-    """The message about the first cell whose temperature is not physical, or None.
-
-    Evaluates at most 17 cell centres along each axis, including the first and the last.
-    """
-    axes = []
-    for n, length, start in zip(grid.cells, grid.size, grid.origin, strict=True):
-        cells = np.unique(np.linspace(0, n - 1, TRIED_PER_AXIS).round())
-        axes.append(start + length * ((2.0 * cells + 1.0) / (2.0 * n)))
-    x, y, z = axes
-    values = expression.evaluate(x=x[None, None, :], y=y[None, :, None], z=z[:, None, None])
-    for (k, j, i), number in zip(product(*(range(n) for n in values.shape)), values.ravel().tolist(), strict=True):
-        outside = TEMPERATURE.range_fault(number)
-        if outside:
-            place = f"x = {float(x[i])!r}, y = {float(y[j])!r}, z = {float(z[k])!r}"
-            return f"got {show(expression.text)}, which is {number!r} at {place}; {outside}"
-    return None
 
 
 def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:

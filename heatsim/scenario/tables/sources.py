@@ -1,6 +1,6 @@
 """Sources: heat generated in the body, or absorbed from a beam."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -240,11 +240,11 @@ class Source(Shaped):
         """Whether it gives the same power density to all its cells, whatever their temperature."""
         return self.beam is None and self.distribution is None and isinstance(self.power_density, float | None)
 
-    def functions_in_time(self, points: Sequence[tuple[float, float, float]]) -> Iterator[TimeFunction]:
-        """The functions of time of its power; for a density in space see :meth:`SpaceFormula.in_time`."""
+    def functions_in_time(self) -> Iterator[TimeFunction]:
+        """The functions of time of its power; of a density in space its factors in time."""
         yield self.scale
         if isinstance(self.power_density, SpaceFormula):
-            yield from self.power_density.in_time(points)
+            yield from (factor for factor, _ in self.power_density.products() or ())
 
 
 Sources = Annotated[tuple[Source, ...], default_names("source")]

@@ -74,6 +74,12 @@ class TimeFunction:
         some = np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)
         return np.unique(np.append(times[order[some]], 0.0))
 
+    def extreme_times(self, end: float) -> NDArray[np.float64]:
+        """0, and times in s up to ``end`` at which the value is lowest and highest."""
+        nodes = self.nodes(end)
+        values = self.at(nodes)
+        return np.array([0.0, nodes[np.argmin(values)], nodes[np.argmax(values)]])
+
     def last_change(self, end: float) -> float:
         """The time in s from which the value is constant up to ``end`` (s); 0 if it never changes."""
         raise NotImplementedError

@@ -45,7 +45,9 @@ def _terms(node: ast.expr) -> list[Term]:
 def _found_terms(node: ast.expr) -> list[Term]:
     if not _has(node, "t"):
         return [(_ONE, node)]
-    if not _has(node, "xyz"):
+    # Constant factors go to the place, so that equal factors in time are joined.
+    signed = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
+    if not _has(node, "xyz") and not signed and not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)):
         return [(node, _ONE)]
     match node:
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
@@ -130,11 +132,11 @@ def _single(node: ast.expr) -> Term:
 def _sums(node: ast.expr) -> tuple[ast.expr, ast.expr]:
     """The part in time alone and that in place alone of which a node is the sum."""
     sums: list[ast.expr] = [ast.Constant(0.0), ast.Constant(0.0)]
-    for term in _terms(node):
-        if _ONE not in term:
+    for in_time, in_place in _terms(node):
+        if _has(in_time, "t") and _has(in_place, "xyz"):
             raise _NotSeparableError
-        place = 0 if term[1] is _ONE else 1
-        sums[place] = ast.BinOp(sums[place], ast.Add(), term[place])
+        place = int(_has(in_place, "xyz"))
+        sums[place] = ast.BinOp(sums[place], ast.Add(), ast.BinOp(in_time, ast.Mult(), in_place))
     return sums[0], sums[1]
 
 
@@ -147,10 +149,7 @@ def _both(one: str, other: str, in_time: ast.expr, in_place: ast.expr) -> Term:
 
 
 def _negated(terms: list[Term]) -> list[Term]:
-    return [
-        (ast.UnaryOp(ast.USub(), in_time), _ONE) if in_place is _ONE else (in_time, ast.UnaryOp(ast.USub(), in_place))
-        for in_time, in_place in terms
-    ]
+    return [(in_time, ast.UnaryOp(ast.USub(), in_place)) for in_time, in_place in terms]
 
 
 def _multiplied(one: Term, other: Term) -> Term:

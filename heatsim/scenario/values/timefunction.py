@@ -139,11 +139,6 @@ class SpaceFormula(TimeFunction):
             ]
         )
 
-    def in_time(self, points: Sequence[tuple[float, float, float]]) -> list[Constant | Formula]:
-        """What shows when something happens: its factors in time, or without them its functions at points in m."""
-        products = self.products()
-        return [self.at_point(*at) for at in points] if products is None else [factor for factor, _ in products]
-
     def at_point(self, x: float, y: float, z: float) -> Constant | Formula:
         """The function of time at a point in m."""
         return _in_time(self.expression.with_values(x=x, y=y, z=z), self.end)

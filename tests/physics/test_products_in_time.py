@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from problem_text import problem
 
+from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
 
 VOLUME = 0.05 * 0.01 * 0.01
@@ -91,3 +92,11 @@ def test_a_density_in_temperature_too() -> None:
     derived = bar('power_density = "1e3*(T - 300)"\nscale = "t"\nduring = [3.3, 31.7]')
     exact = between(lambda t: 50.0e3 * VOLUME * t**2 / 2.0, on=(3.3, 31.7))
     np.testing.assert_allclose(given(derived), exact, rtol=1e-6, atol=1e-12)
+
+
+def test_a_value_that_is_undefined_at_a_time_of_a_step_ends_the_run_with_its_key() -> None:
+    """No bound tells whether 0/0 is reached: the expression is allowed until it is."""
+    derived = bar('power = 7.0\nscale = "sin(t - 40/3)/(t - 40/3)"')
+    derived.sources.powers(np.array([4.0]), np.array([1.0]))
+    with pytest.raises(ScenarioError, match=r"sources\.0\.scale: is not finite in the step from t = 13\.0 s"):
+        derived.sources.powers(np.array([13.0]), np.array([1.0]))

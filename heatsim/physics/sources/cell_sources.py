@@ -26,8 +26,6 @@ _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
 _FEWEST, _MOST, _PRECISION, _LEAST = 8, 18, 1e-5, 1e-20
-# A function has a pole if its largest value grows by more than this factor when steps are halved this many times.
-_POLE, _HALVED = 2.0, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +241,9 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
     Raises:
         ValueError: a value is not finite, too large, or grows without bound; the message is for the user.
     """
-    largest = []
+    poles = density.poles(low, high)
+    if len(poles):
+        raise ValueError(f"which grows without bound near {float(poles[0]):.6g} K")
     for power in range(_FEWEST, _MOST + 1):
         T = np.linspace(low, high, 2 ** (power + 1) + 1)
         values = density.at(T)
@@ -254,15 +254,10 @@ def tabulate(density: MaterialFunction, low: float, high: float) -> DensityTable
                 f"which is {float(values[wrong])!r} at {float(T[wrong])!r} K; "
                 f"{POWER_DENSITY.range_fault(float(values[wrong]))}"
             )
-        largest.append(float(np.abs(values).max()))
         nodes, middles = values[::2], values[1::2]
         error = np.abs(0.5 * (nodes[1:] + nodes[:-1]) - middles)
         # The rate of a reaction at room temperature is many powers of ten smaller than at its hottest.
         allowed = np.maximum(_LEAST * np.abs(values).max(), _PRECISION * np.abs(middles))
         if (error <= allowed).all():
             break
-    else:
-        if largest[-1] > _POLE * largest[-1 - _HALVED]:
-            where = float(T[int(np.abs(values).argmax())])
-            raise ValueError(f"which grows without bound near {where:.6g} K")
     return DensityTable(low, 2**power / (high - low), nodes)

@@ -34,6 +34,10 @@ class MaterialFunction:
         """Temperatures from ``low`` to ``high``, ascending, between which it is smooth and rises or falls."""
         raise NotImplementedError
 
+    def poles(self, low: float, high: float) -> Array:
+        """Temperatures from ``low`` to ``high`` near which it certainly grows without bound; a table has none."""
+        return np.zeros(0)
+
 
 @dataclass(frozen=True)
 class MaterialTable(MaterialFunction):
@@ -81,6 +85,10 @@ class MaterialFormula(MaterialFunction):
     def nodes(self, low: float, high: float) -> Array:
         """The nodes of its course."""
         return course_of(self.expression, low, high).nodes if self.expression.used else np.unique([low, high])
+
+    def poles(self, low: float, high: float) -> Array:
+        """The poles of its course."""
+        return course_of(self.expression, low, high).poles if self.expression.used else np.zeros(0)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from numba.core.ccallback import CFunc
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
-from heatsim.parallel.activity import unforeseen
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _told: set[str] = set()
@@ -101,8 +99,7 @@ def _without_collecting(compile_code: Function) -> Function:
         collecting = gc.isenabled()
         gc.disable()
         try:
-            with unforeseen():
-                return compile_code(*arguments)
+            return compile_code(*arguments)
         finally:
             if collecting:
                 gc.enable()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.kernels import binaries
-from heatsim.parallel.activity import unforeseen
 
 FOLDER = Path(__file__).parent / "reductions"
 REAL = {"float32": "float", "float64": "double"}
@@ -24,8 +23,7 @@ def function(source: str, name: str, macros: Mapping[str, str | int], folder: Pa
 
 @cache  # rows of tables look up the same few functions thousands of times; these keys compare fast
 def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str | int], ...]) -> Any:
-    with unforeseen():
-        return _module(Path(folder, source), options(dict(macros))).get_function(name)
+    return _module(Path(folder, source), options(dict(macros))).get_function(name)
 
 
 @cache

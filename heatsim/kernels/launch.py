@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.kernels import binaries, fitting, structs, tiling
 from heatsim.kernels.compilation import Build, source
-from heatsim.parallel.activity import unforeseen
 
 LARGEST_GRID_YZ = 65_535
 _MULTIPROCESSORS = 132  # of an H100; the default
@@ -280,9 +279,8 @@ def compile_kernel(kernel: Build) -> CudaKernel:
     """Compile for the current GPU, unless the binary is on disk."""
     import cupy
 
-    with unforeseen():
-        module = binaries.load(source(kernel.source), kernel.options)
-        function = module.get_function("advance")
+    module = binaries.load(source(kernel.source), kernel.options)
+    function = module.get_function("advance")
     if kernel.shared_bytes:
         # CuPy gives the same function to all builds with equal sources and options.
         function.max_dynamic_shared_size_bytes = max(kernel.shared_bytes, function.max_dynamic_shared_size_bytes)

@@ -27,8 +27,6 @@ class Checkpoints(Observer):
         files: names of the files that the run needs in its folder besides those of the observers.
     """
 
-    paced = True
-
     def __init__(self, observers: Sequence[Observer], identity: Values, files: Sequence[str] = ()) -> None:
         self._observers = observers
         self._identity = identity

@@ -23,8 +23,6 @@ class ExtremeTemperatures(Observer):
     equal to it within rounding.
     """
 
-    paced = True
-
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
         return state.problem.timeline.steps

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +41,7 @@ class Observer:
 
     ``due`` is known before the run, so kernels run without interruption between due steps. ``poll`` is called between
     batches of steps. It may use the clock only: no result may depend on where a batch ends.
-
-    Attributes:
-        paced: whether :meth:`handle` and :meth:`poll` take about the same time again and again. Of several ranks, one
-            on which they take far longer ends the job. Observers of a caller may do anything, so the default is False.
     """
-
-    paced: ClassVar[bool] = False
 
     @property
     def files(self) -> Sequence[str]:

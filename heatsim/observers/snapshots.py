@@ -23,8 +23,6 @@ _PREFIX = "fields_"
 class Snapshots(Observer):
     """Writes the field at 0, every, 2·every, … and the end."""
 
-    paced = True
-
     _writer: FieldWriter
     _finished = False
 

@@ -19,8 +19,6 @@ class Steady(Observer):
     switched on, a field may be at rest.
     """
 
-    paced = True
-
     def due(self, state: RunState) -> NDArray[np.int64]:
         """Steps at which the field is compared."""
         return state.problem.timeline.steps_at(state.problem.scenario.output.probe_every)

@@ -44,8 +44,6 @@ class TableObserver(Observer):
         writes: whether it makes and writes rows; if not, it only reads what they need.
     """
 
-    paced = True
-
     file: ClassVar[str]
     saved_as: ClassVar[str]
     writes = True

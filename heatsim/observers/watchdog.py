@@ -10,8 +10,6 @@ from heatsim.observers.state import RunState
 class Watchdog(Observer):
     """Runs at all due times and at every checkpoint, before all other observers."""
 
-    paced = True
-
     def due(self, state: RunState) -> NDArray[np.int64]:
         """All due times."""
         return state.problem.timeline.steps

@@ -36,31 +36,31 @@ def leave_failed(rank: int, code: int, first: int = 0) -> NoReturn:
     os._exit(code)
 
 
-def end_if_late(rank: int, processes: Sequence[Process], waited: float, patience: float) -> None:
+def end_if_late(rank: int, processes: Sequence[Process], waited: float, silence: float) -> None:
     """End a job with complete results if one of its ranks does not leave MPI.
 
     Args:
         rank: the number of this rank.
         processes: the processes of all ranks.
         waited: the time in s for which this rank has waited for the others.
-        patience: the time in s for which rank 0 waits. The other ranks wait longer: they act only if rank 0 is lost.
+        silence: the time in s for which rank 0 waits. The other ranks wait longer: they act only if rank 0 is lost.
     """
     first = min(rank, 1)
-    if waited < patience + first:
+    if waited < silence + first:
         return
     if rank == first:
-        print_message(why_no_end(processes, patience))
+        print_message(why_no_end(processes, silence))
     leave_failed(rank, 1, first)
 
 
-def why_no_end(processes: Sequence[Process], patience: float) -> str:
-    """The message about a job with complete results that did not end by itself within ``patience`` s."""
+def why_no_end(processes: Sequence[Process], silence: float) -> str:
+    """The message about a job with complete results that did not end by itself within ``silence`` s."""
     known = [(number, process.known_reason()) for number, process in enumerate(processes)]
     known.sort(key=lambda each: each[1] == KILLED)  # a process that is gone may have ended as it should
     lost = [f"rank {number} on {processes[number].host}: {why}" for number, why in known if why]
     return (
         f"{lost[0] if lost else 'a rank was lost'}; the run is complete, but the job could not end by itself "
-        f"within {patience:g} s"
+        f"within {silence:g} s"
     )
 
 

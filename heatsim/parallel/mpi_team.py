@@ -1,7 +1,7 @@
 """A team of several processes that MPI started.
 
-Every call has a deadline: it polls its requests, and :mod:`heatsim.parallel.watch` ends the job if a rank is dead or
-hangs. Arrays are sent as bytes, all other messages as pickled objects.
+Every call polls its requests, and :mod:`heatsim.parallel.watch` ends the job if a rank is dead or stuck. Arrays are
+sent as bytes, all other messages as pickled objects.
 """
 
 import os
@@ -9,7 +9,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,10 +21,6 @@ from heatsim.parallel.team import ExchangeProgress, Parcel, Team
 from heatsim.parallel.watch import Watch
 
 T = TypeVar("T")
-
-# The longest wait in s for ranks that are alive; or this many times the longest time between two calls so far, if that
-# is longer.
-PATIENCE, TIMES_LONGEST = 1800.0, 10.0
 
 _HEAD = 512  # bytes of the first message of an object: its length, and its start
 _LENGTH = 8
@@ -57,8 +53,6 @@ class MpiTeam(Team):
         self._watch = watch
         self._left = False
         self._branches: dict[str, MpiTeam] = {}
-        self._called = time.monotonic()
-        self._longest = 0.0
         self._polling = _POLLING_ON_SHARED_CORES
         # Requests hold their buffers. After an error they stay here, because MPI may still write to these buffers.
         self._pending: list[list[Any]] = []
@@ -135,10 +129,6 @@ class MpiTeam(Team):
         if self._watch is not None:
             self._watch.follow(progress)
 
-    def paced(self) -> AbstractContextManager[None]:
-        """Run a block that takes about the same time each time. A rank that takes far longer ends the job."""
-        return nullcontext() if self._watch is None else self._watch.meter.paced()
-
     def advise(self, advice: str) -> None:
         """Set what a user should do after a rank is lost."""
         if self._watch is not None:
@@ -186,18 +176,14 @@ class MpiTeam(Team):
         """Wait until all requests are done.
 
         Raises:
-            RanksError: another rank failed, or is alive but did not reach its part of this call in time.
+            HeatsimError: another rank failed.
         """
-        began, requests = time.monotonic(), list(requests)
-        self._longest = max(self._longest, began - self._called)
+        requests = list(requests)
         self._pending.append(requests)
-        if not self._polled(requests, began + self._polling):
-            with nullcontext() if self._watch is None else self._watch.meter.waiting():
-                self._wait_long(requests, began)
-        elif self._watch is not None:
-            self._watch.meter.calls += 1
+        if not self._polled(requests, time.monotonic() + self._polling):
+            with nullcontext() if self._watch is None else self._watch.waits.waiting():
+                self._wait_long(requests)
         self._pending.pop()
-        self._called = time.monotonic()
 
     def _polled(self, requests: list[Any], end: float) -> bool:
         """Poll requests until the time ``end``. Returns whether all are done."""
@@ -207,20 +193,14 @@ class MpiTeam(Team):
             _yield()
         return True
 
-    def _wait_long(self, requests: list[Any], began: float) -> None:
-        """Wait until all requests are done. ``began`` is the time at which the wait began."""
+    def _wait_long(self, requests: list[Any]) -> None:
+        """Wait until all requests are done, with pauses."""
         pause = 1e-5
         while not self._mpi.Request.Testall(requests):
             if self._watch is not None:
                 self._watch.check()
             time.sleep(pause)
             pause = min(1.2 * pause, _LONGEST_PAUSE)
-            patience = max(PATIENCE, TIMES_LONGEST * self._longest)
-            if time.monotonic() - began > patience:
-                raise RanksError(
-                    f"rank {self.rank} on {self.host} waited {patience:.0f} s for the other ranks, "
-                    "which are alive but make no progress"
-                )
 
 
 def _length(head: Any) -> int:

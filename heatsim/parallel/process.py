@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-# What a process in state D waits for. Drivers, such as that of a GPU, wait in this state too.
-SLOW_DEVICE = "a disk, a network file system or a driver"
-
 KILLED = "its process was killed"
 
 # The states of a process in /proc that explain why it gives no sign of life.
@@ -16,7 +13,7 @@ _ON_DISK = "D"
 _STATES = {
     "T": "its process is stopped, for instance by SIGSTOP or Ctrl-Z",
     "t": "its process is stopped by a debugger",
-    _ON_DISK: f"its process waits for {SLOW_DEVICE} that does not answer",
+    _ON_DISK: "its process waits for a disk, a network file system or a driver that does not answer",
     "Z": KILLED,
     "X": KILLED,
     "": KILLED,

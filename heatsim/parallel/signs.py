@@ -1,6 +1,6 @@
 """What the ranks of a run tell each other about themselves: see :mod:`heatsim.parallel.watch`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from heatsim.errors import (
     CapacityError,
@@ -16,7 +16,6 @@ from heatsim.errors import (
     ScenarioError,
     StorageError,
 )
-from heatsim.parallel.activity import Activity
 from heatsim.parallel.team import ExchangeProgress
 
 # Errors that keep their class on other ranks, because one text is enough to create them. Others become a RanksError.
@@ -41,7 +40,8 @@ class Sign:
         ended: whether the rank has nothing left to do.
         stop: whether a signal asked this rank to stop.
         progress: how far devices are with exchanges that the watch follows.
-        activity: what the rank did since its last message to another rank.
+        waited: time in s for which it has waited for other ranks; 0 if it does not wait.
+        where: the line of the program that it executes.
     """
 
     code: int | None = None
@@ -50,7 +50,8 @@ class Sign:
     ended: bool = False
     stop: bool = False
     progress: tuple[ExchangeProgress, ...] = ()
-    activity: Activity = field(default_factory=Activity)
+    waited: float = 0.0
+    where: str = ""
 
     @property
     def failing(self) -> bool:

@@ -5,7 +5,7 @@ team of one: its calls return at once, and MPI is not imported.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -141,10 +141,6 @@ class Team:
         Args:
             progress: called from another thread. An error that it raises ends the job.
         """
-
-    def paced(self) -> AbstractContextManager[None]:
-        """Run a block that takes about the same time each time. A rank that takes far longer ends the job."""
-        return nullcontext()
 
     def advise(self, advice: str) -> None:
         """Set the advice to the user that follows the message about a lost rank."""

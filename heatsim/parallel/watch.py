@@ -1,17 +1,19 @@
-"""Watch the ranks of a run: detect ranks that died, hang or failed, and then end all ranks.
+"""Watch the ranks of a run: detect ranks that are dead, stuck or failed, and then end all ranks.
 
-A thread on each rank sends a heartbeat to rank 0 four times a second, and rank 0 answers. A rank that computes for
-minutes therefore still counts as alive, while a dead, stopped or unreachable rank is detected after ten seconds. The
-thread can end the process even if the main thread waits inside a library. It also follows exchanges between GPUs,
-which hang if the connection fails: then all processes are alive, but none makes progress.
+    dead     gives no heartbeat for SILENCE: killed, stopped or unreachable
+    stuck    is alive, but another rank waits for it for longer than WAIT
+
+A thread on each rank sends a heartbeat to rank 0 four times a second, and rank 0 answers. So a rank that computes for
+minutes still counts as alive. The thread can end the process even if the main thread waits inside a library. It also
+follows exchanges between GPUs, which hang if the connection fails: then all ranks have started an exchange, and it
+does not end within SILENCE.
 
     Sign     rank → 0    alive; failing: an error was raised and the rank closes its files; ended: nothing is left to do
     Notice   0 → ranks   a rank failed, others did not: raise its error in the next call that waits for other ranks;
                          or all ranks have ended: leave with this exit code; or leave at once
 
 If all ranks raise an error themselves, such as one in the scenario, no notice is needed: all end, rank 0 prints.
-Silence is counted in ticks of this thread, not in seconds. So a job survives if all of it is suspended and continued.
-A rank that waits for a disk has more time; rank 0 prints a warning.
+Times are counted in ticks of this thread. So a job survives if all of it is suspended and continued.
 """
 
 import os
@@ -26,23 +28,24 @@ from math import inf
 from typing import Any, NoReturn
 
 from heatsim.errors import DeviceError, HeatsimError, RanksError, from_system_error
-from heatsim.parallel import stalls
-from heatsim.parallel.activity import Meter
 from heatsim.parallel.deadline import in_time
 from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message, why_no_end
 from heatsim.parallel.hangs import Hangs
-from heatsim.parallel.process import SLOW_DEVICE, Process
+from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
 from heatsim.parallel.team import ExchangeProgress
+from heatsim.parallel.waits import Waits, find_stuck, place_of_main_thread
 
 TICK = 0.25  # s
-SILENCE = 10.0  # s until a rank counts as dead or hanging
-LEAST_SILENCE = 2.0  # s, the smallest number that the user can set
-VARIABLE = "HEATSIM_RANK_TIMEOUT"  # the environment variable with another number of seconds
-TIMES_SILENCE = 2.0  # time that a rank may always take for some steps, as a multiple of the seconds of silence
+SILENCE = 10.0  # s without a heartbeat until a rank counts as dead
+WAIT = 1800.0  # s until a rank for which another one waits counts as stuck: compilers and file systems may be slow
+LEAST_SECONDS = 2.0  # the smallest number that the user can set
+SILENCE_VARIABLE = "HEATSIM_RANK_TIMEOUT"  # the environment variable with another number of seconds for SILENCE
+WAIT_VARIABLE = "HEATSIM_RANK_WAIT"  # and for WAIT
 SECONDS_TO_FAIL_TOGETHER = 1.0  # after the first error; then rank 0 sends a notice to the ranks that have not failed
 SECONDS_TO_END = 4.0  # after the notice; then all processes are ended
-_TO_DEBUG = f"; to debug a rank, set {VARIABLE} to more seconds"
+_TO_DEBUG = f"; to debug a rank, set {SILENCE_VARIABLE} to more seconds"
+_TO_WAIT = f"; if it only needs more time, set {WAIT_VARIABLE} to more seconds"
 
 
 class Watch:
@@ -54,16 +57,16 @@ class Watch:
 
     Attributes:
         advice: what to do after the run failed; it follows the message about a lost rank.
-        meter: measures what this process does between messages.
+        waits: the waits of this rank for others.
 
     Raises:
-        DeviceError: the environment variable with the number of seconds cannot be used.
+        DeviceError: an environment variable with a number of seconds cannot be used.
     """
 
     def __init__(self, communicator: Any, processes: Sequence[Process]) -> None:
         self._communicator = communicator
         self._processes = processes
-        self._patience = _seconds_of_silence()
+        self._silence, self._wait = _seconds(SILENCE_VARIABLE, SILENCE), _seconds(WAIT_VARIABLE, WAIT)
         self._followed: list[Callable[[], ExchangeProgress]] = []
         self._hangs = Hangs()
         self._rank, self._size = communicator.rank, communicator.size
@@ -72,11 +75,10 @@ class Watch:
         self._silent = dict.fromkeys(range(1, self._size) if self._rank == 0 else [0], 0)
         self._failed_first: tuple[int, float] | None = None
         self._noticed = 0.0
-        self._warned = ""
         self._requests: dict[int, Any] = {}
         self._left = threading.Event()
         self.advice = ""
-        self.meter = Meter(TICK)
+        self.waits = Waits()
         self._thread = threading.Thread(target=self._run, name="heatsim-watch", daemon=True)
         self._thread.start()
 
@@ -135,12 +137,12 @@ class Watch:
 
     def check_end(self, waited: float) -> None:
         """End the job if a rank does not leave MPI. ``waited``: the time in s that this rank has waited."""
-        end_if_late(self._rank, self._processes, waited, self._patience)
+        end_if_late(self._rank, self._processes, waited, self._silence)
 
     def ending_in_time(self) -> AbstractContextManager[None]:
         """Run a block in which all ranks leave MPI; end the job if it takes too long, or later this rank is stopped."""
-        message = partial(why_no_end, self._processes, self._patience)
-        return in_time(self._patience + min(self._rank, 2), message, self._processes[self._rank].is_stopped)
+        message = partial(why_no_end, self._processes, self._silence)
+        return in_time(self._silence + min(self._rank, 2), message, self._processes[self._rank].is_stopped)
 
     def _run(self) -> None:
         while not self._left.is_set():
@@ -159,12 +161,13 @@ class Watch:
                 self._left.set()
 
     def _sign_now(self) -> Sign:
-        """The sign of this rank with the progress of its device."""
+        """The sign of this rank with its progress."""
         if self._sign.ended or self._sign.failing:
             return self._sign
         try:
             progress = tuple(progress() for progress in self._followed)
-            return replace(self._sign, progress=progress, activity=self.meter.look())
+            waited = self.waits.tick(progress) * TICK
+            return replace(self._sign, progress=progress, waited=waited, where=place_of_main_thread())
         except Exception as error:
             self.failing(RanksError(f"planes cannot be exchanged between GPUs: {error}"))
             return self._sign
@@ -187,32 +190,31 @@ class Watch:
         for rank in self._silent:
             self._silent[rank] += 1
             silent = self._silent[rank] * TICK
-            if silent >= self._patience and not self._notice.leave:
-                # A rank cannot answer if a thread waits for a disk and holds Python's lock.
-                if silent < stalls.SECONDS_FOR_DISK and self._processes[rank].waits_for_disk:
-                    self._warn_of_disk(rank, SLOW_DEVICE)
-                else:
-                    self._lose(rank)
+            if silent < self._silence or self._notice.leave:
+                continue
+            # A rank cannot answer if a thread waits for a disk and holds Python's lock: then it is not dead.
+            if silent >= self._wait or not self._processes[rank].waits_for_disk:
+                self._lose(rank, silent)
 
     def _decide(self) -> None:
         """Set the notice that rank 0 sends."""
         now, signs, notice = time.monotonic(), self._signs, self._notice
         failing = [rank for rank, sign in enumerate(signs) if sign.failing]
         count, hanging = self._hangs.look(signs)
-        if count * TICK >= self._patience and not failing:
+        if count * TICK >= self._silence and not failing:
             text = (
                 f"rank {hanging} on {self._processes[hanging].host}: an exchange of planes between GPUs has not ended "
-                f"for {self._patience:g} s, although all ranks have started it: a connection between GPUs failed"
+                f"for {self._silence:g} s, although all ranks have started it: a connection between GPUs failed"
             )
             self._notice = Notice(1, text + self._advice, RanksError.__name__, at_once=True)
             return
-        activities, deadline = [sign.activity for sign in signs], TIMES_SILENCE * self._patience
-        if (waiting := stalls.find_waiting_for_disk(activities, deadline)) is not None:
-            self._warn_of_disk(*waiting)
-        stalled = stalls.find_stalled(activities, deadline)
-        if stalled is not None and not failing:
-            rank, does = stalled
-            text = f"rank {rank} on {self._processes[rank].host} makes no progress: it {does}{self._advice}{_TO_DEBUG}"
+        stuck = find_stuck(signs, self._wait)
+        if stuck is not None and not failing:
+            rank, waiting = stuck
+            text = (
+                f"rank {rank} on {self._processes[rank].host} makes no progress: rank {waiting} has waited for it for "
+                f"{self._wait:g} s; it executes {signs[rank].where or 'nothing'}{self._advice}{_TO_WAIT}"
+            )
             self._notice = Notice(1, text, RanksError.__name__, at_once=True)
             return
         if not failing:
@@ -232,16 +234,6 @@ class Watch:
                 self._notice, self._noticed = Notice(signs[rank].code, self._named(rank), signs[rank].kind), now
         elif now - self._noticed > SECONDS_TO_END:
             self._notice = replace(notice, at_once=True)
-
-    def _warn_of_disk(self, rank: int, file: str) -> None:
-        """Warn once that a rank waits for a file. Rank 0 prints, or rank 1 if rank 0 itself is silent."""
-        warning = (
-            f"warning: rank {rank} on {self._processes[rank].host} waits for {file}, which does not answer; the run "
-            f"continues when it answers, and ends after {stalls.SECONDS_FOR_DISK / 60.0:g} minutes without an answer"
-        )
-        if self._rank <= 1 and self._warned != warning:
-            self._warned = warning
-            print_message(warning)
 
     def _named(self, rank: int) -> str:
         """The message of a rank, with the rank."""
@@ -273,28 +265,28 @@ class Watch:
         self._finish_telling()
         leave_failed(self._rank, self._notice.code or 1)
 
-    def _lose(self, rank: int) -> NoReturn:
-        """End the job because a rank is silent."""
+    def _lose(self, rank: int, silent: float) -> NoReturn:
+        """End the job because a rank has been silent for some seconds."""
         failed = f"; before that: {self._notice.text}" if self._notice.code else ""
         printing = 0 if rank > 0 else 1
         if self._rank == printing:
             lost = self._processes[rank]
             print_message(
-                f"rank {rank} on {lost.host}: no sign of life for {self._patience:g} s: {lost.why_silent()}{failed}"
+                f"rank {rank} on {lost.host}: no sign of life for {silent:g} s: {lost.why_silent()}{failed}"
                 f"{self._advice}{_TO_DEBUG}"
             )
         leave_failed(self._rank, 1, printing)
 
 
-def _seconds_of_silence() -> float:
-    """How long a rank may give no sign of life, in s."""
-    text = os.environ.get(VARIABLE, "")
+def _seconds(variable: str, default: float) -> float:
+    """The number of seconds that an environment variable sets."""
+    text = os.environ.get(variable, "")
     if not text:
-        return SILENCE
+        return default
     try:
         seconds = float(text)
     except ValueError:
         seconds = -1.0
-    if not LEAST_SILENCE <= seconds < inf:
-        raise DeviceError(f'{VARIABLE} = "{text}": expected a number of seconds, {LEAST_SILENCE:g} or more')
+    if not LEAST_SECONDS <= seconds < inf:
+        raise DeviceError(f'{variable} = "{text}": expected a number of seconds, {LEAST_SECONDS:g} or more')
     return seconds

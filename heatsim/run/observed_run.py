@@ -7,7 +7,6 @@ from heatsim.observers.checkpoint import Checkpoints
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.schedule import Schedule
 from heatsim.observers.state import RunState
-from heatsim.parallel.activity import unforeseen
 from heatsim.run.timing import SteppingPeriod, Timing
 from heatsim.solver.rows.observables import FoundRow
 from heatsim.storage.checkpoint import understanding
@@ -35,10 +34,6 @@ class ObservedRun:
         self.observers = observers
         self.timing = timing
         self.warnings: list[str] = []
-        # Of several ranks, a watch ends the job if one takes far longer than usual.
-        calls = [_unpaced if state.team.size > 1 and not observer.paced else _paced for observer in observers]
-        self._handle = [call(observer.handle) for call, observer in zip(calls, observers, strict=True)]
-        self._poll = [call(observer.poll) for call, observer in zip(calls, observers, strict=True)]
         self.schedule = Schedule([observer.due(state) for observer in observers])
         with self._timed():
             with understanding(state.folder) if saved is not None else nullcontext():
@@ -95,8 +90,8 @@ class ObservedRun:
             if self.due:
                 self._notify()
                 self._find_next()
-            for check_clock in self._poll if poll else ():
-                check_clock(self.state)
+            for observer in self.observers if poll else ():
+                observer.poll(self.state)
 
     def observe_rows(self, steps: Sequence[int], read: Callable[[], Sequence[FoundRow]]) -> None:
         """Call the observers that were due at steps before the present one.
@@ -154,20 +149,6 @@ class ObservedRun:
 
     def _call_due(self) -> None:
         due = self.schedule.at(self.state.step)
-        for is_due, handle in zip(due, self._handle, strict=True):
+        for is_due, observer in zip(due, self.observers, strict=True):
             if is_due or self.state.stopped:
-                handle(self.state)
-
-
-def _paced(call: Callable[[RunState], None]) -> Callable[[RunState], None]:
-    return call
-
-
-def _unpaced(call: Callable[[RunState], None]) -> Callable[[RunState], None]:
-    """The call, which may take any time without ending the job of several ranks."""
-
-    def marked(state: RunState) -> None:
-        with unforeseen():
-            call(state)
-
-    return marked
+                observer.handle(self.state)

@@ -64,20 +64,19 @@ class TimeLoop:
             NotFiniteError, StorageError: the run failed.
         """
         run = self._run
-        with run.state.team.paced():
-            batch = self._take_ahead() or self._queue(size)
-            if self._leading is not None:
-                self._leading.show()
-            if batch.due:
-                run.state.queue_row()  # so the GPU starts with the row at once
-            if self._leading is not None:
-                self._queue_ahead(size)
-            seconds = batch.wait()
-            size.took(batch.steps, seconds)
-            if batch.rows:
-                run.observe_rows(batch.rows, batch.read)
-            run.stepped(batch.end, seconds)
-            run.observe()
+        batch = self._take_ahead() or self._queue(size)
+        if self._leading is not None:
+            self._leading.show()
+        if batch.due:
+            run.state.queue_row()  # so the GPU starts with the row at once
+        if self._leading is not None:
+            self._queue_ahead(size)
+        seconds = batch.wait()
+        size.took(batch.steps, seconds)
+        if batch.rows:
+            run.observe_rows(batch.rows, batch.read)
+        run.stepped(batch.end, seconds)
+        run.observe()
 
     def move_to(self, step: int) -> None:
         """Continue from another step, with the present field; for plans. Steps that were queued ahead do not count."""

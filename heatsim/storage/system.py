@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import Self
 
 from heatsim.errors import FolderError
-from heatsim.parallel.activity import waits_for_disk
 
 # From this number of bytes, it pays to ask the system to write them to the disk at once.
 _BEGUN_AT_ONCE = 1 << 20
@@ -29,7 +28,6 @@ def link_refused(path: Path) -> FolderError:
 class System:
     """The system calls that change files. Each raises OSError if the system refuses."""
 
-    @waits_for_disk
     def open(self, path: Path, flags: int) -> int:
         """Open a file for reading and writing; returns its descriptor.
 
@@ -47,7 +45,6 @@ class System:
                 raise link_refused(path) from None
             raise
 
-    @waits_for_disk
     def write(self, descriptor: int, content: memoryview, start: int) -> int:
         """Write bytes at a position in a file; returns the number of bytes written."""
         if hasattr(os, "pwrite"):
@@ -55,38 +52,31 @@ class System:
         os.lseek(descriptor, start, os.SEEK_SET)
         return os.write(descriptor, content)
 
-    @waits_for_disk
     def truncate(self, descriptor: int, length: int) -> None:
         """Set the length of a file."""
         os.ftruncate(descriptor, length)
 
-    @waits_for_disk
     def reserve(self, descriptor: int, start: int, count: int) -> None:
         """Reserve space for bytes of a file; the file grows to their end."""
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, start, count)
 
-    @waits_for_disk
     def sync(self, descriptor: int) -> None:
         """Wait until a file, or the names in a folder, are on the disk."""
         os.fsync(descriptor)
 
-    @waits_for_disk
     def rename(self, source: Path, target: Path) -> None:
         """Rename a file; a file with the new name is replaced."""
         os.replace(source, target)
 
-    @waits_for_disk
     def remove(self, path: Path) -> None:
         """Remove a file."""
         os.unlink(path)
 
-    @waits_for_disk
     def make_folder(self, path: Path) -> None:
         """Make one folder."""
         os.mkdir(path)
 
-    @waits_for_disk
     def remove_folder(self, path: Path) -> None:
         """Remove an empty folder."""
         os.rmdir(path)

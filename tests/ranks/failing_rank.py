@@ -1,9 +1,8 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
 On that rank, at that step, the process is killed or stopped, or an error is raised ("raise", "memory"). "disk": it
-cannot write its part of a field; "block": it reads from a pipe without a writer; "loop": it runs an endless loop;
-"late disk": its disk does not answer for 6 s; "dead disk": it never answers, and ranks wait 5 s for it. The rank is
-stopped when it leaves the job at the end ("end"), or MPI ("finalize"), or when its process ends ("exit").
+cannot write its part of a field. The rank is stopped when it leaves the job at the end ("end"), or MPI ("finalize"),
+or when its process ends ("exit"). Ranks are dead after 2 s without a sign of life.
 """
 
 import atexit
@@ -11,15 +10,12 @@ import errno
 import os
 import signal
 import sys
-import tempfile
-import time
-from pathlib import Path
 from typing import Any
 
 from heatsim.cli import main
-from heatsim.parallel import environment, job, stalls
+from heatsim.parallel import environment, job
 from heatsim.parallel.mpi_team import MpiTeam
-from heatsim.parallel.watch import VARIABLE, Watch
+from heatsim.parallel.watch import SILENCE_VARIABLE, Watch
 from heatsim.run import batch_size
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.storage.field_file import FieldFile
@@ -34,20 +30,6 @@ def fail(how: str) -> None:
         raise ValueError("a mistake in the program")
     if how == "memory":
         raise MemoryError("no room")
-    if how == "block":
-        pipe = Path(tempfile.mkdtemp()) / "pipe"
-        os.mkfifo(pipe)
-        os.open(pipe, os.O_RDONLY)
-    while how == "loop":
-        pass
-    if how.endswith(" disk"):
-        pwrite, answers = os.pwrite, time.monotonic() + (6.0 if how == "late disk" else 1000.0)
-
-        def wait(*arguments: Any) -> int:
-            time.sleep(max(0.0, answers - time.monotonic()))
-            return pwrite(*arguments)
-
-        os.pwrite = wait
     if how == "disk":
 
         def refuse(*arguments: Any) -> None:
@@ -59,10 +41,7 @@ def fail(how: str) -> None:
 def run() -> int:
     how, rank, step, *arguments = sys.argv[1:]
     batch_size.BATCH_SECONDS = 0.0
-    if how in ("block", "loop", "end", "finalize", "exit", "late disk", "dead disk"):
-        os.environ[VARIABLE] = "2"
-    if how == "dead disk":
-        stalls.SECONDS_FOR_DISK = 5.0
+    os.environ[SILENCE_VARIABLE] = "2"
     if how in ("end", "finalize"):
         owner, name = (MpiTeam, "leave") if how == "end" else (Watch, "ending_in_time")
         leave = getattr(owner, name)

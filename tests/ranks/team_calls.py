@@ -1,6 +1,7 @@
 """Collective calls of a team on several ranks; each rank checks what it gets. Run by test_jobs.py."""
 
 import os
+import signal
 import sys
 import time
 import weakref
@@ -8,9 +9,9 @@ import weakref
 import numpy as np
 
 from heatsim.errors import CapacityError, StorageError
-from heatsim.parallel import job, mpi_team
+from heatsim.parallel import job, process
 from heatsim.parallel.team import ExchangeProgress, Parcel, Team
-from heatsim.parallel.watch import VARIABLE
+from heatsim.parallel.watch import SILENCE_VARIABLE, WAIT_VARIABLE
 
 
 def check_objects(team: Team) -> None:
@@ -73,17 +74,29 @@ def run() -> None:
 
 
 def be_late() -> None:
-    """One rank lives, but does not come to a call; the program does not catch the error of the other."""
-    mpi_team.PATIENCE, mpi_team.TIMES_LONGEST = 1.0, 0.0
+    """One rank lives, but does not come to a call."""
+    os.environ[WAIT_VARIABLE] = "2"
     team = job.join()
+    team.advise("do it again")
     if not team.first:
-        time.sleep(3.0)
+        time.sleep(60.0)
+    team.meet()
+
+
+def wait_for_disk() -> None:
+    """One rank gives no sign of life, because it waits for a disk."""
+    os.environ |= {SILENCE_VARIABLE: "2", WAIT_VARIABLE: "3"}
+    team = job.join()
+    if team.first:
+        process._STATES["T"] = process._STATES[process._ON_DISK]
+    else:
+        os.kill(os.getpid(), signal.SIGSTOP)
     team.meet()
 
 
 def hang() -> None:
     """All ranks come to the third exchange of their devices; on rank 1 it does not end."""
-    os.environ[VARIABLE] = "2"
+    os.environ[SILENCE_VARIABLE] = "2"
     team = job.join()
     team.advise("do it again")
     team.follow(lambda: ExchangeProgress(3, 3 if team.first else 2))
@@ -91,4 +104,4 @@ def hang() -> None:
 
 
 if __name__ == "__main__":
-    {"late": be_late, "hang": hang}.get(sys.argv[1], run)()
+    {"late": be_late, "disk": wait_for_disk, "hang": hang}.get(sys.argv[1], run)()

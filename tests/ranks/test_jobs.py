@@ -27,14 +27,18 @@ LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_ever
 
 def test_collective_calls() -> None:
     """The last call fails on one rank, which ends the job. The programs leave the end of their team to Python."""
-    late = jobs.start(2, HERE / "team_calls.py", "late")
-    hanging = jobs.start(2, HERE / "team_calls.py", "hang")
+    late, on_disk, hanging = (jobs.start(2, HERE / "team_calls.py", how) for how in ("late", "disk", "hang"))
     code, out, err = jobs.ended(jobs.start(3, HERE / "team_calls.py", "3"))
     assert (code, err) == (CapacityError.exit_code, "")
     assert "".join(out.split()) == "checked" * 3  # two ranks may write to one line
     code, _, err = jobs.ended(late)
     assert code == 1
-    assert "waited 1 s for the other ranks, which are alive but make no progress" in err
+    assert err.startswith("heatsim: rank 1 on ")
+    assert " makes no progress: rank 0 has waited for it for 2 s; it executes ranks/team_calls.py:" in err
+    assert err.endswith("; do it again; if it only needs more time, set HEATSIM_RANK_WAIT to more seconds\n")
+    code, _, err = jobs.ended(on_disk)
+    assert code == 1
+    assert ": no sign of life for 3 s: its process waits for a disk, a network file system or a driver" in err
     code, _, err = jobs.ended(hanging)
     assert code == 1
     assert err.startswith("heatsim: rank 1 on ")
@@ -64,10 +68,7 @@ def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_p
 
 
 def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
-    """Jobs run side by side: one of them waits ten seconds for a rank that gives no sign of life.
-
-    Three ranks, where it matters that two of them are left.
-    """
+    """Three ranks, where it matters that two of them are left."""
     scenario = runs.write(tmp_path)
     arguments = [*jobs.options(*jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy"), "--quiet"]
 
@@ -75,9 +76,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         command = (HERE / "failing_rank.py", how, str(rank), "8")
         return jobs.start(ranks, *command, "run", scenario, "--output", tmp_path / how, *arguments)
 
-    began, stopped, blocked, at_end = time.monotonic(), start("stop", 1, 3), start("block", 1, 3), start("end", 0)
-    late, dead, in_mpi = start("late disk", 1), start("dead disk", 1), start("finalize", 2, 3)
-    at_exit = start("exit", 1)
+    stopped, at_end, in_mpi, at_exit = start("stop", 1, 3), start("end", 0), start("finalize", 2, 3), start("exit", 1)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
         ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
@@ -93,35 +92,21 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
         assert (advice in err) == (how == "raise")
     code, _, _ = jobs.ended(start("kill", 0, 3))
     assert code not in (0, 2, 130)
-    code, _, err = jobs.ended(blocked)
-    assert code == 1
-    assert "rank 1 on " in err
-    assert " makes no progress: it has done nothing for 4 s (ranks/failing_rank.py:" in err
-    assert f"heatsim resume {tmp_path / 'block'} --ranks 3`, or on fewer ranks" in err
-    code, _, err = jobs.ended(late)
-    assert code == 0
-    assert err.count("heatsim: warning: rank 1 on ") == 1
-    assert f" waits for {tmp_path / 'late disk'}/" in err
-    assert "the run continues when it answers, and ends after 20 minutes without an answer" in err
-    code, _, err = jobs.ended(dead)
-    assert code == 1
-    assert f" makes no progress: it has waited 5 s for {tmp_path / 'dead disk'}/" in err
     for job, rank in ((at_end, 0), (in_mpi, 2), (at_exit, 1)):
         code, _, err = jobs.ended(job)
         assert code == 1 if job is at_end else code != 0
         assert err.count("heatsim: rank ") == 1
         assert f"rank {rank} on " in err
         assert "its process is stopped, for instance by SIGSTOP or Ctrl-Z; the run is complete, but the job" in err
-    code, _, err = jobs.ended(stopped, 60.0)
+    code, _, err = jobs.ended(stopped)
     assert code == 1
     assert "rank 1 on " in err
-    assert "no sign of life for 10 s: its process is stopped, for instance by SIGSTOP or Ctrl-Z; continue" in err
+    assert "no sign of life for 2 s: its process is stopped, for instance by SIGSTOP or Ctrl-Z; continue" in err
     assert "; to debug a rank, set HEATSIM_RANK_TIMEOUT to more seconds" in err
     assert f"heatsim resume {tmp_path / 'stop'} --ranks 3`, or on fewer ranks" in err
-    assert time.monotonic() - began < 60.0
 
     whole = runs.run(tmp_path, *jobs.PLANES, "output.checkpoint_wall=1e-6", "solver.kernel=numpy")
-    for how in ("raise", "disk", "kill", "stop", "block", "end", "finalize", "exit", "late disk", "dead disk"):
+    for how in ("raise", "disk", "kill", "stop", "end", "finalize", "exit"):
         Simulation.resume(tmp_path / how).run()
         assert jobs.content(tmp_path / how) == jobs.content(whole), how
 

@@ -20,7 +20,7 @@ from heatsim.parallel.process import Process
 from heatsim.parallel.signs import Sign
 from heatsim.parallel.team import ExchangeProgress
 from heatsim.parallel.transport import choose_transport
-from heatsim.parallel.watch import SILENCE, VARIABLE, _seconds_of_silence
+from heatsim.parallel.watch import SILENCE, SILENCE_VARIABLE, WAIT, WAIT_VARIABLE, _seconds
 
 LOG = """\
 node1:980:1265 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.5<0>
@@ -135,12 +135,13 @@ def test_why_a_process_is_silent() -> None:
     assert "was killed" in process.why_silent()
 
 
-def test_the_time_without_a_sign_of_life_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    assert _seconds_of_silence() == SILENCE
-    monkeypatch.setenv(VARIABLE, "3600")
-    assert _seconds_of_silence() == 3600.0
+@pytest.mark.parametrize(("variable", "default"), [(SILENCE_VARIABLE, SILENCE), (WAIT_VARIABLE, WAIT)])
+def test_the_limits_of_the_watch_can_be_set(monkeypatch: pytest.MonkeyPatch, variable: str, default: float) -> None:
+    monkeypatch.delenv(variable, raising=False)
+    assert _seconds(variable, default) == default
+    monkeypatch.setenv(variable, "3600")
+    assert _seconds(variable, default) == 3600.0
     for text in ("x", "0", "1.9", "nan", "inf"):
-        monkeypatch.setenv(VARIABLE, text)
-        with pytest.raises(DeviceError, match=f'{VARIABLE} = "{text}": expected a number of seconds, 2 or more'):
-            _seconds_of_silence()
+        monkeypatch.setenv(variable, text)
+        with pytest.raises(DeviceError, match=f'{variable} = "{text}": expected a number of seconds, 2 or more'):
+            _seconds(variable, default)

@@ -16,7 +16,6 @@ from heatsim.kernels import binaries, compilation
 from heatsim.kernels.compiled import REAL
 from heatsim.kernels.multigrid.operator import Factors, Operator
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
-from heatsim.parallel.activity import unforeseen
 from heatsim.parallel.team import ALONE, Team
 
 SOURCE = Path(__file__).parent / "multigrid.cu"
@@ -44,8 +43,7 @@ def source() -> str:
 
 def compile_function(name: str, defined: Mapping[str, str | int]) -> Any:
     """A function for the current GPU."""
-    with unforeseen():
-        return _module(tuple(f"-D{macro}={value}" for macro, value in defined.items())).get_function(name)
+    return _module(tuple(f"-D{macro}={value}" for macro, value in defined.items())).get_function(name)
 
 
 @cache

@@ -1,6 +1,6 @@
 """A rank of a run that fails on one rank: python failing_rank.py HOW RANK STEP, then the arguments of heatsim.
 
-On that rank, at that step, the process is killed or stopped, or an error is raised ("raise", "memory"). "disk": it
+On that rank, at that step, the process is killed or stopped, or an error is raised ("raise"). "disk": it
 cannot write its part of a field. The rank is stopped when it leaves the job at the end ("end"), or MPI ("finalize"),
 or when its process ends ("exit"). Ranks are dead after 2 s without a sign of life.
 """
@@ -28,8 +28,6 @@ def fail(how: str) -> None:
         os.kill(os.getpid(), signal.SIGSTOP)
     if how == "raise":
         raise ValueError("a mistake in the program")
-    if how == "memory":
-        raise MemoryError("no room")
     if how == "disk":
 
         def refuse(*arguments: Any) -> None:

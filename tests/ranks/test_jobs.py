@@ -22,7 +22,7 @@ from heatsim.storage import folder
 HERE = Path(__file__).parent
 # Seconds of work on any machine, in steps of a tenth of a millisecond.
 Z_FACES = ('boundaries.z_min={type="insulated"}', 'boundaries.z_max={type="convection",coefficient=50.0,ambient=280.0}')
-LASTING = (*jobs.PLANES, "time.end=2000", "output.every=500", "output.probe_every=50", "solver.kernel=numpy")
+LASTING = (*jobs.PLANES, "time.end=1000", "output.every=500", "output.probe_every=50", "solver.kernel=numpy")
 
 
 def test_collective_calls() -> None:
@@ -79,7 +79,6 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
     stopped, at_end, in_mpi, at_exit = start("stop", 1, 3), start("end", 0), start("finalize", 2, 3), start("exit", 1)
     for how, rank, expected, message in (
         ("raise", 1, 1, "ValueError: a mistake in the program"),
-        ("memory", 1, 2, ": out of memory: no room; use fewer cells or precision float32"),
         ("disk", 1, 1, "could not be written: No space left on device; free some disk space"),
     ):
         code, out, err = jobs.ended(start(how, rank))
@@ -90,7 +89,7 @@ def test_every_end_of_a_rank_ends_the_job(tmp_path: Path) -> None:
             f"heatsim: the program failed; continue from the last checkpoint with `heatsim resume {tmp_path / how} "
         )
         assert (advice in err) == (how == "raise")
-    code, _, _ = jobs.ended(start("kill", 0, 3))
+    code, _, _ = jobs.ended(start("kill", 0))
     assert code not in (0, 2, 130)
     for job, rank in ((at_end, 0), (in_mpi, 2), (at_exit, 1)):
         code, _, err = jobs.ended(job)

@@ -59,8 +59,12 @@ def write_run(
     steps = np.linspace(0.0, 1.0, 11) * times[-1]
     if probes:
         rows = [[t, *(350.0 - t * (number + 1) for number in range(len(probes)))] for t in steps]
-        write_table(folder / run_folder.PROBES, ["time", *probes], rows)
+        write_table(folder / run_folder.PROBES, ["time (s)", *(f"{name} (K)" for name in probes)], rows)
     ledger = [[t, -1234.5 * t, 0.0, -1234.5 * t, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-9 * t] for t in steps]
-    write_table(folder / run_folder.ENERGY, ["time", "stored", "sources", *FACES, "residual"], ledger)
+    write_table(
+        folder / run_folder.ENERGY,
+        ["time (s)", *(f"{name} (J)" for name in ("stored", "sources", *FACES, "residual"))],
+        ledger,
+    )
     write_summary(folder, {"title": title, "time": times[-1], "energy_bound": 1e-8, **summary})
     return folder

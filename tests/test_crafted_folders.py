@@ -308,7 +308,7 @@ def test_a_summary_of_another_kind_is_no_traceback(
 def test_a_table_without_its_columns_is_a_message(crafted: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     (crafted / folder.FIELDS).unlink()
     (crafted / name).write_text("a,b\n1.0,2.0\n")
-    assert f"{name}: its first column is not the time" in refused(capsys, "render", crafted)
+    assert f"{name}: its first column is not time (s)" in refused(capsys, "render", crafted)
 
 
 @pytest.mark.parametrize("name", [folder.PROBES, folder.ENERGY])

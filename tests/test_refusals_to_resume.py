@@ -13,7 +13,7 @@ from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted
 from heatsim.run import resume
-from heatsim.storage import checkpoint, folder
+from heatsim.storage import folder
 from heatsim.storage.field_file import FieldFile
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.field_writer import FieldWriter
@@ -111,14 +111,6 @@ def test_a_checkpoint_of_another_version_of_the_numerics_is_refused(
     assert f"{half / folder.CHECKPOINT}: was written with version {NUMERICS} of the numerics" in told
     assert f"calculates with version {NUMERICS + 1}" in told
     assert "start again with `heatsim run … --overwrite`" in told
-
-
-def test_checkpoints_that_name_no_version_are_of_the_first(half: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    saved, _ = checkpoint.read_last_good(half)
-    assert saved is not None
-    values = {name: value for name, value in saved.values.items() if name != "numerics"}
-    checkpoint.write(half, checkpoint.Checkpoint(saved.arrays, values))
-    assert f"version 1 of the numerics, this heatsim calculates with version {NUMERICS}" in refusal(half, capsys)
 
 
 @pytest.mark.parametrize("announced", [-1, 0, 2, 4, 5, 1 << 40])
@@ -220,18 +212,6 @@ def test_folders_in_the_way_cost_no_run(tmp_path: Path, monkeypatch: pytest.Monk
     runs.after_step(monkeypatch, STOPPED_AT, block)
     runs.run(tmp_path, *overrides, output=target)
     assert runs.results(target) == runs.results(whole)
-
-
-def test_a_setting_that_is_new_in_this_heatsim_is_no_change(tmp_path: Path) -> None:
-    file = tmp_path / "scenario.toml"
-    before = json.dumps({"solver": {"precision": "float64"}, "patches": [{"name": "a"}]})
-    now = json.dumps({"solver": {"precision": "float64", "new": 1}, "patches": [{"name": "a", "new": 2}], "new": {}})
-    file.write_text('solver.precision = "float64"\npatches = [{ name = "a" }]\n', encoding="utf-8")
-    resume.check_scenario(file, before, now)
-    file.write_text('solver.new = 1\npatches = [{ name = "a", new = 2 }]\n', encoding="utf-8")
-    with pytest.raises(FolderError) as refused:
-        resume.check_scenario(file, before, now)
-    assert "solver.new is 1, was not given; patches.0.new is 2, was not given; put it back" in str(refused.value)
 
 
 def test_a_setting_that_is_gone_is_a_change(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 import heatsim
 from heatsim.errors import ScenarioError
-from heatsim.observers.table import TableObserver
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import load, parse, write_resolved
@@ -288,12 +287,3 @@ def test_the_surfaces_of_a_steady_state_have_columns(tmp_path: Path) -> None:
     assert float(row["surface cap (W)"]) == pytest.approx(0.0, abs=1e-6)  # the cap touches nothing else
     assert float(row["surface left (W)"]) < -1e-3
     assert float(row["void (W)"]) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_a_table_that_an_older_heatsim_began_keeps_its_columns(tmp_path: Path) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TableObserver, "_layout", 2)
-        run(BOTH_SIDES, tmp_path)
-    header = (tmp_path / "out" / "energy.csv").read_text(encoding="utf-8").splitlines()[0]
-    assert "void (J)" in header
-    assert "surface" not in header

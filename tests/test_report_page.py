@@ -109,7 +109,9 @@ def test_pictures_have_captions_that_say_what_they_show(tmp_path: Path) -> None:
             '[[probes]]\nname = "edge <1>"\nline = { from = [0.0, 0.0, 0.0], to = [0.04, 0.0, 0.0], count = 2 }\n'
         )
     write_table(
-        folder / "probes.csv", ["time", "edge <1>[0]", "edge <1>[1]"], [[0.0, 300.0, 301.0], [1.0, 300.5, 300.0]]
+        folder / "probes.csv",
+        ["time (s)", "edge <1>[0] (K)", "edge <1>[1] (K)"],
+        [[0.0, 300.0, 301.0], [1.0, 300.5, 300.0]],
     )
     render(folder)
     render(folder, PictureChoice(format="svg", times=(1.0,)))

@@ -11,10 +11,8 @@ import runs
 from bodies import EVERYTHING
 
 from heatsim import Simulation
-from heatsim.cli import main
 from heatsim.errors import FolderError, Interrupted
 from heatsim.solver.kernels.stage_kernels import StageKernels
-from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.storage import checkpoint, folder, tables
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -136,18 +134,6 @@ def test_without_a_checkpoint_the_run_starts_over(tmp_path: Path) -> None:
         (target / name).unlink(missing_ok=True)
     Simulation.resume(target).run()
     assert runs.results(target) == before
-
-
-def test_other_polynomials_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert interrupted_after(begin(tmp_path, SWITCHED), 3)
-    monkeypatch.setattr(FieldSubsteps, "version", FieldSubsteps.version + 1)
-    assert main(["resume", str(tmp_path / "parts"), "--quiet"]) == 1
-    err = capsys.readouterr().err
-    assert len(err.splitlines()) == 1
-    for words in (str(tmp_path / "parts" / folder.CHECKPOINT), "stages of version", "Start again"):
-        assert words in err
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import runs
 from heatsim import Simulation
 from heatsim.cli import main
 from heatsim.errors import FolderError, ScenarioError
-from heatsim.observers.table import WITHOUT_UNITS, TableObserver
 from heatsim.scenario import load
 from heatsim.storage import folder, run_tables, tables
 from heatsim.storage.run_settings import read_settings
@@ -100,24 +99,6 @@ def test_a_run_in_degrees_resumes_to_the_same_bits(step: int, tmp_path: Path, mo
     half = _interrupted(tmp_path, step, monkeypatch, "output.temperature=degC")
     Simulation.resume(half).run()
     assert runs.results(half) == runs.results(whole)
-
-
-@pytest.mark.parametrize("step", [3, 8])
-def test_a_run_without_units_in_its_headers_resumes_as_it_began(
-    step: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patch:
-        patch.setattr(TableObserver, "_layout", WITHOUT_UNITS)
-        whole = runs.run(tmp_path, output=tmp_path / "whole")
-        half = _interrupted(tmp_path, step, patch)
-    assert tables.read(whole / folder.PROBES)[0] == ["time", "inside", "warm, side"]
-    assert tables.read(whole / folder.ENERGY)[0][:3] == ["time", "stored", "sources"]
-    Simulation.resume(half).run()
-    assert runs.results(half) == runs.results(whole)
-    # Both kinds are read alike.
-    new = runs.run(tmp_path, output=tmp_path / "new")
-    assert runs.probe_rows(whole) == runs.probe_rows(new)
-    assert runs.energy_rows(whole) == runs.energy_rows(new)
 
 
 def test_the_unit_may_not_change_on_resume(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

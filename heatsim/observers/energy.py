@@ -12,7 +12,7 @@ With `output.region_heat` the heat of each region and the flow through each cont
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
 of its face; the heat through void surfaces is not. The heat through the surface of each region with a condition towards
-void is included in that through all void surfaces; tables of layout 2 and older have no such columns.
+void is included in that through all void surfaces.
 """
 
 import json
@@ -38,28 +38,20 @@ from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 
 RESIDUAL = "residual"
-# The first layout with a column for the surface of each region that has a condition towards void.
-BY_SURFACE = 3
 
 Floats = NDArray[np.float64]
 
 
-def heats(problem: HeatProblem, by_surface: bool = True) -> tuple[str, ...]:
-    """The names of the heats in J of energy.csv; "void" only if void surfaces let heat through.
-
-    Args:
-        problem: the problem.
-        by_surface: whether the heat through the surface of each region with a condition towards void has a name.
-    """
+def heats(problem: HeatProblem) -> tuple[str, ...]:
+    """The names of the heats in J of energy.csv; "void" and those of regions only if void surfaces let heat through."""
     patches = (patch.name for patch in problem.scenario.patches)
-    surfaces = surface_names(problem) if by_surface else []
-    void = ("void", *surfaces) if problem.materials.weighted_surfaces.void else ()
+    void = ("void", *surface_names(problem)) if problem.materials.weighted_surfaces.void else ()
     return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
 
 
-def columns(problem: HeatProblem, by_surface: bool = True) -> list[Column]:
+def columns(problem: HeatProblem) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
-    names, of_regions = heats(problem, by_surface), region_names(problem)
+    names, of_regions = heats(problem), region_names(problem)
     in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem))
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
@@ -159,11 +151,7 @@ class Energy(TableObserver):
 
     def columns(self, state: RunState) -> list[Column]:
         """The terms of the balance, and the heat flows."""
-        return columns(state.problem, self._layout >= BY_SURFACE)
-
-    def columns_without_units(self, state: RunState) -> tuple[str, ...]:
-        """The terms of the balance in J."""
-        return heats(state.problem, by_surface=False)
+        return columns(state.problem)
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; restore the bound of the residual and the row before."""
@@ -172,12 +160,12 @@ class Energy(TableObserver):
         self._before, initial = None, None
         if saved is not None:
             self._bound.restore(saved)
-            self._before = json.loads(str(saved.get("energy_before", "null")))
+            self._before = json.loads(str(saved["energy_before"]))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
         self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
-        self._heats = heats(state.problem, self._layout >= BY_SURFACE)
+        self._heats = heats(state.problem)
 
     def reads(self, state: RunState) -> Reads:
         """The sums of the field and the ledger, and the temperatures beside contacts."""
@@ -196,12 +184,9 @@ class Energy(TableObserver):
         through, terms = _balances(self._state, samples, stored, keep=True)
         self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
         times = np.array([sample.time for sample in samples])
-        columns = [times[:, np.newaxis], terms[:, [name in self._heats for name in heats(self._state.problem)]]]
-        if self.with_units:
-            columns += [np.array(self._regions.rows(totals))]
-            columns += [self._flows(np.concatenate(columns, axis=1))]
-            columns += [np.array([sample.contacts for sample in samples])]
-        rows: list[list[float]] = np.concatenate(columns, axis=1).tolist()
+        heats_of_rows = np.column_stack([times, terms, np.array(self._regions.rows(totals))])
+        contacts = np.array([sample.contacts for sample in samples])
+        rows: list[list[float]] = np.column_stack([heats_of_rows, self._flows(heats_of_rows), contacts]).tolist()
         return rows
 
     def _flows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -219,9 +204,7 @@ class Energy(TableObserver):
 
     def save(self) -> dict[str, Value]:
         """The number of rows in the table, the last row, and the state of the residual's bound."""
-        saved: dict[str, Value] = {**super().save(), **self._bound.save()}
-        if self.with_units:
-            saved["energy_before"] = json.dumps(self._before)
+        saved: dict[str, Value] = {**super().save(), **self._bound.save(), "energy_before": json.dumps(self._before)}
         if self._regions.initial:
             saved["region_heats"] = json.dumps(self._regions.initial)
         return saved

@@ -29,23 +29,13 @@ class ExtremeTemperatures(Observer):
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Restore the records of the checkpoint."""
-        self._follows_highest = True
         # The temperatures at the times and places of both records.
         self._lowest_there = self._highest_there = nan
         if saved is not None:
-            lowest, beyond, *others = json.loads(str(saved["extreme_temperatures"]))
-            highest, there = others[:1], others[1:]
-            state.lowest = lowest and Record.from_list(lowest)
-            # Checkpoints of an older heatsim have only materials, and do not say so.
-            words = [(*which, record) if len(which) == 3 else ("material", *which, record) for *which, record in beyond]
-            state.beyond = {LeftRange(*which): Record.from_list(record) for *which, record in words}
-            # Checkpoints of an older heatsim do not have it.
-            self._follows_highest = bool(highest)
-            state.highest = Record.from_list(highest[0]) if highest and highest[0] else None
-            self._lowest_there = state.lowest.temperature if state.lowest else nan
-            self._highest_there = state.highest.temperature if state.highest else nan
-            if there:  # Checkpoints of an older heatsim do not have them.
-                self._lowest_there, self._highest_there = there[0]
+            lowest, highest, beyond, there = json.loads(str(saved["extreme_temperatures"]))
+            state.lowest, state.highest = (record and Record.from_list(record) for record in (lowest, highest))
+            state.beyond = {LeftRange(*which): Record.from_list(record) for *which, record in beyond}
+            self._lowest_there, self._highest_there = there
         self._state = state
         self._ranged = ranged(state)
 
@@ -66,24 +56,19 @@ class ExtremeTemperatures(Observer):
             self._lowest_there = lowest
         elif lowest < state.lowest.temperature:
             state.lowest = replace(state.lowest, temperature=lowest)
-        if self._follows_highest:
-            if state.highest is None or _passes(highest, self._highest_there, 1.0):
-                state.highest = self._record_of(state, high.index(highest), highest, highest=True)
-                self._highest_there = highest
-            elif highest > state.highest.temperature:
-                state.highest = replace(state.highest, temperature=highest)
+        if state.highest is None or _passes(highest, self._highest_there, 1.0):
+            state.highest = self._record_of(state, high.index(highest), highest, highest=True)
+            self._highest_there = highest
+        elif highest > state.highest.temperature:
+            state.highest = replace(state.highest, temperature=highest)
         for one in self._ranged:
             one.compare(state, low, high)
 
     def save(self) -> dict[str, Value]:
         """The records as text."""
-        lowest, highest = self._state.lowest, self._state.highest
+        lowest, highest = (record and record.as_list() for record in (self._state.lowest, self._state.highest))
         beyond = [[*key, record.as_list()] for key, record in self._state.beyond.items()]
-        records: list[object] = [lowest and lowest.as_list(), beyond]
-        if self._follows_highest:
-            records.append(highest and highest.as_list())
-            if lowest and highest:
-                records.append([self._lowest_there, self._highest_there])
+        records = [lowest, highest, beyond, [self._lowest_there, self._highest_there]]
         return {"extreme_temperatures": json.dumps(records)}
 
     @staticmethod

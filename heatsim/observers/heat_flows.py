@@ -58,10 +58,6 @@ class HeatFlows(TableObserver):
         """The heat flows."""
         return [split_header(text) for text in self._row]
 
-    def columns_without_units(self, state: RunState) -> list[str]:
-        """The heat flows, which had units before the time had one."""
-        return list(self._row)
-
     def row(self, state: RunState) -> list[float]:
         """The heat flows."""
         return list(self._row.values())

@@ -53,13 +53,9 @@ class Probes(TableObserver):
         probes = state.problem.scenario.probes
         return [(name, probe.unit or unit) for probe in probes for name in probe.columns]
 
-    def columns_without_units(self, state: RunState) -> Sequence[str]:
-        """The columns of the probes, in K."""
-        return state.problem.scenario.probe_columns
-
     def start(self, state: RunState, saved: Values | None) -> None:
         """Open the table; find the cells around each point."""
-        problem, self._state, self._follows = state.problem, state, True
+        problem, self._state = state.problem, state
         if not problem.boundary.lasts:
             self._rows_at_once = 1  # if a surface has no finite temperature, the run stops at that time
         probes = problem.scenario.probes
@@ -72,18 +68,11 @@ class Probes(TableObserver):
             probe.name: TimeBeyond.of(probe) for probe in probes if probe.points and probe.threshold is not None
         }
         if saved is not None:
-            values = json.loads(str(saved.get(_STATISTICS, "{}")))
+            values, records = (json.loads(str(saved[key])) for key in (_STATISTICS, _RECORDS))
             for name, statistic in self._of_rows():
                 statistic.restore(values.get(name))
-            records = json.loads(str(saved.get(_RECORDS, "{}")))
-            # Checkpoints of an older heatsim do not have them.
-            self._follows = _RECORDS in saved
             state.of_probes = {name: Record.from_list(values) for name, values in records.items()}
-        self._without_points = [
-            (probe, self._statistics[probe.name], probe.has_place and self._follows)
-            for probe in probes
-            if not probe.points
-        ]
+        self._without_points = [(probe, self._statistics[probe.name]) for probe in probes if not probe.points]
         self._points = Interpolation(problem, [point for probe in probes for point in probe.points])
         self._cells = state.field.points(*self._points.cells)
         self._limit_samples(8 * self._points.cells[0].size)
@@ -125,8 +114,8 @@ class Probes(TableObserver):
             return FIELD
         extremes = [
             Extreme(None, probe.region, probe.statistic == "max")
-            for probe, statistic, has_place in self._without_points
-            if has_place and isinstance(statistic, RegionStatistic)
+            for probe, statistic in self._without_points
+            if probe.has_place and isinstance(statistic, RegionStatistic)
         ]
         return Reads(extremes=extremes)
 
@@ -137,11 +126,11 @@ class Probes(TableObserver):
             NotFiniteError: the temperature of a surface is not finite at this time.
         """
         statistics: dict[str, float] = {}
-        for probe, statistic, has_place in self._without_points:
+        for probe, statistic in self._without_points:
             value = statistics[probe.name] = statistic.now()
             if probe.surface is not None:
                 _check(probe, [value], state.time)
-            if has_place:
+            if probe.has_place:
                 self._record(probe, value, statistic)
         return _ProbeSample(state.step, state.time, self._cells.temperatures(), statistics)
 
@@ -160,8 +149,7 @@ class Probes(TableObserver):
         found = {name: statistic.save() for name, statistic in self._of_rows()}
         kept = {name: values for name, values in found.items() if values is not None}
         records = {name: record.as_list() for name, record in self._state.of_probes.items()}
-        texts = {_STATISTICS: kept, _RECORDS: records}
-        return {**saved, **{key: json.dumps(values) for key, values in texts.items() if values}}
+        return {**saved, _STATISTICS: json.dumps(kept), _RECORDS: json.dumps(records)}
 
     def _record(self, probe: Probe, value: float, statistic: RegionStatistic | SurfaceStatistic) -> None:
         """Keep the extreme of a probe with its time and place. Collective."""

@@ -84,7 +84,7 @@ class RunState:
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         stopped: whether the run is to end here, before its last step.
         lowest: the lowest temperature at the due times so far.
-        highest: the highest temperature at the due times so far; None in a run that an older heatsim began.
+        highest: the highest temperature at the due times so far.
         beyond: the most extreme temperature of each material or source that left the range of its tables.
         of_probes: the records of probes whose statistic is "max" or "min", by their names.
         compared: a step done and the deviations after it, for runs that end when the field changes no more.

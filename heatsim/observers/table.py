@@ -1,9 +1,5 @@
 """Base class of observers that write a CSV table.
 
-The layout of a table is a number in the checkpoint, so that a run that an older heatsim began goes on as it began:
-layout 1 has no units in its headers and no heat flows, 2 no heats through the surfaces of regions; 3 is the layout of
-new runs.
-
 If several ranks do a run, all of them calculate the rows, and rank 0 writes the table.
 """
 
@@ -25,7 +21,6 @@ from heatsim.storage.tables import TableWriter
 
 # A column's name and unit.
 Column = tuple[str, str]
-WITHOUT_UNITS, LAYOUT = 1, 3
 _SECONDS_BETWEEN_WRITES = 1.0
 # Bytes of samples that wait to become rows, at most.
 _SAMPLED_BYTES = 2**24
@@ -49,7 +44,6 @@ class TableObserver(Observer):
     writes = True
 
     _table: TableWriter | None = None  # of rank 0
-    _layout = LAYOUT
     _rows_at_once = 256
 
     def __init__(self) -> None:
@@ -59,10 +53,6 @@ class TableObserver(Observer):
 
     def columns(self, state: RunState) -> Sequence[Column]:
         """The names and units of the columns after the time."""
-        raise NotImplementedError
-
-    def columns_without_units(self, state: RunState) -> Sequence[str]:
-        """The headers of the columns after the time in a table that an older heatsim began."""
         raise NotImplementedError
 
     def row(self, state: RunState) -> Sequence[float]:
@@ -78,11 +68,6 @@ class TableObserver(Observer):
         return samples
 
     @property
-    def with_units(self) -> bool:
-        """Whether the table has the layout of new runs."""
-        return self._layout > WITHOUT_UNITS
-
-    @property
     def files(self) -> Sequence[str]:
         """The table."""
         return (self.file,)
@@ -93,15 +78,12 @@ class TableObserver(Observer):
 
     def check(self, state: RunState, saved: Values) -> None:
         """Compare the checksums of the rows of the checkpoint with the file."""
-        self._restore_layout(saved)
         with state.team.agreeing():
             if state.team.first:
                 TableWriter.check(state.folder / self.file, self._headers(state), *self._rows(saved))
 
     def start(self, state: RunState, saved: Values | None) -> None:
         """Create the table, or remove the rows after the checkpoint."""
-        if saved is not None:
-            self._restore_layout(saved)
         path, headers = state.folder / self.file, self._headers(state)
         with state.team.agreeing():
             if state.team.first and self.writes:
@@ -143,14 +125,9 @@ class TableObserver(Observer):
         self._written_at = time.monotonic()
 
     def save(self) -> dict[str, Value]:
-        """The number of rows, and the layout unless it is the first, which old checkpoints do not name."""
+        """The number of rows."""
         self._write()
-        saved: dict[str, Value] = {}
-        if self._table is not None:
-            saved[f"{self.saved_as}_rows"] = self._table.rows
-        if self.with_units:
-            saved[f"{self.saved_as}_layout"] = self._layout
-        return saved
+        return {} if self._table is None else {f"{self.saved_as}_rows": self._table.rows}
 
     def record(self) -> dict[str, Pieces]:
         """The running checksum of the table after each row."""
@@ -173,12 +150,7 @@ class TableObserver(Observer):
             self._write()
 
     def _headers(self, state: RunState) -> list[str]:
-        if not self.with_units:
-            return [TIME, *self.columns_without_units(state)]
         return [header(TIME, SECOND), *(header(*column) for column in self.columns(state))]
-
-    def _restore_layout(self, saved: Values) -> None:
-        self._layout = int(saved.get(f"{self.saved_as}_layout", WITHOUT_UNITS))
 
     def _rows(self, saved: Values) -> tuple[int, NDArray[np.uint32]]:
         """The number of rows that a checkpoint counts, and their checksums."""

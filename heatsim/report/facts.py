@@ -159,11 +159,9 @@ def _when_and_where(found: Mapping[str, Any], summary: Mapping[str, Any]) -> str
 
 
 def _where(found: Mapping[str, Any]) -> str:
-    """A place with its region and material, or a probe; for a run of an older heatsim only the cell."""
+    """A place with its region and material, or a probe."""
     if "probe" in found:
         return f", {found['probe']}"
-    if "point" not in found:
-        return f" in cell {found['cell']}" if found.get("cell") else ""
     unit = choose_unit(LENGTHS, max(abs(float(coordinate)) for coordinate in found["point"]))
     x, y, z = (plain(float(coordinate) / unit.size, 4).replace("-", "−") for coordinate in found["point"])
     part = f', region "{found["region"]}"' if found.get("region") else ""

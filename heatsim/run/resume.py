@@ -7,7 +7,7 @@ from typing import Any
 
 from heatsim.errors import FolderError
 from heatsim.run.plan import Plan
-from heatsim.scenario import Scenario, input_checksums, input_names, read_document
+from heatsim.scenario import Scenario, input_checksums, input_names
 from heatsim.scenario.documents.resolved import document
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.time import ADAPTIVE
@@ -76,8 +76,8 @@ def check_numerics(folder: Path, saved: Checkpoint) -> None:
     Raises:
         FolderError: names both versions.
     """
-    # Checkpoints of the first version do not name it.
-    found = int(saved.values.get("numerics", 1))
+    with understanding(folder):
+        found = int(saved.values["numerics"])
     if found != NUMERICS:
         raise FolderError(
             f"{folder / CHECKPOINT}: was written with version {found} of the numerics, this heatsim calculates with "
@@ -91,11 +91,11 @@ def check_scenario(path: Path, before: str, now: str) -> None:
     Raises:
         FolderError: names the keys that differ.
     """
-    changes = differences(json.loads(before), json.loads(now), read_document(path))
+    changes = differences(json.loads(before), json.loads(now))
     if changes:
         raise FolderError(
-            f"{path}: was changed since the run began: {'; '.join(changes)}; put it back to continue the run. "
-            f"To use the changes, also a longer time.end, start a new run: "
+            f"{path}: was changed since the run began, or another version of heatsim began it: {'; '.join(changes)}; "
+            "put it back to continue the run. To use the changes, also a longer time.end, start a new run: "
             f"`heatsim run {shlex.quote(str(path))} --output …`"
         )
 
@@ -115,27 +115,20 @@ def check_inputs(folder: Path, before: str, now: str) -> None:
             )
 
 
-def differences(before: Any, now: Any, given: Any, key: str = "") -> list[str]:
+def differences(before: Any, now: Any, key: str = "") -> list[str]:
     """The differences between two documents: key path, new and old value.
-
-    A key of ``now`` that is neither in ``before`` nor in ``given`` is no difference: it has the default of a setting
-    that is newer than the run.
 
     Args:
         before: settings with which the run began.
         now: its settings now.
-        given: those of them that stand in the file.
         key: path of the documents.
     """
     if _is_table(before) and _is_table(now):
-        old, new, written = _entries(before), _entries(now), _entries(given)
-        names = dict.fromkeys((*(name for name in new if name in old or name in written), *old))
+        old, new = _entries(before), _entries(now)
         return [
             change
-            for name in names
-            for change in differences(
-                old.get(name), new.get(name), written.get(name), f"{key}.{name}" if key else str(name)
-            )
+            for name in dict.fromkeys((*new, *old))
+            for change in differences(old.get(name), new.get(name), f"{key}.{name}" if key else str(name))
         ]
     return [] if before == now else [f"{key} is {_shown(now)}, was {_shown(before)}"]
 

@@ -110,6 +110,7 @@ def require_run(folder: Path) -> Path:
         missing = f"is not the folder of a heatsim run, {SCENARIO} is missing; {advice}"
         raise FolderError(f"{folder}: {study_hint(folder) or missing}")
     refuse_others([folder / name for name in (*FILES, FAILURE)], [folder / FIGURES, folder / EXPORT])
+    manifest.check_layout(folder)
     return folder
 
 

@@ -1,12 +1,13 @@
 """manifest.json: the files of a folder that heatsim wrote. It removes or replaces no other file.
 
-    {"about": "…", "files": [
+    {"about": "…", "layout": 1, "files": [
     {"path": "scenario.toml", "bytes": 1734, "crc32": "5f1c09aa", "group": ""},
     …
     ]}
 
 Each entry has its own line, and new entries go to the end: the last one of a path counts. After a kill at most one line
-is incomplete, and does not count. A folder without this file is someone else's.
+is incomplete, and does not count. A folder without this file is someone else's. The layout is a number that goes up
+when files of heatsim get another form; a folder with another number is refused.
 
 The entry of a file is on the disk before the file exists. So a kill leaves no file of heatsim's without an entry:
 
@@ -34,10 +35,12 @@ from heatsim.storage.system import File
 NAME = "manifest.json"
 # Known by their paths alone, whatever is in them.
 GROWING = ("fields.vtkhdf", "checkpoint.h5", "checkpoint.previous.h5")
+LAYOUT = 1
 _ABOUT = "Files that heatsim wrote. It removes or replaces only these. The last entry of a path counts."
-_HEAD = f'{{"about": "{_ABOUT}", "files": ['
+_HEAD = f'{{"about": "{_ABOUT}", "layout": {LAYOUT}, "files": ['
 _TAIL = "\n]}\n"
 _MOST_SUMMED = 1 << 26  # bytes
+_LONGEST_HEAD = 1 << 10  # bytes
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,17 @@ def read(folder: Path) -> dict[str, FileEntry] | None:
         return _parse(path, path.read_bytes())[0]
     except OSError as error:
         raise FolderError(f"{path}: could not be read: {reason(error)}") from error
+
+
+def check_layout(folder: Path) -> None:
+    """Refuse a folder that another version of heatsim wrote. A folder without a manifest may be of any version.
+
+    Raises:
+        FolderError: it has another layout.
+    """
+    path = folder / NAME
+    with suppress(OSError), open(path, "rb") as file:
+        _check_head(path, file.readline(_LONGEST_HEAD).rstrip(b"\n"), damaged_too=False)
 
 
 def owns(folder: Path, name: str, entries: Mapping[str, FileEntry]) -> bool:
@@ -321,8 +335,7 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, FileEntry], int]:
         FolderError: it is not a manifest.
     """
     lines = content.split(b"\n")
-    if lines[0].decode(errors="replace") != _HEAD:
-        raise FolderError(f"{path}: was not written by heatsim, or is damaged; move it away")
+    _check_head(path, lines[0])
     entries, place, passed = dict[str, FileEntry](), len(lines[0]), len(lines[0])
     for line in lines[1:]:
         found = _entry(line.rstrip(b","))
@@ -332,6 +345,22 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, FileEntry], int]:
         place = passed + 1 + len(line.rstrip(b","))
         passed += 1 + len(line)
     return entries, place
+
+
+def _check_head(path: Path, line: bytes, damaged_too: bool = True) -> None:
+    """Refuse a manifest by its first line.
+
+    Raises:
+        FolderError: another version of heatsim wrote it, or with ``damaged_too`` something else.
+    """
+    head = line.decode(errors="replace")
+    if head != _HEAD and head.startswith(f'{{"about": "{_ABOUT}"'):
+        raise FolderError(
+            f"{path.parent}: was written by another version of heatsim, whose files have another form; read it with "
+            "that version, or move the folder away and start again"
+        )
+    if head != _HEAD and damaged_too:
+        raise FolderError(f"{path}: was not written by heatsim, or is damaged; move it away")
 
 
 def _entry(line: bytes) -> tuple[str, FileEntry] | None:

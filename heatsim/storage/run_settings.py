@@ -72,7 +72,7 @@ class RunSettings:
 
 
 def read_settings(folder: Path) -> RunSettings:
-    """The settings of the run in a folder; those of runs before `output.temperature` say K.
+    """The settings of the run in a folder; temperatures in K if they name no unit.
 
     Raises:
         FolderError: scenario.toml cannot be read.

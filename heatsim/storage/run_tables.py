@@ -1,7 +1,6 @@
 """The tables of a run as numbers in SI units, by the names and units in their headers.
 
-A header is `name (unit)`: `time (s)`, `centre (degC)`, `stored (J)`. Tables of heatsim before this form have the
-headers `time`, `centre` (K) and `stored` (J). They are read too.
+A header is `name (unit)`: `time (s)`, `centre (degC)`, `stored (J)`.
 """
 
 from collections.abc import Mapping
@@ -20,8 +19,6 @@ from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 Values = NDArray[np.float64]
 TIME, JOULE, WATT, PERCENT, SECOND = "time", "J", "W", "%", "s"
 _LARGEST = 1e100
-# Ends a table of heats in a table without units; the heat flows of a steady state had theirs.
-_RESIDUAL = "residual"
 
 
 def header(name: str, unit: str) -> str:
@@ -85,25 +82,14 @@ def _read(path: Path) -> RunTable | None:
     # A value that a row does not have is NaN; the first row has no heat flows.
     if (np.abs(rows) > _LARGEST).any() or not np.isfinite(rows[:, 0]).all() or (np.diff(rows[:, 0]) < 0.0).any():
         raise StorageError(f"{path}: its times do not rise, or a value is infinite; the file is damaged")
-    if headers[0] == header(TIME, SECOND):
-        named = [split_header(text) for text in headers]
-    elif headers[0] == TIME:
-        named = [(TIME, SECOND), *_named_without_units(path, headers[1:])]
-    else:
-        raise StorageError(f"{path}: its first column is not the time; it was not written by heatsim")
+    if headers[0] != header(TIME, SECOND):
+        raise StorageError(
+            f"{path}: its first column is not {header(TIME, SECOND)}; it was not written by this version of heatsim"
+        )
     columns: dict[tuple[str, str], Values] = {}
-    for (name, unit), values in zip(named[1:], rows.T[1:], strict=True):
+    for (name, unit), values in zip(map(split_header, headers[1:]), rows.T[1:], strict=True):
         temperatures = TEMPERATURE_UNITS.get(unit)
         columns[name, unit if temperatures is None else KELVIN.name] = (
             values if temperatures is None else temperatures.kelvins(values)
         )
     return RunTable(rows[:, 0], columns)
-
-
-def _named_without_units(path: Path, headers: list[str]) -> list[tuple[str, str]]:
-    """The names and units of columns whose headers have no units."""
-    if path.name == PROBES:
-        return [(text, KELVIN.name) for text in headers]
-    if _RESIDUAL in headers:
-        return [(text, JOULE) for text in headers]
-    return [split_header(text) for text in headers]

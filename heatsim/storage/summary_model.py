@@ -1,6 +1,6 @@
 """What summary.json may say, as a model: a folder may come from someone else, with any content in its files.
 
-All keys are optional, and others are allowed: an older or a newer heatsim may have written the file.
+Most keys depend on the run, so they are optional. Others are allowed: nothing reads them.
 """
 
 import json
@@ -26,11 +26,9 @@ class _Extreme(_Model):
 
     temperature: Number
     time: Positive
-    cell: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
-    point: Three = Field(default_factory=list)
+    point: Three
     material: str | None = None
     region: str | None = None
-    probe: str = ""
 
 
 class _Ends(_Model):

@@ -76,7 +76,7 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
         FolderError: the folder has other files or another study, or a symbolic link in place of a file of the study or
             of a run's folder; the message has the differences.
     """
-    _refuse_links(study)
+    _refuse_foreign(study)
     # A file in the place of a run's folder fails this run alone.
     refuse_others((), filter(Path.is_symlink, (run_path(study, number) for number in definition.numbers)))
     entries = manifest.read(study) or {}
@@ -132,7 +132,7 @@ def read_study(study: Path) -> Definition:
     """
     path = study / STUDY
     run_folder.check_names(study)
-    _refuse_links(study)
+    _refuse_foreign(study)
     try:
         content = StoredStudy.model_validate_json(path.read_bytes())
         definition = Definition(Path(content.path), content.document, tuple(content.points))
@@ -279,8 +279,10 @@ def _flat(value: Any, above: str = "") -> Iterator[tuple[str, Any]]:
             yield path, item
 
 
-def _refuse_links(study: Path) -> None:
+def _refuse_foreign(study: Path) -> None:
+    """Refuse a folder with links in place of its files, or of another version of heatsim."""
     refuse_others([study / name for name in (*_FILES, manifest.NAME)], [study / RUNS, study / FIGURES])
+    manifest.check_layout(study)
 
 
 def _refuse_others(study: Path, own: Collection[Path]) -> None:

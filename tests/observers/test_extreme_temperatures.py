@@ -11,7 +11,6 @@ from conftest import Simulate
 import heatsim
 from heatsim import Simulation
 from heatsim.errors import Interrupted
-from heatsim.observers.extreme_temperatures import ExtremeTemperatures
 from heatsim.storage import folder
 
 # Four cells along x, two of each material; nothing passes between them: the contact insulates.
@@ -281,16 +280,6 @@ def test_the_hottest_place_has_its_point_material_and_region(simulate: Simulate)
         "region": "wax",
     }
     assert summary_of(simulation)["temperature"]["max"] == pytest.approx(320.0, abs=1e-9)  # type: ignore[index]
-
-
-def test_a_checkpoint_without_the_highest_leaves_it_unknown(simulate: Simulate) -> None:
-    """What an older heatsim saw before its checkpoint is unknown, so nothing is said."""
-    state = simulate(change(TEXT, 1e6)).state
-    observer = ExtremeTemperatures()
-    observer.start(state, {"extreme_temperatures": json.dumps([[300.0, 5.0, 1, 0, 0], []])})
-    observer.handle(state)
-    assert state.highest is None
-    assert len(json.loads(str(observer.save()["extreme_temperatures"]))) == 2
 
 
 def test_a_resumed_run_remembers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

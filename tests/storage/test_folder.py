@@ -191,6 +191,30 @@ def test_a_manifest_of_another_kind_is_refused(tmp_path, content):
     assert tree(folder) == before
 
 
+@pytest.mark.parametrize("layout", ["", '"layout": 0, '])
+def test_a_folder_of_another_version_is_refused(tmp_path, layout):
+    """To read and to replace; only a copy without its manifest may be of any version."""
+    folder = made(tmp_path / "run", *RUN)
+    path = folder / manifest.NAME
+    now = f'"layout": {manifest.LAYOUT}, '
+    assert now in path.read_text()
+    require_run(folder)
+    path.write_text(path.read_text().replace(now, layout))
+    before = tree(folder)
+    for use in (
+        require_run,
+        lambda folder: prepare(folder, overwrite=True),
+        lambda folder: manifest.begin(folder, ["a"]),
+    ):
+        with pytest.raises(
+            FolderError, match=r"run: was written by another version of heatsim, .* move the folder away"
+        ):
+            use(folder)
+    assert tree(folder) == before
+    path.unlink()
+    require_run(folder)
+
+
 def test_two_processes_add_to_a_manifest_at_the_same_time(tmp_path):
     folder = made(tmp_path / "run", "scenario.toml")
     with ThreadPoolExecutor(8) as threads:

@@ -49,7 +49,7 @@ def finished(at: Path, study: str) -> tuple[Definition, list[Row]]:
         path = study_folder.run_path(at, number)
         path.mkdir(parents=True)
         curve = [[time, value - time] for time in np.linspace(0.0, 8.0, 5).tolist()]
-        run_folders.write_table(path / "probes.csv", ["time", "middle"], curve)
+        run_folders.write_table(path / "probes.csv", ["time (s)", "middle (K)"], curve)
         rows.append(row)
     return definition, rows
 
@@ -260,7 +260,9 @@ method = "grid"
 def test_a_steady_study_has_no_curves(tmp_path: Path, grid_study: tuple[Definition, list[Row]]) -> None:
     definition, rows = grid_study
     for row in rows:
-        run_folders.write_table(tmp_path / str(row["folder"]) / "probes.csv", ["time", "middle"], [[0.0, 300.0]])
+        run_folders.write_table(
+            tmp_path / str(row["folder"]) / "probes.csv", ["time (s)", "middle (K)"], [[0.0, 300.0]]
+        )
     assert not [path for path in draw(tmp_path, definition, rows) if path.name.startswith("curves")]
 
 

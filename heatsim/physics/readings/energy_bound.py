@@ -149,8 +149,7 @@ class EnergyBound:
 
     def restore(self, saved: Mapping[str, int | float | str | bool]) -> None:
         """Take back what :meth:`save` gave."""
-        # Checkpoints of older versions have no eleventh.
-        numbers = [float(saved.get(f"energy_bound_{number}", 0.0)) for number in range(11)]
+        numbers = [float(saved[f"energy_bound_{number}"]) for number in range(11)]
         self.heat, self.given, self._rounded_heat, self._turned_over, self._first_heat = numbers[:5]
         if numbers[5] >= 0.0:
             heat, lowest, highest, weighted, of_cells = numbers[6:]

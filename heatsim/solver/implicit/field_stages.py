@@ -19,7 +19,7 @@ from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
-from heatsim.solver.implicit.scheme import GAMMA, VERSION, Solutions, first_stage, stage_times
+from heatsim.solver.implicit.scheme import GAMMA, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.ledger.heat_sums import HeatSums
@@ -63,7 +63,7 @@ class FieldStages(FieldEnds):
         saved: the checkpoint from which the run goes on; None for a new run.
     """
 
-    version, unit, longest, choice = VERSION, "stage", inf, None
+    unit, longest, choice = "stage", inf, None
 
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None

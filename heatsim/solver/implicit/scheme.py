@@ -28,7 +28,6 @@ from heatsim.physics.time.stage_times import Side, StageTimes
 Array = NDArray[np.float64]
 
 GAMMA = 1.0 - sqrt(0.5)
-VERSION = "SDIRK2, an operator for each step, heat at its end"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from heatsim.solver.kernels.stage_work import IncrementRun, StageRun, StageValue
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.field_ends import FieldEnds
-from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.roundings import roundings_of_step
 from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, all_stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
@@ -65,7 +64,7 @@ class FieldSubsteps(FieldEnds):
         kernels: as above.
     """
 
-    version, unit = VERSION, "stage"
+    unit = "stage"
 
     def __init__(
         self,

@@ -85,7 +85,6 @@ class StepCounts:
 class SavedMethod(TypedDict):
     """What a checkpoint at the end of a step keeps besides field and ledger, to go on to the same bits."""
 
-    version: int | str
     t: float
     controller: SavedController
     tolerance: dict[str, float]
@@ -240,7 +239,6 @@ class AdaptiveMethod:
     def save(self) -> SavedMethod:
         """For a checkpoint at ``t``, the end of a step."""
         return {
-            "version": self.substeps.version,
             "t": self.t,
             "controller": self.controller.to_dict(),
             "tolerance": self.tolerance.to_dict(),
@@ -249,14 +247,7 @@ class AdaptiveMethod:
         }
 
     def resume(self, saved: SavedMethod) -> None:
-        """Go on from a checkpoint; the first end of the backend is the field that was saved with it.
-
-        Raises:
-            ValueError: it was written with another version of the stages.
-        """
-        version = self.substeps.version
-        if saved["version"] != version:
-            raise ValueError(f"stages of version {saved['version']!r}; this program has version {version!r}")
+        """Go on from a checkpoint; the first end of the backend is the field that was saved with it."""
         self.t = float(saved["t"])
         self.controller = Controller.from_dict(saved["controller"])
         self.tolerance = self.tolerance.widened(**saved["tolerance"])

@@ -62,10 +62,6 @@ class Substeps(Protocol):
     def longest(self) -> float:
         """The longest step in s that the stages allow."""
 
-    @property
-    def version(self) -> int | str:
-        """Names the stages: with others a run cannot be resumed to the same bits."""
-
     def choose(self, h: float, tolerance: float) -> StepStages:
         """The stages for a step of ``h`` s, at most ``longest``, whose error may be ``tolerance`` in K."""
 

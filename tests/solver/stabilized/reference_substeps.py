@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from heatsim.physics.time.stage_times import Side
 from heatsim.solver.stabilized.interpolation import Weights
-from heatsim.solver.stabilized.polynomials import VERSION
 from heatsim.solver.stabilized.scheme import Stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted
 
@@ -141,10 +140,6 @@ class ReferenceSubsteps:
     @property
     def longest(self) -> float:
         return longest_step(self.dt_limit)
-
-    @property
-    def version(self) -> int:
-        return VERSION
 
     def choose(self, h: float, tolerance: float) -> Stages:
         return choose(h, self.dt_limit)

@@ -221,14 +221,6 @@ def test_a_restart_gives_the_same_bits(stop: float) -> None:
     assert second.save() == whole.save()
 
 
-def test_a_checkpoint_of_other_polynomials_is_refused() -> None:
-    method = method_for(CUBE, 80.0, 0.1)
-    saved = method.save()
-    saved["version"] = 0
-    with pytest.raises(ValueError, match="version 0; this program has version"):
-        method.resume(saved)
-
-
 @pytest.mark.parametrize("tried", [1, 2, 5])
 def test_an_interrupted_step_leaves_no_trace(tried: int) -> None:
     whole = method_for(PULSED, 10.0, 0.2)

@@ -117,7 +117,6 @@ def test_a_run_whose_pictures_are_interrupted_is_complete(
 
     scenario = runs.write(tmp_path, runs.TEXT.replace("figures = false", "figures = true"))
     target = tmp_path / "run"
-    monkeypatch.setattr("heatsim.commands.pictures.BackgroundRenderer.from_preview", lambda *arguments: None)
     monkeypatch.setattr("heatsim.commands.pictures.BackgroundRenderer.of", lambda *arguments: None)
     monkeypatch.setattr("heatsim.render.render", interrupted)
     assert main(["run", str(scenario), "--output", str(target), "--quiet"]) == 130

@@ -26,7 +26,7 @@ LAYERS = (
     "device",
     "parallel",
     "numba_cache",
-    "preview",
+    "outputs",
     "storage",
     "scenario",
     "physics",

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -278,27 +277,15 @@ def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
-    ("text", "overrides", "started"),
-    [
-        ("[domain]\ncells = [4, 4, 4]", (), [True]),
-        ("[domain]\ncells = [4, 4, 1]", (), [False]),
-        ("[domain]\ncells = [4, 4, 4]", ("output.fields=false",), [False]),
-        ("[domain]\ncells = [4, 4, 4]", ("output.figures=false",), []),
-        ("[domain]\ncells = [4, 4, 4]\n[output]\nfigures = false", ("output.figures=true",), [True]),
-        ("[domain]\ncells = [4096, 1024, 2]", (), []),
-        ('[domain]\ncells = ["4", 4, 4]', (), []),
-        ("[domain]\ncells = 4", (), []),
-        ("domain = 4", (), []),
-        ("[domain", (), []),
-    ],
+    ("cells", "fields", "started"),
+    [((4, 4, 4), True, [True]), ((4, 4, 1), True, [False]), ((4, 4, 4), False, [False]), ((4096, 1024, 2), True, [])],
 )
-def test_a_preview_of_a_scenario_starts_the_process_that_draws(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, overrides: Sequence[str], started: list[bool]
+def test_a_small_run_with_pictures_starts_the_process_that_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cells: tuple[int, int, int], fields: bool, started: list[bool]
 ) -> None:
     asked: list[bool] = []
     monkeypatch.setattr(BackgroundRenderer, "__init__", lambda _, folder, in_space: asked.append(in_space))
-    (tmp_path / "scenario.toml").write_text(text)
-    BackgroundRenderer.from_preview(tmp_path / "scenario.toml", overrides, tmp_path / "run")
+    BackgroundRenderer.of(tmp_path / "run", cells, fields)
     assert asked == started
 
 

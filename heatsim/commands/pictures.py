@@ -1,8 +1,7 @@
 """The pictures of a run, drawn by processes that get ready while it is still calculating.
 
-The process starts before the scenario is read, if a preview of its file says that there will be pictures. A line on its
-standard input starts the drawing. Where anything fails, :func:`heatsim.render.render` draws in the process of the run,
-and reports the reason.
+A line on the standard input of the process starts the drawing. Where anything fails, :func:`heatsim.render.render`
+draws in the process of the run, and reports the reason.
 """
 
 import gc
@@ -12,7 +11,6 @@ from contextlib import ExitStack
 from math import prod
 from pathlib import Path
 
-from heatsim.preview import preview
 from heatsim.render.background import DrawingProcess, draw_together, end_with
 
 # Up to this number of cells the run and the import of VTK take similar times, and both fit into the memory.
@@ -42,26 +40,6 @@ class BackgroundRenderer(DrawingProcess):
             fields: whether the run writes fields.
         """
         return cls(folder, fields and min(cells) > 1) if prod(cells) <= _MOST_CELLS else None
-
-    @classmethod
-    def from_preview(cls, path: Path, overrides: Sequence[str], folder: Path) -> "BackgroundRenderer | None":
-        """Start the process before a scenario is read; None if its file does not clearly say that pictures follow.
-
-        Args:
-            path: the TOML file.
-            overrides: ``key.path=value`` settings.
-            folder: the output folder.
-        """
-        document = preview(path, overrides)
-        try:
-            if document is None:
-                return None
-            output, cells = document.get("output", {}), document["domain"]["cells"]
-            if output.get("figures", True) is not True or not all(isinstance(n, int) and n > 0 for n in cells):
-                return None
-            return cls.of(folder, cells, output.get("fields", True) is True)
-        except (AttributeError, LookupError, TypeError, ValueError):  # reported when the scenario is read in full
-            return None
 
     def render(self) -> None:
         """Draw the pictures, once the run has written its files.

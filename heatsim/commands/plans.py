@@ -19,8 +19,8 @@ from heatsim.commands.options import (
 )
 from heatsim.commands.terminal import show_lines, showing_work, warn
 from heatsim.errors import InputError
+from heatsim.outputs import output_folder
 from heatsim.parallel import environment
-from heatsim.preview import output_folder
 
 if TYPE_CHECKING:
     from heatsim.parallel.team import Team

@@ -22,11 +22,10 @@ from heatsim.commands.options import (
 )
 from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import HeatsimError, Interrupted, RanksError
+from heatsim.outputs import output_folder
 from heatsim.parallel import environment
-from heatsim.preview import output_folder
 
 if TYPE_CHECKING:
-    from heatsim.commands.pictures import BackgroundRenderer
     from heatsim.run.simulation import Simulation
     from heatsim.scenario import Scenario as ScenarioModel
 
@@ -51,14 +50,6 @@ def run(
     changes = all_overrides(overrides, device, kernel, precision)
     target = output_folder(scenario, output)
     with ExitStack() as stack:
-        early = None
-        if ranks is None and environment.is_first():
-            from heatsim.commands.pictures import BackgroundRenderer
-
-            # It gets ready while this process imports its modules, reads the scenario and calculates.
-            early = BackgroundRenderer.from_preview(scenario, changes, target)
-            if early is not None:
-                stack.enter_context(early)
         from heatsim.scenario import load
 
         read = load(scenario, changes)
@@ -69,7 +60,7 @@ def run(
             arguments = ["run", str(scenario), "--output", str(target), *(f"--set={change}" for change in changes)]
             flags = [*["--overwrite"] * overwrite, *["--quiet"] * quiet, *["--verbose"] * verbose]
             return start_ranks(count, [*arguments, *flags], target)
-        draw = _prepare_pictures(stack, read, target, early)
+        draw = _prepare_pictures(stack, read, target)
         from heatsim.parallel import job
         from heatsim.run.simulation import Simulation
 
@@ -113,29 +104,24 @@ def _missing_pictures(simulation: "Simulation") -> str:
     return f"; draw its pictures with `{render_command(simulation.folder)}`"
 
 
-def _prepare_pictures(
-    stack: ExitStack, scenario: "ScenarioModel", folder: Path, early: "BackgroundRenderer | None" = None
-) -> Callable[[], object]:
+def _prepare_pictures(stack: ExitStack, scenario: "ScenarioModel", folder: Path) -> Callable[[], object]:
     """Return what draws the pictures after the run. For a small grid it gets ready while the run calculates.
 
     Args:
         stack: ends what gets ready.
         scenario: the scenario.
         folder: the output folder.
-        early: what has been started for the run already.
     """
     if not scenario.output.figures or not environment.is_first():
         return lambda: None
-    if early is None:
-        from heatsim.commands.pictures import BackgroundRenderer
+    from heatsim.commands.pictures import BackgroundRenderer
 
-        early = BackgroundRenderer.of(folder, scenario.grid.cells, scenario.output.fields)
-        if early is None:
-            from heatsim.render import render
+    renderer = BackgroundRenderer.of(folder, scenario.grid.cells, scenario.output.fields)
+    if renderer is None:
+        from heatsim.render import render
 
-            return lambda: render(folder)
-        stack.enter_context(early)
-    return early.render
+        return lambda: render(folder)
+    return stack.enter_context(renderer).render
 
 
 def _run(simulation: "Simulation", draw: Callable[[], object], quiet: bool, verbose: bool) -> int:

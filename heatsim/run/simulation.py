@@ -16,9 +16,9 @@ from heatsim.counts import counted
 from heatsim.errors import InputError, in_python
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
+from heatsim.outputs import output_folder
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
-from heatsim.preview import output_folder
 from heatsim.run.capacity import check_room
 from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state, notes_at_start, saved_state

@@ -1,10 +1,12 @@
 """Start worker processes before the study is read, from a preview of its file.
 
 A worker takes about a second to import its modules and to connect to a GPU. The main process takes about as long to
-read and check all runs. If the preview was wrong, the main process ends these workers and starts others.
+read and check all runs, most of it for imports; a preview takes milliseconds. If the preview was wrong, the main
+process ends these workers and starts others.
 """
 
 import threading
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.device import connect, listed_gpus
-from heatsim.preview import output_folder, preview
+from heatsim.outputs import output_folder
 from heatsim.study.worker_processes import Shares, WorkerProcesses, names_of_gpus
+
+_LARGEST = 2**20  # bytes of a file that is previewed
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,7 @@ class StudyPreview:
     @classmethod
     def at(cls, path: Path, overrides: Sequence[str]) -> "StudyPreview | None":
         """Read a file. Returns None if the number of runs or the device is not clear."""
-        document = preview(path, overrides)
+        document = _preview(path, overrides)
         try:
             if document is None:
                 return None
@@ -40,6 +44,30 @@ class StudyPreview:
         except Exception:  # the study is read in full later, which reports what is wrong
             return None
         return cls(runs, device) if runs > 0 and device in ("auto", "cuda", "cpu") else None
+
+
+def _preview(path: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
+    """The contents of a file without any checks; None if it cannot be read."""
+    try:
+        if not path.is_file() or path.stat().st_size > _LARGEST:
+            return None
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        for override in overrides:
+            _apply(override, document)
+    except Exception:  # the file is read in full later, which reports what is wrong
+        return None
+    return document
+
+
+def _apply(override: str, document: dict[str, Any]) -> None:
+    key, _, text = override.partition("=")
+    *tables, last = key.strip().split(".")
+    for name in tables:
+        document = document.setdefault(name, {})
+    try:
+        document[last] = tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        document[last] = text.strip()
 
 
 def _count(study: Mapping[str, Any]) -> int:

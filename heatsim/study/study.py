@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from heatsim.counts import counted
 from heatsim.errors import FolderError, InputError, Interrupted
+from heatsim.outputs import output_folder
 from heatsim.physics.geometry.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.preview import output_folder
 from heatsim.run.interrupt import stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder

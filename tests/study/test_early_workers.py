@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import study_text
 
-from heatsim.preview import output_folder
+from heatsim.outputs import output_folder
 from heatsim.study import early_workers
 from heatsim.study.definition import read
 from heatsim.study.early_workers import EarlyWorkers, StudyPreview

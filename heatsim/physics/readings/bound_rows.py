@@ -16,7 +16,7 @@ class Row(NamedTuple):
         heat: Σ ρ·cp·V·|T − T_ref| in J.
         lowest, highest: T − T_ref in K.
         turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
-        roundings: the sum of r over the steps of a method that chooses them itself; not used otherwise.
+        roundings: Σ r·H in J over the steps of a method that chooses them itself; not used otherwise.
         of_cells: Σ|heat that sources have given to single cells| in J, since the start.
     """
 

@@ -29,9 +29,16 @@ temperature,
 
     H ≤ min( H_row + E,  Σ C·max|T − T_ref| over the row's and the surroundings' temperatures ) + Q
 
-E is the largest heat that the surroundings can bring to a body at T_ref in the time since the row. Q is the heat that
-sources, beams and fluxes bring, by magnitude; of sources that heat single cells it is what the ledger has. For
-materials that vary with temperature the same holds with contents (matter/enthalpy.py) instead of T − T_ref.
+E is the largest heat that the surroundings can bring to a body at T_ref in the time since the row. Q is ∫ |q| dt of
+each source, beam and flux, so opposite heats do not cancel; of densities that depend on temperature it is what the
+ledger has. For materials that vary with temperature the same holds with contents (matter/enthalpy.py) instead
+of T − T_ref.
+
+Methods that choose their own steps know the extremes of the field at both ends of each. There
+
+    H ≤ Σ C·max|T − T_ref| over the temperatures at both ends and those of the surroundings
+
+whatever brings heat between two rows, and takes it away again.
 """
 
 from collections.abc import Mapping
@@ -48,8 +55,8 @@ from heatsim.physics.estimates.temperature_range import surrounding
 from heatsim.physics.operator.boundary_faces import areas
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.bound_rows import BoundRows, Row
-from heatsim.physics.time.interval_sums import interval_sums
 from heatsim.scenario import Temperature, TimeFunction, depends_on_surface
+from heatsim.scenario.values.averages import magnitudes
 
 Array = NDArray[np.float64]
 
@@ -84,11 +91,29 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
     return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
 
 
+class LargestHeat:
+    """Σ C·max|T − T_ref| of a body in J, over temperatures between two extremes and those around it."""
+
+    def __init__(self, problem: HeatProblem, reference: float) -> None:
+        self._materials = problem.materials
+        around = [T - reference for T in surrounding(problem.boundary, problem.scenario.time.end)]
+        self._lowest, self._highest = min(around, default=inf), max(around, default=-inf)
+        self._capacities = problem.materials.counts * problem.materials.cell_heat_capacity
+
+    def __call__(self, low: float, high: float) -> float:
+        """For a field with these extremes of T − T_ref in K."""
+        ends = np.array([min(low, self._lowest), max(high, self._highest)])
+        if not self._materials.varies:
+            return float(self._capacities.sum() * np.abs(ends).max())
+        largest = [np.abs(enthalpy.content_at(ends)).max() for enthalpy in self._materials.enthalpies]
+        return float(self._capacities @ np.array(largest))
+
+
 class EnergyBound:
     """The bound of one run; it grows from row to row.
 
     Attributes:
-        heat: the bound of H in J between the last two rows.
+        heat: the bound of H in J between the last two rows; 0 for methods that choose their own steps.
         row: the last row; None before the first.
         given: heat in J that sources, beams and fluxes have brought since the start, by magnitude.
     """
@@ -96,6 +121,7 @@ class EnergyBound:
     def __init__(self, problem: HeatProblem, reference: float) -> None:
         self._problem = problem
         self._reference = reference
+        self._largest = LargestHeat(problem, reference)
         self.heat = 0.0
         self.row: Row | None = None
         self.given = 0.0
@@ -113,13 +139,16 @@ class EnergyBound:
         if len(steps) > 1:
             brought = self._given(steps) + np.abs(np.diff(rows.of_cells))
             self.given = _added(self.given, brought)
-            seconds = np.diff([timeline.time(step) for step in steps.tolist()])
-            by_heat = np.full(len(seconds), inf) if timeline.adaptive else rows.heat[:-1] + self._power * seconds
-            within = self._within(rows.lowest[:-1], rows.highest[:-1])
-            heat = np.maximum(np.minimum(by_heat, within) + brought, rows.heat[1:])
-            self.heat = float(heat[-1])
-            weights = np.diff(rows.roundings) if timeline.adaptive else self.roundings * np.diff(steps)
-            self._rounded_heat = _added(self._rounded_heat, weights * heat)
+            if timeline.adaptive:
+                self._rounded_heat = float(rows.roundings[-1])
+            else:
+                seconds = np.diff([timeline.time(step) for step in steps.tolist()])
+                by_heat = rows.heat[:-1] + self._power * seconds
+                ends = zip(rows.lowest[:-1].tolist(), rows.highest[:-1].tolist(), strict=True)
+                within = np.array([self._largest(*extremes) for extremes in ends])
+                heat = np.maximum(np.minimum(by_heat, within) + brought, rows.heat[1:])
+                self.heat = float(heat[-1])
+                self._rounded_heat = _added(self._rounded_heat, self.roundings * np.diff(steps) * heat)
         self._turned_over = max(self._turned_over, float(rows.turned_over.max()))
         self.row = rows.last
 
@@ -154,35 +183,6 @@ class EnergyBound:
         if numbers[5] >= 0.0:
             heat, lowest, highest, weighted, of_cells = numbers[6:]
             self.row = Row(int(numbers[5]), heat, lowest, highest, roundings=weighted, of_cells=of_cells)
-
-    @cached_property
-    def _surrounding(self) -> tuple[float, float]:
-        """The lowest and highest temperature around the body, as deviations in K; inf and −inf where there are none."""
-        around = [T - self._reference for T in surrounding(self._problem.boundary, self._problem.scenario.time.end)]
-        return min(around, default=inf), max(around, default=-inf)
-
-    def _within(self, lowest: Array, highest: Array) -> Array:
-        """Σ C·max|T − T_ref| in J over the temperatures of each row and the surroundings."""
-        low, high = np.minimum(lowest, self._surrounding[0]), np.maximum(highest, self._surrounding[1])
-        materials = self._problem.materials
-        if not materials.varies:
-            return np.asarray(self._capacity * np.maximum(np.abs(low), np.abs(high)))
-        found = np.empty(len(low))
-        for row, ends in enumerate(np.stack([low, high], axis=1)):
-            largest = np.array([np.abs(enthalpy.content_at(ends)).max() for enthalpy in materials.enthalpies])
-            found[row] = self._capacities @ largest
-        return found
-
-    @cached_property
-    def _capacities(self) -> Array:
-        """The heat capacity in J/K of all cells of each type."""
-        materials = self._problem.materials
-        return materials.counts * materials.cell_heat_capacity
-
-    @cached_property
-    def _capacity(self) -> float:
-        """The heat capacity of the body in J/K."""
-        return float(self._capacities.sum())
 
     @cached_property
     def _areas(self) -> list[tuple[Condition, float, float]]:
@@ -224,36 +224,29 @@ class EnergyBound:
         difference = max(abs(T**4 - self._reference**4) for T in surroundings.extremes(end))
         return emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * difference
 
-    @cached_property
-    def _brings(self) -> bool:
-        """Whether there are sources, beams or fluxes."""
-        fluxes = [time_functions(condition).flux for condition, _, _ in self._areas]
-        return bool(self._problem.scenario.sources) or any(flux != NOTHING for flux in fluxes)
-
     def _given(self, steps: NDArray[np.int64]) -> Array:
-        """Heat in J that sources, beams and fluxes bring from each of these steps to the next, by magnitude."""
-        given = [0.0] * (len(steps) - 1)
-        if self._brings:
-            found = interval_sums(self._problem.timeline, int(steps[0]), int(steps[-1]), self._find_power)
-            rows = np.searchsorted(steps, found.ends) - 1
-            for row, heat in zip(rows.tolist(), (found.sums * found.dts).tolist(), strict=True):
-                given[row] += heat
-        return np.array(given)
+        """∫ |q| dt in J of all sources, beams and fluxes from each of these steps to the next."""
+        edges = np.array([self._problem.timeline.time(step) for step in steps.tolist()])
+        end, given = self._problem.scenario.time.end, np.zeros(len(steps) - 1)
+        for size, functions, during in self._owners:
+            given += size * magnitudes(functions, edges, during, end)
+        return given
 
-    def _find_power(self, first: int, until: int) -> Array:
-        """The power in steps ``first`` … ``until`` − 1, of equal length. A step does not depend on the others."""
-        problem, timeline, power = self._problem, self._problem.timeline, np.zeros(until - first)
-        times, dt, heated = timeline.step_times(first, until), timeline.dt(first), problem.materials.heated
-        for condition, area, _ in self._areas:
-            flux = time_functions(condition).flux
-            if flux != NOTHING:
-                power = power + area * np.abs(flux.mean(times, dt))
-        if problem.sources.even:
-            power = power + (np.abs(problem.step_heat.of(first, until)) * self._capacities).sum(axis=1) / dt
-        if heated.amounts:
-            amounts = np.abs(problem.sources.amounts(times, dt)[:, :-1])
-            power = power + (amounts * heated.magnitudes).sum(axis=1) / dt
-        return np.asarray(power + problem.sources.absorbed(times, dt))
+    @cached_property
+    def _owners(self) -> list[tuple[float, list[TimeFunction], tuple[float, float]]]:
+        """All that brings heat whatever the temperature: its size by magnitude, factors in time, and when it acts."""
+        sources, heated, always = self._problem.sources, self._problem.sources.heated, (0.0, inf)
+        fluxes = [(area, time_functions(condition).flux) for condition, area, _ in self._areas]
+        found = [(area, [flux], always) for area, flux in fluxes if flux != NOTHING]
+        for number, source in enumerate(sources.even):
+            found.append((abs(sources.whole_power(number)), [source.scale], source.during or always))
+        for size, amount in zip(heated.magnitudes.tolist(), heated.amounts, strict=True):
+            source = sources.scenario.sources[amount.source]
+            found.append((size, [amount.function, source.scale], source.during or always))
+        for source in sources.beams:
+            track = sources.tracks[id(source)]
+            found.append((abs(track.beam.power * track.beam.absorptivity), [source.scale], track.on))
+        return found
 
 
 def _added(number: float, more: Array) -> float:

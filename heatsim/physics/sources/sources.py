@@ -209,17 +209,19 @@ class Sources:
         Raises:
             ScenarioError: a value of ``scale`` is not finite.
         """
-        materials = self.materials
         powers = np.zeros((len(times), len(self.even)))
         for number, source in enumerate(self.even):
-            if source.power is not None:
-                whole = source.power
-            else:
-                assert isinstance(source.power_density, float)
-                heated = np.array([number in cell_type.sources for cell_type in materials.types])
-                whole = source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
-            powers[:, number] = whole * self._factor(source, times, dt)
+            powers[:, number] = self.whole_power(number) * self._factor(source, times, dt)
         return powers
+
+    def whole_power(self, number: int) -> float:
+        """The power in W of source ``number`` of :attr:`even` at scale 1."""
+        materials, source = self.materials, self.even[number]
+        if source.power is not None:
+            return source.power
+        assert isinstance(source.power_density, float)
+        heated = np.array([number in cell_type.sources for cell_type in materials.types])
+        return source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """What every beam brings in steps of ``dt`` seconds, one length or one for each, from ``times``.
@@ -232,14 +234,6 @@ class Sources:
     def face_beams(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """The same for the beams that surfaces at faces of the box absorb."""
         return [rows for rows in self.beam_rows(times, dt) if rows.at_face]
-
-    def absorbed(self, times: Array, dt: float | Array) -> Array:
-        """What all beams bring to their faces and beside them in steps of ``dt`` seconds, in W by magnitude."""
-        found = np.zeros(len(times))
-        for source in self.beams:
-            spots = self._parts(source, times, dt)
-            found += np.bincount(spots.steps, np.abs(spots.powers), len(times))
-        return found
 
     def beam_bytes(self, itemsize: int, dt: float) -> int:
         """Bytes of the weights of a step of at most ``dt`` seconds."""

@@ -112,6 +112,29 @@ def mean_of_product(functions: Sequence[TimeFunction], times: Array, dt: Length)
     return np.asarray(reduce(np.multiply, means, np.ones(len(times))))
 
 
+def magnitudes(functions: Sequence[TimeFunction], edges: Array, during: tuple[float, float], end: float) -> Array:
+    """∫ |f| dt between neighbouring edges, or more where f passes 0; f is the product of functions.
+
+    Args:
+        functions: of time.
+        edges: times in s, ascending, shape (n + 1,).
+        during: the times in s between which f acts.
+        end: of the run in s.
+    """
+    if all(function.resolved(end) for function in functions):
+        nodes = np.concatenate([edges, during, *(function.nodes(end) for function in functions)])
+        times = np.unique(nodes[(nodes >= edges[0]) & (nodes <= edges[-1])])
+        starts, lengths = times[:-1], np.diff(times)
+        largest = np.abs(reduce(np.multiply, (function.at(times) for function in functions)))
+        largest = np.maximum(np.abs(mean_of_product(functions, starts, lengths)), 0.5 * (largest[:-1] + largest[1:]))
+    else:
+        times = np.unique(np.concatenate((edges, np.clip(during, edges[0], edges[-1]))))
+        starts, lengths = times[:-1], np.diff(times)
+        largest = np.full(len(starts), np.prod([np.abs(function.extremes(end)).max() for function in functions]))
+    heats = np.where((starts >= during[0]) & (starts < during[1]), largest * lengths, 0.0)
+    return np.bincount(np.searchsorted(edges, starts, "right") - 1, heats, len(edges) - 1)
+
+
 @lru_cache(maxsize=64)
 def _product(functions: tuple[TimeFunction, ...], end: float) -> Integral:
     """The integral of a product; without edges if there are too many."""

@@ -33,6 +33,7 @@ class Step:
         rejected: tries before it that were rejected.
         error: its estimated error in K.
         tolerance: what was allowed, in K.
+        low, high: extremes of the field at its end in K.
     """
 
     start: float
@@ -42,6 +43,8 @@ class Step:
     rejected: int
     error: float
     tolerance: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -220,7 +223,8 @@ class AdaptiveMethod:
         before = self.work
         self.work = StepCounts(before.steps + 1, before.stages + tried, before.rejected + attempt.rejected)
         self.stages = stages.count
-        self.last = Step(self.t, attempt.end, attempt.h, stages.count, attempt.rejected, error, tolerance.kelvin)
+        counts, extremes = (stages.count, attempt.rejected), (measure.low, measure.high)
+        self.last = Step(self.t, attempt.end, attempt.h, *counts, error, tolerance.kelvin, *extremes)
         self.t, self.tolerance = attempt.end, tolerance
         return self.last
 

@@ -16,12 +16,13 @@ from heatsim.physics.drives.drives import Drives
 from heatsim.physics.drives.jumps import find_jumps
 from heatsim.physics.estimates.temperature_range import TemperatureLimits
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.energy_bound import LargestHeat
 from heatsim.physics.time.tolerance import Tolerance, least_tolerance
 from heatsim.solver.field.restart_point import RestartPoint
 from heatsim.solver.stabilized.method import AdaptiveMethod, Attempt, SavedMethod, Step, StepCounts
 from heatsim.solver.stabilized.substeps import Restart, StepInterrupted, Substeps
 
-_METHOD, _COUNTS, _ROUNDINGS = "method", "method_counts", "method_roundings"
+_METHOD, _COUNTS, _ROUNDINGS, _HEAT = "method", "method_counts", "method_roundings", "method_heat"
 
 
 class RunSubsteps(Substeps, Protocol):
@@ -60,7 +61,7 @@ class AdaptiveStepper:
         step: the number of due times after t = 0 that were reached; the field is that of the last one.
         method: decides on the steps.
         substeps: the kind of steps.
-        roundings: the roundings of all stages so far, weighted for the bound of the energy balance.
+        roundings: Σ r·H in J of all stages so far; see heatsim/physics/readings/energy_bound.py.
     """
 
     def __init__(
@@ -96,10 +97,12 @@ class AdaptiveStepper:
         drives = Drives.of(problem.whole)
         self._jumps = find_jumps(problem.scenario, drives, tolerance)
         self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds, drives=drives.watched(tolerance))
+        self._largest_heat = LargestHeat(problem.whole, reference)
+        self._heat = self._heat_between(limits.lowest, limits.highest)
         if saved is not None:
             content: SavedMethod = json.loads(saved[_METHOD])
             self.method.resume(content)
-            self.roundings = float(saved[_ROUNDINGS])
+            self.roundings, self._heat = float(saved[_ROUNDINGS]), float(saved[_HEAT])
             substeps.count_from(json.loads(saved[_COUNTS]))
         self._before = self._state()
 
@@ -179,7 +182,13 @@ class AdaptiveStepper:
     def accept(self, step: Step) -> None:
         """Count a step of the method that was accepted."""
         stages = self.substeps.choose(step.h, step.tolerance)
-        self.roundings += self.substeps.count(stages, step.h)
+        before, self._heat = self._heat, self._heat_between(step.low, step.high)
+        self.roundings += self.substeps.count(stages, step.h) * max(before, self._heat)
+
+    def _heat_between(self, low: float, high: float) -> float:
+        """Σ C·max|T − T_ref| in J of a field with these extremes in K, and with what it does unseen in a step."""
+        unseen = self.method.tolerance.of_run
+        return self._largest_heat(low - self._reference - unseen, high - self._reference + unseen)
 
     def show(self) -> None:
         """Show the field at the next due time, which is within the last step."""
@@ -217,7 +226,7 @@ class AdaptiveStepper:
         return self._state().values()
 
     def _state(self) -> "_State":
-        return _State(copy(self.method), self.substeps.counts(), self.roundings)
+        return _State(copy(self.method), self.substeps.counts(), self.roundings, self._heat)
 
 
 class _State(NamedTuple):
@@ -226,14 +235,16 @@ class _State(NamedTuple):
     Attributes:
         method: as it was; its attributes are replaced in a step, not changed.
         counts: of the substeps.
-        roundings: those of all stages.
+        roundings: as of the stepper.
+        heat: the largest H at the end of the last step, in J.
     """
 
     method: AdaptiveMethod
     counts: dict[str, float]
     roundings: float
+    heat: float
 
     def values(self) -> dict[str, Any]:
         """The values of the checkpoint."""
         method, counts = json.dumps(self.method.save()), json.dumps(self.counts)
-        return {_METHOD: method, _COUNTS: counts, _ROUNDINGS: self.roundings}
+        return {_METHOD: method, _COUNTS: counts, _ROUNDINGS: self.roundings, _HEAT: self.heat}

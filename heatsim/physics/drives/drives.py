@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import FACES
+from heatsim.physics.cells.cell_heat import extreme_densities
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import time_functions
@@ -93,11 +94,6 @@ class Drive:
     def of_temperature(self) -> bool:
         """Whether f is a temperature."""
         return not self.averaged and not self.relative
-
-    @property
-    def heating(self) -> float:
-        """The largest K/s, if it is heat."""
-        return self.kelvin * float(np.prod([max(map(abs, of.extremes(self.end))) for of in self.functions]))
 
     @cached_property
     def span(self) -> float:
@@ -201,7 +197,7 @@ class Drives:
     Attributes:
         drives: those that change in time.
         beams: for each beam that moves: its start and end in s, its radius/speed in s, the K/s of the hottest cell.
-        heating: the largest K/s that a source or flux, constant ones included, gives to a cell.
+        heating: how far the heats of cells lie apart in K/s, or more; without a source or flux a cell has 0.
     """
 
     drives: tuple[Drive, ...]
@@ -215,7 +211,7 @@ class Drives:
         return cls(
             tuple(drive for drive in found if drive.functions),
             tuple(_moving_beams(problem.sources)),
-            max((drive.heating for drive in found if drive.averaged), default=0.0),
+            sum(_heating(problem.boundary, problem.sources)),
         )
 
     def watched(self, tolerance: Tolerance) -> "Drives":
@@ -297,6 +293,26 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
                 largest = 1.0 if amount.table < 0 else float(np.abs(heated.tables[amount.table].values).max())
                 named = [("power_density", amount.function), ("scale", source.scale)]
                 yield _drive(key, named, float(factor) * largest, during, end)
+
+
+def _heating(boundary: Boundary, sources: Sources) -> Iterator[float]:
+    """By how many K/s sources and fluxes of each kind heat a cell more than another."""
+    materials, heated, end = sources.materials, sources.heated, sources.scenario.time.end
+    capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
+    low, high = np.zeros(len(capacity)), np.zeros(len(capacity))
+    for number, source in enumerate(sources.even):
+        rates = np.multiply.outer(source.scale.extremes(end), sources.density_of(number) / capacity)
+        low, high = low + np.minimum(rates.min(axis=0), 0.0), high + np.maximum(rates.max(axis=0), 0.0)
+    yield float(high.max() - low.min())
+    if heated.amounts:
+        factors = [(amount.function, sources.scenario.sources[amount.source].scale) for amount in heated.amounts]
+        ends = [np.multiply.outer(*(function.extremes(end) for function in pair)) for pair in factors]
+        extremes = [extreme_densities(heated, np.array([sign(of) for of in ends])) for sign in (np.min, np.max)]
+        yield float(np.ptp(extremes) / heated.heat_capacity.min())
+    fluxes = [time_functions(condition).flux.extremes(end) for condition in boundary.conditions]
+    yield float(np.ptp([0.0, *np.ravel(fluxes)])) / (float(capacity.min()) * min(materials.grid.spacing))
+    for source in sources.beams:
+        yield _beam_rate(sources, source) * max(map(abs, source.scale.extremes(end)))
 
 
 def _drive(

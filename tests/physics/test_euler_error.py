@@ -1,0 +1,61 @@
+"""The error that Euler's method is expected to have, against the one that it has in a bar of 80 cells."""
+
+import numpy as np
+import pytest
+from adversary.judge import run
+from adversary.semi_discrete import Body, solve
+
+from heatsim.physics.estimates.method_work import count_work, first_tolerance
+from heatsim.physics.problem import HeatProblem
+from heatsim.scenario.documents.load import parse_dict
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+BAR = {
+    "domain": {"size": [0.8, 0.01, 0.01], "cells": [80, 1, 1], "material": "a"},
+    "materials": {"a": {"conductivity": 50.0, "density": 8000.0, "specific_heat": 500.0}},
+    "initial": {"temperature": 300.0},
+    "boundaries": {},
+    "sources": [],
+    "time": {"end": 400.0},
+    "solver": {"device": "cpu", "precision": "float64"},
+    "output": {"figures": False, "fields": False, "probe_every": 50.0},
+    "probes": [{"name": "hottest", "statistic": "max"}],
+}
+# Between a row at 150 s and the stability limit, 4 s, before it.
+JUST_BEFORE_A_ROW = 147.0
+
+
+def source(power: float, first: float, last: float) -> dict[str, object]:
+    """A source that is switched on at 170 s."""
+    box = {"min": [first, 0.0, 0.0], "max": [last, 0.01, 0.01]}
+    return {"power": power, "box": box, "during": [170.0, 500.0]}
+
+
+def held(value: str) -> dict[str, object]:
+    return {"boundaries": {"x_min": {"type": "temperature", "value": value}}}
+
+
+CASES = {
+    "an uneven start": {"initial": {"temperature": "300 + 20*cos(39.27*x)"}},
+    "a start beside a held face": held("330"),
+    "a jump before a row": held(f"where(t < {JUST_BEFORE_A_ROW}, 300, 350)"),
+    "a fast change before a row": held(f"325 + 25*tanh((t - {JUST_BEFORE_A_ROW})/2)"),
+    "a slope": held("300 + max(t - 100, 0)"),
+    "opposite heats": {"sources": [source(40.0, 0.0, 0.4), source(-40.0, 0.4, 0.8)]},
+    "heats in the same cells": {"sources": [source(20.0, 0.0, 0.4)] * 3},
+    "one cell": {"sources": [source(1.0, 0.4, 0.41)]},
+}
+
+
+@pytest.mark.parametrize("changed", CASES.values(), ids=CASES.keys())
+def test_the_error_is_expected_within_a_small_factor(changed: dict[str, object]) -> None:
+    """From a third of the real error, which is within the limits of a tolerance, to five times."""
+    document = {**BAR, **changed}
+    euler, adaptive = ({**document, "time": {"end": 400.0, "method": method}} for method in ("euler", "stabilized"))
+    problem = HeatProblem.from_scenario(parse_dict(adaptive))
+    expected = count_work(problem, first_tolerance(problem)).euler_error
+    found = run(euler)
+    marks = [(JUST_BEFORE_A_ROW, 2.0), (170.0, 1.0), (100.0, 1.0)]
+    real = float(np.abs(found.T - solve(Body(euler), found.times, marks).T).max())
+    assert real / 3.0 <= expected <= 5.0 * real

@@ -14,6 +14,7 @@ from exact import HELD_STEP, PERIODIC, PUBLISHED, QUENCHED_BLOCK, SLABS, ExactSo
 from numpy.typing import NDArray
 
 from heatsim import Simulation
+from heatsim.errors import ScenarioError
 from heatsim.observers import energy
 from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
@@ -270,6 +271,35 @@ def test_nothing_happens(tmp_path: Path, precision: str) -> None:
     assert (probes(found)[:, 1:] == 300.0).all()
     assert summary(found)["steps"] == 1
     assert summary(found)["energy_bound"] == 0.0
+
+
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_opposite_heats_that_come_and_go_between_two_rows_count(tmp_path: Path, method: str, precision: str) -> None:
+    """One half takes 4 kJ, ±100 K, from the other and gives it back: the balance closes within its bound."""
+    halves = [
+        f"[[sources]]\npower = {sign}1600.0\nbox = {{ min = [{at}, 0, 0], max = [{at + 0.03}, 0.05, 0.04] }}\n"
+        'scale = "(t - 10)/0.5*exp(-((t - 10)/0.5)^2)"'
+        for sign, at in (("", 0.0), ("-", 0.03))
+    ]
+    # The part of a row at which a pulse lies must not decide.
+    text = body(more="\n".join(halves), every=7.0)
+    run(tmp_path, text, f"time.method={method}", f"solver.precision={precision}", "time.tolerance=0.01")
+
+
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+def test_float32_refuses_before_the_first_step_what_it_cannot_resolve_at_a_held_face(
+    tmp_path: Path, method: str
+) -> None:
+    """The start is uniform, so nothing is rounded yet; beside the face 100 K are."""
+    path = tmp_path / "case.toml"
+    path.write_text(body(f"x_min = {held(400.0)}"), encoding="utf-8")
+    overrides = (f"time.method={method}", "solver.precision=float32", "time.tolerance=1e-4")
+    simulation = Simulation.from_scenario(path, overrides, output=tmp_path / "run")
+    with pytest.raises(ScenarioError, match="float32 resolves errors of"):
+        simulation.run()
+    assert simulation.state.method is not None
+    assert simulation.state.method.reached == 0.0
 
 
 @pytest.mark.parametrize("source", ["", SWITCHED.replace("[3.3, 7.7]", "[3.0, 7.0]")], ids=["none", "source"])

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from heatsim.scenario import Constant, Table, TimeFunction
-from heatsim.scenario.values.averages import mean_of_product
+from heatsim.scenario.values.averages import magnitudes, mean_of_product
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.timefunction import Formula
 
@@ -156,3 +156,25 @@ def test_a_value_steps_at_the_time_that_stands_twice() -> None:
     assert table.mean(np.array([4.0, 5.0]), 1.0) == pytest.approx([1.0, 3.5], rel=1e-14)
     falls = Table((0.0, 5.0, 5.0, 9.0), (0.0, 8.0, 1.0, 1.0))
     assert falls.at(falls.nodes(20.0)).max() == pytest.approx(8.0, rel=1e-14)
+
+
+# A function, between which times it acts, and ∫ |f| dt between the edges 0, 1.5, 4 and 6 s.
+MAGNITUDES = [
+    ([formula("sin(pi*t)", 6.0)], (0.0, 9.0), [3.0 / pi, 5.0 / pi, 4.0 / pi]),
+    ([formula("sin(pi*t)", 6.0)], (1.0, 4.5), [1.0 / pi, 5.0 / pi, 1.0 / pi]),
+    ([formula("(t - 2)/1e-3*exp(-((t - 2)/1e-3)^2)", 6.0)], (0.0, 9.0), [0.0, 1e-3, 0.0]),
+    ([Table((2.0, 2.5, 3.5, 4.0), (0.0, 1.0, -1.0, 0.0)), Constant(-2.0)], (0.0, 9.0), [0.0, 2.0, 0.0]),
+    ([formula("sign(t - 5)", 6.0), formula("cos(pi*t)", 6.0)], (0.0, 9.0), [3.0 / pi, 5.0 / pi, 4.0 / pi]),
+    ([Constant(-3.0)], (2.0, 9.0), [0.0, 6.0, 6.0]),
+    ([formula("2*sin(1e9*t)", 6.0)], (0.0, 9.0), [6.0 / pi, 10.0 / pi, 8.0 / pi]),
+]
+
+
+@pytest.mark.parametrize(("functions", "during", "exact"), MAGNITUDES)
+def test_what_comes_and_goes_counts_by_magnitude(
+    functions: list[TimeFunction], during: tuple[float, float], exact: list[float]
+) -> None:
+    """At least ∫ |f| dt, but for 1e-6, and at most twice as much, where f passes 0 or cannot be resolved."""
+    found = magnitudes(functions, np.array([0.0, 1.5, 4.0, 6.0]), during, 6.0)
+    assert (found >= np.array(exact) * (1.0 - 1e-6)).all()
+    assert (found <= np.array(exact) * 2.0 + 1e-12).all()

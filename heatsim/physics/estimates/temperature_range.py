@@ -156,19 +156,27 @@ class TemperatureLimits:
 
     Attributes:
         lowest, highest: of the initial field.
-        span: the range that initial temperatures and those around the body span.
+        coldest, hottest: of initial temperatures and those around the body.
         bounds: the extremes that the maximum principle allows.
     """
 
     lowest: float
     highest: float
-    span: float
+    coldest: float
+    hottest: float
     bounds: tuple[float, float]
 
     @classmethod
     def of_run(cls, start: InitialField, conditions: Boundary) -> "TemperatureLimits":
         """The limits of a run from its initial field and its boundary conditions."""
-        return cls(start.lowest, start.highest, span(start, conditions), bounds(start, conditions))
+        temperatures = _temperatures(start, conditions)
+        extremes = min(temperatures), max(temperatures)
+        return cls(start.lowest, start.highest, *extremes, bounds(start, conditions))
+
+    @property
+    def span(self) -> float:
+        """The range in K of initial temperatures and those around the body."""
+        return self.hottest - self.coldest
 
 
 def span(start: InitialField, conditions: Boundary) -> float:

@@ -132,7 +132,7 @@ def magnitudes(functions: Sequence[TimeFunction], edges: Array, during: tuple[fl
         starts, lengths = times[:-1], np.diff(times)
         largest = np.full(len(starts), np.prod([np.abs(function.extremes(end)).max() for function in functions]))
     heats = np.where((starts >= during[0]) & (starts < during[1]), largest * lengths, 0.0)
-    return np.bincount(np.searchsorted(edges, starts, "right") - 1, heats, len(edges) - 1)
+    return np.asarray(np.bincount(np.searchsorted(edges, starts, "right") - 1, heats, len(edges) - 1), np.float64)
 
 
 @lru_cache(maxsize=64)

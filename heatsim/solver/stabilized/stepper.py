@@ -92,7 +92,7 @@ class AdaptiveStepper:
         self.roundings = 0.0
         self._problem = problem
         self.substeps = substeps
-        self._reference = reference
+        self._reference, self._limits = reference, limits
         tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
         drives = Drives.of(problem.whole)
         self._jumps = find_jumps(problem.scenario, drives, tolerance)
@@ -186,8 +186,9 @@ class AdaptiveStepper:
         self.roundings += self.substeps.count(stages, step.h) * max(before, self._heat)
 
     def _heat_between(self, low: float, high: float) -> float:
-        """Σ C·max|T − T_ref| in J of a field with these extremes in K, and with what it does unseen in a step."""
-        unseen = self.method.tolerance.of_run
+        """Σ C·max|T − T_ref| in J of a field with these extremes in K, and with what drives do unseen in a step."""
+        drives = self.method.drives
+        unseen = self.method.tolerance.of_run if drives.drives or drives.beams else 0.0
         return self._largest_heat(low - self._reference - unseen, high - self._reference + unseen)
 
     def show(self) -> None:
@@ -196,18 +197,21 @@ class AdaptiveStepper:
         self.step += 1
 
     def _check_tolerance(self) -> None:
-        """Refuse a tolerance that rounding hides: steps would become ever shorter.
+        """Refuse a tolerance that rounding hides, now or later, at the temperatures around the body.
+
+        Steps would become ever shorter.
 
         Raises:
             ScenarioError: says which tolerance is possible.
         """
-        tolerance, reference = self.method.tolerance, self._reference
-        largest = max(abs(tolerance.low - reference), abs(tolerance.high - reference))
+        tolerance, reference, limits = self.method.tolerance, self._reference, self._limits
+        low, high = min(tolerance.low, limits.coldest), max(tolerance.high, limits.hottest)
+        largest = max(reference - low, high - reference)
         least = least_tolerance(self._problem.precision, largest)
         if tolerance.kelvin < least:
             message = (
                 f"got {tolerance.of_run!r} K; {self._problem.precision} resolves errors of "
-                f"{tolerance.run_with(least):.2g} K or more where temperatures differ by {largest:.6g} K from "
+                f"{tolerance.run_with(least):.3g} K or more where temperatures differ by {largest:.6g} K from "
                 f"{reference:.6g} K; allow a larger tolerance"
             )
             if self._problem.precision == "float32":

@@ -291,9 +291,9 @@ class HeatProblem:
     def _rows(self, stages: StageTimes, dt: float, reference: float) -> StepInputs:
         heated = stages[:1] if self.sources.heat_constant else stages
         conditions = self._condition_rows(stages, reference)
-        heat = self.sources.heat(heated.starts, dt, heated.lengths)
+        heat = heated.means(lambda starts, lengths: self.sources.heat(starts, dt, lengths))
         held = self.materials.potentials_at(conditions[:, : len(self.boundary.conditions), AMBIENT])
-        amounts = self.sources.amounts(heated.starts, dt, heated.lengths)
+        amounts = heated.means(lambda starts, lengths: self.sources.amounts(starts, dt, lengths))
         beams = tuple(self.sources.beam_rows(stages.starts, stages.lengths))
         return StepInputs(conditions, held, heat, beams, stages.sizes / dt, amounts)
 

@@ -132,7 +132,7 @@ def test_a_given_flux_is_averaged_over_the_interval_and_the_rest_is_taken_at_the
 
 
 def test_sources_give_in_stages_what_they_give_in_the_time() -> None:
-    """Intervals of different lengths that tile the time: a switched source, a changing one, and a moving beam."""
+    """Intervals of different lengths that tile the time: a switched source and a changing one."""
     body = problem(EVERYTHING)
     arguments = GeneralArguments(body, field_of(body), Ledger(CPU, body, True))
     end = body.scenario.time.end
@@ -144,9 +144,19 @@ def test_sources_give_in_stages_what_they_give_in_the_time() -> None:
     everywhere = float(body.materials.counts[[1 in cell_type.sources for cell_type in body.materials.types]].sum())
     exact = 5.0 * 0.1 + 1e6 * everywhere * body.grid.cell_volume * (end + (1.0 - np.cos(30.0 * end)) / 30.0)
     assert given == pytest.approx(exact, rel=1e-9)
-    brought = float(body.sources.absorbed(times.starts, times.lengths) @ lengths)
-    assert brought == pytest.approx(40.0 * 0.5 * np.hypot(0.01, 0.002) / 0.1, rel=1e-12)
     assert len(rows.beams[0].first) == len(times)
+
+
+def test_stages_of_a_step_share_its_heat() -> None:
+    """A course that is even in time has its value at each place; any other keeps its mean over the step."""
+    sizes, places = np.array([0.5, 0.3, 0.2]), np.array([-0.4, 0.2, 0.7])  # with Σ size·place = 0
+    steps = np.column_stack((np.full(3, 2.0), np.full(3, 4.0), places))
+    times = StageTimes(*[np.array([2.0, 4.0, 5.2])] * 2, *[4.0 * sizes] * 2, steps)
+    even = times.means(lambda starts, lengths: 3.0 * (starts + 0.5 * lengths))
+    np.testing.assert_allclose(even, 3.0 * (4.0 + 4.0 * places), rtol=1e-14)
+    pulse = times.means(lambda starts, lengths: np.where(starts < 4.0, 7.0 / lengths, 0.0)[:, None])
+    assert 4.0 * sizes @ pulse[:, 0] == pytest.approx(7.0, rel=1e-14)
+    assert times.means(lambda starts, lengths: np.ones((1, 2))).shape == (1, 2)
 
 
 @pytest.mark.parametrize("make", [box, lambda: problem(EVERYTHING)], ids=["one material", "everything"])

@@ -52,7 +52,7 @@ def numbers_of(
     row[:, AMBIENT] = np.where(film > 0.0, ambient, surroundings)
     row[:, FLUX] = flux
     if means is not None and functions.flux != NOTHING:
-        row[:, FLUX] = functions.flux.mean(means.starts, means.lengths)
+        row[:, FLUX] = means.means(functions.flux.mean)
     row[:, EMISSION] = emissivity * STEFAN_BOLTZMANN
     row[:, SURROUNDINGS] = surroundings
     physical: NDArray[np.bool_] = np.asarray(np.isfinite(row).all(axis=1))

@@ -1,6 +1,6 @@
 """When the stages of time steps are, and how long they are."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -30,12 +30,31 @@ class StageTimes:
         times: when boundary conditions are evaluated.
         starts, lengths: the interval over which sources, beams and given fluxes are averaged; lengths are > 0.
         sizes: how far the stage moves the field, the factor of F(T) = dT/dt.
+        steps: start and length in s of the step to which a stage belongs, and the place of the stage in it, from −½ to
+            ½; shape (n, 3). None where stages do not share what a step has; see :meth:`means`.
     """
 
     times: Array
     starts: Array
     lengths: Array
     sizes: Array
+    steps: Array | None = None
+
+    def means(self, mean: Callable[[Array, Array], Array]) -> Array:
+        """What sources or given fluxes have in the stages; ``mean`` returns means over intervals, or one row for all.
+
+        Within a step each stage takes the value that the straight line with the means of both halves of the step has
+        at its place. All stages together take the mean over the step if their places have the mean 0.
+        """
+        if self.steps is None:
+            return mean(self.starts, self.lengths)
+        steps, of_stages = np.unique(self.steps[:, :2], axis=0, return_inverse=True)
+        starts, halves = steps[:, 0], 0.5 * steps[:, 1]
+        first, second = np.broadcast_arrays(mean(starts, halves), mean(starts + halves, halves))
+        if len(first) == 1:
+            of_stages = np.zeros(len(self) if (first != second).any() else 1, dtype=np.intp)
+        places = self.steps[: len(of_stages), 2].reshape(-1, *[1] * (first.ndim - 1))
+        return np.asarray(first[of_stages] + (0.5 + 2.0 * places) * (second - first)[of_stages])
 
     @classmethod
     def of_steps(cls, times: Array, dt: float) -> "StageTimes":
@@ -68,10 +87,19 @@ class StageTimes:
     def joined(cls, parts: "Sequence[StageTimes]") -> "StageTimes":
         """All stages of several in their order."""
         names = ("times", "starts", "lengths", "sizes")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        steps = None
+        if any(part.steps is not None for part in parts):
+            steps = np.concatenate([part._own_steps if part.steps is None else part.steps for part in parts])
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names), steps)
+
+    @property
+    def _own_steps(self) -> Array:
+        """Each stage as the middle of a step over its interval."""
+        return np.column_stack((self.starts, self.lengths, np.zeros(len(self))))
 
     def __len__(self) -> int:
         return len(self.times)
 
     def __getitem__(self, some: slice) -> "StageTimes":
-        return StageTimes(self.times[some], self.starts[some], self.lengths[some], self.sizes[some])
+        steps = None if self.steps is None else self.steps[some]
+        return StageTimes(self.times[some], self.starts[some], self.lengths[some], self.sizes[some], steps)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.problem import HeatProblem
@@ -22,6 +23,8 @@ from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.roundings import roundings_of_step
 from heatsim.solver.stabilized.scheme import MOST_STAGES, Pair, Stages, all_stages, choose, longest_step
 from heatsim.solver.stabilized.substeps import End, StepInterrupted
+
+Array = NDArray[np.float64]
 
 # Stages between two looks for a signal: cells for about a second on a CPU, but at least this number of stages.
 _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
@@ -243,14 +246,18 @@ def _stage_times(stages: Stages, t: float, h: float) -> StageTimes:
     start, end, delta = (
         np.array([getattr(substep, name) for substep in stages.substeps]) for name in ("start", "end", "delta")
     )
-    return StageTimes(t + start * h, t + start * h, (end - start) * h, delta * h)
+    return _times_in_step(t, h, start, start, end - start, delta)
 
 
 def _pair_times(pair: Pair, t: float, h: float) -> tuple[StageTimes, StageTimes]:
     """The times of the two stages of the pair."""
     one = (pair.start, pair.start, pair.middle - pair.start, pair.b / pair.a)
     two = (pair.middle, pair.start, pair.end - pair.start, pair.a)
-    times = []
-    for at, start, length, size in (one, two):
-        times.append(StageTimes(*(np.array([value]) for value in (t + at * h, t + start * h, length * h, size * h))))
-    return times[0], times[1]
+    first, second = (_times_in_step(t, h, *(np.array([value]) for value in values)) for values in (one, two))
+    return first, second
+
+
+def _times_in_step(t: float, h: float, at: Array, start: Array, length: Array, size: Array) -> StageTimes:
+    """The times of stages at fractions of a step of ``h`` s from ``t``."""
+    steps = np.column_stack((np.full(len(at), t), np.full(len(at), h), at - 0.5))
+    return StageTimes(t + at * h, t + start * h, length * h, size * h, steps)

@@ -18,8 +18,8 @@ MOST_STAGES = {"float32": 418, "float64": 514}
 class Substep:
     """One Euler substep of a step of length h from t: T' = T + δ·h·F(T).
 
-    Face values are taken at t + start·h. Sources and beams are averaged from t + start·h to t + end·h. Its ledger
-    entries count δ·h times the flow.
+    Face values are taken at t + start·h, and sources and given fluxes on the straight line of the step. Beams are
+    averaged from t + start·h to t + end·h. Its ledger entries count δ·h times the flow.
     """
 
     delta: float
@@ -31,9 +31,9 @@ class Substep:
 class Pair:
     """The two stages that make the order 2: Z = T + (b/a)·h·F(T), then T' = T + a·h·F(Z).
 
-    The first has its face values at t + start·h, and its sources averaged from there to t + middle·h. The second has
-    its face values at t + middle·h, and its sources averaged from t + start·h to t + end·h. The second alone enters
-    the ledger, with a·h times the flow.
+    The first has its face values and sources at t + start·h, and its beams averaged from there to t + middle·h. The
+    second has its face values and sources at t + middle·h, and its beams averaged from t + start·h to t + end·h. The
+    second alone enters the ledger, with a·h times the flow.
 
     Attributes:
         after: number of substeps that come before the pair.

@@ -19,6 +19,9 @@ def test_intervals_tile_the_step_without_gaps(stages):
     assert pair.start < pair.middle < pair.end
     for substep in stages.substeps:
         assert substep.end - substep.start == pytest.approx(substep.delta, abs=3e-16)
+    # Heat that is even in time has its mean in all stages together.
+    moment = sum(substep.delta * substep.start for substep in stages.substeps) + pair.a * pair.middle
+    assert moment == pytest.approx(0.5, abs=1e-14)
 
 
 def test_a_step_has_the_fewest_stages_that_are_stable():

@@ -8,7 +8,7 @@ import pytest
 import runs
 
 from heatsim import Simulation
-from heatsim.errors import RunError
+from heatsim.errors import ScenarioError
 
 SCENARIO = """
 [domain]
@@ -31,17 +31,15 @@ figures = false
 """
 
 
-def test_a_tolerance_below_the_rounding_of_float32_is_refused(tmp_path: Path) -> None:
-    simulation = Simulation.from_scenario(runs.write(tmp_path, SCENARIO), output=tmp_path / "out")
-    with pytest.raises(RunError, match=r"time\.tolerance = 2e-06 K cannot be met .*float64"):
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+def test_it_is_refused_before_the_first_step(tmp_path: Path, method: str) -> None:
+    """The start is uniform, so nothing is rounded yet; beside the held face 100 K are."""
+    path = runs.write(tmp_path, SCENARIO)
+    simulation = Simulation.from_scenario(path, [f"time.method={method}"], output=tmp_path / "out")
+    with pytest.raises(ScenarioError, match=r"got 2e-06 K; float32 resolves errors of .* by 100 K .*float64"):
         simulation.run()
-
-
-def test_it_is_refused_from_a_uniform_start_too(tmp_path: Path) -> None:
-    """Its first step tells that no step is short enough."""
-    simulation = Simulation.from_scenario(runs.write(tmp_path, SCENARIO), output=tmp_path / "out")
-    with pytest.raises(RunError, match=r"time\.tolerance = 2e-06 K cannot be met .*float64"):
-        simulation.run()
+    assert simulation.state.method is not None
+    assert simulation.state.method.reached == 0.0
 
 
 def test_float64_resolves_it(tmp_path: Path) -> None:

@@ -166,9 +166,10 @@ def heat_faults(body: Body, exact: Solution, found: Run, allowed: float) -> list
 
 
 def _range_with_peaks(case: Case, body: Body, exact: Solution) -> float:
-    """Between which temperatures the cells lie at rows and where drives do something shortly."""
+    """Between which temperatures the cells lie at rows, between them, and where drives do something shortly."""
     peaks = [time for a, w in case.marks[:30] for time in (a, a + w) if time < body.end]
-    beside = solve(body, np.unique([0.0, *peaks]), case.marks).T if peaks else exact.T
+    between = [] if body.nonlinear else np.linspace(0.0, body.end, 401)
+    beside = solve(body, np.unique([0.0, *peaks, *between]), case.marks).T
     return float(max(exact.T.max(), beside.max()) - min(exact.T.min(), beside.min()))
 
 

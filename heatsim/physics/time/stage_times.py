@@ -90,7 +90,8 @@ class StageTimes:
         steps = None
         if any(part.steps is not None for part in parts):
             steps = np.concatenate([part._own_steps if part.steps is None else part.steps for part in parts])
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names), steps)
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return cls(**joined, steps=steps)
 
     @property
     def _own_steps(self) -> Array:

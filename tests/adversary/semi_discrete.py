@@ -31,6 +31,9 @@ _NODES, _WEIGHTS = (values / 2.0 for values in np.polynomial.legendre.leggauss(8
 _NODES = _NODES + 0.5
 _POWERS = np.linalg.inv(np.vander(_NODES, increasing=True))  # values at nodes → coefficients of s⁰ … s⁷
 _LEGENDRE = np.linalg.inv(np.polynomial.legendre.legvander(2.0 * _NODES - 1.0, 7))
+# Beside both ends of a panel, the values there of the polynomial through the nodes.
+_ENDS = np.array([1e-9, 1.0 - 1e-9])
+_AT_ENDS = np.polynomial.legendre.legvander(2.0 * _ENDS - 1.0, 7) @ _LEGENDRE
 
 
 def formula(text: str, **variables: Any) -> Any:
@@ -277,11 +280,14 @@ def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: 
     edges = np.unique(edges)
     for _ in range(60):
         h = np.diff(edges)
-        values = np.array([d.amount(edges[:-1, np.newaxis] + h[:, np.newaxis] * _NODES) for d in body.drives])
+        places = edges[:-1, np.newaxis] + h[:, np.newaxis] * np.append(_NODES, _ENDS)
+        values = np.array([d.amount(places) for d in body.drives])
         if not len(values):
             return edges
         values = values - np.median(values, axis=(1, 2), keepdims=True)
-        tail = np.abs(values @ _LEGENDRE.T)[:, :, -2:].max(axis=2)
+        values, ends = values[:, :, :8], values[:, :, 8:]
+        # A kink between the last node and the end shows at the end alone.
+        tail = np.maximum(np.abs(values @ _LEGENDRE.T)[:, :, -2:], np.abs(values @ _AT_ENDS.T - ends)).max(axis=2)
         size, heat = np.abs(values).max(axis=(1, 2))[:, np.newaxis], (np.abs(values) @ _WEIGHTS) @ h
         split = ((tail > eps * size) & (tail * h > 0.01 * eps * heat[:, np.newaxis])).any(axis=0)
         split &= h > 1e-15 * body.end

@@ -1,8 +1,10 @@
 """Random scenarios that try to deceive the methods in time, against the exact solution of their cells."""
 
+import numpy as np
 import pytest
 from adversary.judge import judge
 from adversary.random_cases import random_case
+from adversary.semi_discrete import Body, solve
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -18,6 +20,17 @@ def all_within_the_tolerance(first: int) -> None:
 def test_cells_follow_their_equations(first: int) -> None:
     """Every row of every cell within three tolerances; given heats to 1e-6."""
     all_within_the_tolerance(first)
+
+
+def test_the_judge_sees_kinks_between_a_node_and_the_end_of_a_panel() -> None:
+    """The heat through a face whose flux is a clipped sine, against a sum over a million intervals."""
+    case = random_case(20201)
+    body = Body(case.document)
+    (flux,) = (drive for drive in body.drives if drive.owner == "z_min")
+    middles = (np.arange(1_000_000) + 0.5) * body.end / 1e6
+    exact = flux.amount(middles).mean() * body.end * flux.share.sum()
+    heat = solve(body, np.array([0.0, body.end]), case.marks).heats["z_min"][-1]
+    assert heat == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.slow

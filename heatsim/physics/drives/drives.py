@@ -304,7 +304,7 @@ def _heating(boundary: Boundary, sources: Sources) -> Iterator[float]:
         rates = np.multiply.outer(source.scale.extremes(end), sources.density_of(number) / capacity)
         low, high = low + np.minimum(rates.min(axis=0), 0.0), high + np.maximum(rates.max(axis=0), 0.0)
     yield float(high.max() - low.min())
-    if heated.amounts:
+    if len(heated) and heated.amounts:
         factors = [(amount.function, sources.scenario.sources[amount.source].scale) for amount in heated.amounts]
         ends = [np.multiply.outer(*(function.extremes(end) for function in pair)) for pair in factors]
         extremes = [extreme_densities(heated, np.array([sign(of) for of in ends])) for sign in (np.min, np.max)]

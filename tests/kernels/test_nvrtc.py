@@ -1,18 +1,20 @@
 """NVRTC compiles every kernel for every generation of GPU, without a warning and without spilling registers.
 
-Neither a GPU nor a driver is needed: the compiler is a separate library.
+By default: what "auto" can choose, for the architecture for which the kernels are tuned, each two choices together in
+some build. With HEATSIM_SLOW=1: all builds. Neither a GPU nor a driver is needed: the compiler is a separate library.
 """
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
+from covering import covering
 from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
@@ -33,7 +35,9 @@ from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 GRID = Grid((64, 64, 64), (1.0, 1.0, 1.0))
 ARCHITECTURES = (75, 80, 90, 100, 120)
 WITH_MUCH_SHARED_MEMORY = (80, 90, 100)  # enough for a block of 07, which runs on no others
+TUNED = 90  # Hopper
 LADDER = [spec for spec in KERNELS if spec.backend == "cuda"]
+CHOICES = LADDER[5:]  # of "auto"
 VARIANTS: list[tuple[str, Scheme]] = [
     (precision, scheme)
     for precision in ("float32", "float64")
@@ -42,13 +46,35 @@ VARIANTS: list[tuple[str, Scheme]] = [
 ]
 
 
-def variants(architecture: int, start: int, among: list[tuple[str, Scheme]] = VARIANTS) -> list[tuple[str, Scheme]]:
-    """All of them where the kernels are tuned, on Hopper; elsewhere one in turn, which begins with number ``start``.
+SLOW = os.environ.get("HEATSIM_SLOW") == "1"
+Row = TypeVar("Row", bound=tuple[Hashable, ...])
+
+
+def on(*architectures: int) -> pytest.MarkDecorator:
+    """Cases of a test for some architectures."""
+    return pytest.mark.parametrize("architecture", [_case(each, slow=each != TUNED) for each in architectures])
+
+
+def _case(*values: Any, slow: bool, name: str | None = None) -> Any:
+    return pytest.param(*values, id=name, marks=pytest.mark.slow if slow else ())
+
+
+def few(rows: Iterable[Row]) -> list[Row]:
+    """Without HEATSIM_SLOW=1 some of the builds of kernels that "auto" can choose; a kernel is the first of a row."""
+    chosen = list(rows)
+    return chosen if SLOW else covering(row for row in chosen if row[0] in CHOICES)
+
+
+PLAIN = few((spec, *variant) for spec in LADDER for variant in VARIANTS)
+
+
+def variants(spec: KernelSpec, architecture: int, among: Sequence[tuple[str, Scheme]]) -> Sequence[tuple[str, Scheme]]:
+    """All of them where the kernels are tuned; elsewhere one in turn.
 
     The assembler of each architecture sees every kernel, and every variant of other kernels.
     """
-    turn = start + ARCHITECTURES.index(architecture)
-    return among if architecture == 90 else [among[turn % len(among)]]
+    turn = LADDER.index(spec) + ARCHITECTURES.index(architecture)
+    return among if architecture == TUNED else [among[turn % len(among)]]
 
 
 @dataclass(frozen=True)
@@ -99,7 +125,12 @@ def skip_if_unknown(architecture: int) -> None:
 @pytest.mark.parametrize(
     ("spec", "architecture"),
     [
-        pytest.param(spec, architecture, id=f"{spec.name}-{architecture}")
+        _case(
+            spec,
+            architecture,
+            slow=spec not in CHOICES or architecture != TUNED,
+            name=f"{spec.name}-{architecture}",
+        )
         for spec in LADDER
         for architecture in ARCHITECTURES
         if spec.name != "temporal" or architecture in WITH_MUCH_SHARED_MEMORY
@@ -107,7 +138,7 @@ def skip_if_unknown(architecture: int) -> None:
 )
 def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
     skip_if_unknown(architecture)
-    chosen = variants(architecture, LADDER.index(spec))
+    chosen = variants(spec, architecture, [row[1:] for row in PLAIN if row[0] is spec])
 
     def build(variant: tuple[Any, Any]) -> Compiled:
         options = compilation.build(spec, *variant, GRID).options
@@ -122,14 +153,14 @@ def test_every_kernel_compiles_without_warnings_or_spills(spec: KernelSpec, arch
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [90])
+@on(90)
 @pytest.mark.parametrize("spec", LADDER[5:8], ids=lambda spec: spec.name)  # those that ensembles take
 def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: KernelSpec, architecture: int) -> None:
     """Both precisions: the sum does not depend on the member, and seven terms take fewer registers than increments."""
     skip_if_unknown(architecture)
     chosen: list[tuple[KernelSpec, str, Scheme]] = [(spec, "float32", "stochastic"), (spec, "float64", "increments")]
     if spec.name == "temporal":
-        chosen.append((in_three_steps(spec), "float64", "increments"))
+        chosen = [*(chosen if SLOW else chosen[:1]), (in_three_steps(spec), "float64", "increments")]
 
     def build(variant: tuple[KernelSpec, Any, Any]) -> Compiled:
         options = compilation.build(*variant, GRID, members=True).options
@@ -143,7 +174,7 @@ def test_every_kernel_for_members_compiles_without_warnings_or_spills(spec: Kern
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [90])
+@on(90)
 def test_bricks_of_composite_members_compile_without_warnings_and_nearly_without_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     body = compilation.Variant(faces=True, materials=True, heated=True, contacts=True)
@@ -167,19 +198,19 @@ def test_bricks_of_composite_members_compile_without_warnings_and_nearly_without
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{case}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [90])
+@on(90)
 def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(architecture: int) -> None:
     """The kernels that runs take; of those of ensembles two of three variants for members."""
     skip_if_unknown(architecture)
-    chosen = [
+    chosen = few(
         (spec, *variant, members and not spec.resident)
-        for spec in LADDER[5:]
+        for spec in CHOICES
         for *variant, members in (
             ("float32", "seven_term", True),
             ("float64", "seven_term", False),
             ("float64", "increments", True),
         )
-    ]
+    )
 
     def build(variant: tuple[KernelSpec, Any, Any, bool]) -> Compiled:
         spec, precision, scheme, members = variant
@@ -196,7 +227,7 @@ def test_kernels_of_stages_compile_without_warnings_and_nearly_without_spills(ar
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [90])
+@on(90)
 def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     streamed = next(spec for spec in LADDER if spec.name == "streamed")
@@ -217,7 +248,7 @@ def test_kernels_of_rates_compile_without_warnings_or_spills(architecture: int) 
         assert all(max(memory) <= allowed for memory in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [75, 90, 120])
+@on(75, 90, 120)
 def test_kernels_of_heated_cells_and_lit_surfaces_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     streamed = next(spec for spec in LADDER if spec.name == "streamed")
@@ -235,11 +266,12 @@ def test_kernels_of_heated_cells_and_lit_surfaces_compile_without_warnings_or_sp
             assert all(stack <= 16 for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [75, 90])
+@on(75, 90)
 def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    jobs: list[tuple[str, Mapping[str, str | int]]] = [("read.cu", {"THREADS": 256})]
-    jobs += [(rung.source, rung.macros("float64")) for rung in SUMS]
+    jobs: list[tuple[str, Mapping[str, str | int]]] = []
+    if SLOW:  # of `heatsim bench` only
+        jobs = [("read.cu", {"THREADS": 256}), *((rung.source, rung.macros("float64")) for rung in SUMS)]
     thermometers = fused.Labelling(9, thermometers=fused.Thermometers(None, None, None))
     forms: list[tuple[bool, bool, fused.Labelling, str | None]] = [
         *((*flags, fused.WHOLE, None) for flags in product((False, True), repeat=2)),
@@ -266,7 +298,8 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
             assert set(result.local_memory) == {(0, 0, 0)}, f"{job}\n{result.log}"
 
 
-@pytest.mark.parametrize("architecture", [75, 90])
+@pytest.mark.slow
+@on(75, 90)
 def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     for primer, precision, nx in product(primers.PRIMERS, REAL, (64, 65)):
@@ -278,7 +311,7 @@ def test_every_primer_compiles_without_warnings_or_spills(architecture: int) -> 
             assert all(memory == (0, 0, 0) for memory in result.local_memory), result.log
 
 
-@pytest.mark.parametrize("architecture", [75, 90])
+@on(75, 90)
 def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     source = cuda_sweeps.source()
@@ -289,7 +322,7 @@ def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> Non
         assert set(result.local_memory) == {(0, 0, 0)}, result.log
 
 
-@pytest.mark.parametrize("architecture", [75, 90])
+@on(75, 90)
 def test_the_heat_of_surfaces_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
     source = (surface_heat.FOLDER / surface_heat.SOURCE).read_text(encoding="utf-8")
@@ -314,16 +347,13 @@ COMPOSITE = [
 ]
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@on(*ARCHITECTURES)
 def test_materials_that_change_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    rungs = [
-        spec
-        for spec in LADDER
-        if spec.name in (("naive", "streamed", "resident") if architecture == 90 else ("streamed",))
-    ]
+    names = ("naive", "streamed", "resident") if architecture == TUNED else ("streamed",)
+    rungs = [spec for spec in LADDER if spec.name in names]
     rounded = [variant for variant in VARIANTS if variant[1] != "seven_term"]
-    chosen = [(spec, *variant) for n, spec in enumerate(rungs) for variant in variants(architecture, n, rounded)]
+    chosen = few((spec, *variant) for spec in rungs for variant in variants(spec, architecture, rounded))
 
     def build(variant: tuple[KernelSpec, str, Scheme]) -> Compiled:
         weighted = variant[1] == "float64"
@@ -339,13 +369,12 @@ def test_materials_that_change_compile_without_warnings_or_spills(architecture: 
             assert all(stack <= allowed for stack, _, _ in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@on(*ARCHITECTURES)
 def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
 
-    def build(variant: tuple[str, str, bool, bool, bool]) -> Compiled:
-        name, precision, materials, contacts, stages = variant
-        spec = next(spec for spec in LADDER if spec.name == (name if name != "corrected" else "temporal"))
+    def build(variant: tuple[KernelSpec, str, str, bool, bool, bool]) -> Compiled:
+        spec, name, precision, materials, contacts, stages = variant
         needs = compilation.Variant(True, materials, False, precision == "float32", contacts=contacts, stages=stages)
         kernel = compilation.build(spec, precision, "increments", GRID, needs)
         if name == "corrected":
@@ -363,13 +392,15 @@ def test_composite_bodies_compile_without_warnings_or_spills(architecture: int) 
             ("temporal", "float32", True, False, False),
             ("temporal", "float64", True, False, True),
         ]
+    rungs = {spec.name: spec for spec in LADDER}
+    builds = few((rungs[variant[0].replace("corrected", "temporal")], *variant) for variant in chosen)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for variant, compiled in zip(chosen, pool.map(build, chosen), strict=True):
+        for variant, compiled in zip(builds, pool.map(build, builds), strict=True):
             assert "warning" not in compiled.log, f"{variant}\n{compiled.log}"
             assert all(memory == (0, 0, 0) for memory in compiled.local_memory), f"{variant}\n{compiled.log}"
 
 
-@pytest.mark.parametrize("architecture", [80, 90])
+@on(80, 90)
 def test_patches_that_share_cells_compile_without_warnings_or_spills(architecture: int) -> None:
     """Alone and with weighted contacts, of materials that are constant and that change with temperature."""
     skip_if_unknown(architecture)
@@ -390,6 +421,7 @@ def test_patches_that_share_cells_compile_without_warnings_or_spills(architectur
     if architecture == 90:
         temporal = next(spec for spec in LADDER if spec.name == "temporal")
         chosen += [(temporal, precision, "increments", False, True) for precision in ("float32", "float64")]
+    chosen = few(chosen)
 
     def build(variant: tuple[KernelSpec, str, Scheme, bool, bool]) -> Compiled:
         spec, precision, scheme, varying, contacts = variant

@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from covering import pairwise
 from cuda_host import gpu
 from slab_runs import AROUND, LIT, problem_of, same
 
@@ -20,11 +21,9 @@ LIT_AROUND = (
 BODIES = {"lit": LIT, "around": LIT_AROUND}
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("text", BODIES.values(), ids=BODIES)
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_eulers_method(text: str, precision: str, ranks: int) -> None:
-    problem = problem_of(text, solver={"device": "cpu", "precision": precision})
+@pytest.mark.parametrize(("name", "precision", "ranks"), pairwise(BODIES, ("float32", "float64"), (2, 3)))
+def test_eulers_method(name: str, precision: str, ranks: int) -> None:
+    problem = problem_of(BODIES[name], solver={"device": "cpu", "precision": precision})
     assert len(problem.materials.heated)
     same(problem, ranks)
 

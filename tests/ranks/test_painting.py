@@ -195,7 +195,7 @@ FILM = '{ type = "convection", coefficient = "20 + 300*z", ambient = "(295 + 1e3
 FLUX = '{ type = "flux", value = "1e5*x*(1 + 40*t)" }'
 
 
-@pytest.mark.parametrize("condition", [FILM, FLUX], ids=["film", "flux"])
+@pytest.mark.parametrize("condition", [FILM, pytest.param(FLUX, marks=pytest.mark.slow)], ids=["film", "flux"])
 def test_values_that_vary_towards_void(condition: str) -> None:
     """Extremes of the values lie on different ranks. The 33 × 33 and 2 conditions are numbered as on one rank."""
     start = ROD.index("void = {")
@@ -277,7 +277,9 @@ method = "euler"
 """
 
 
-@pytest.mark.parametrize("ends", [{}, {"boundaries": AROUND}], ids=["open", "ring"])
+@pytest.mark.parametrize(
+    "ends", [pytest.param({}, marks=pytest.mark.slow), {"boundaries": AROUND}], ids=["open", "ring"]
+)
 def test_layers(ends: dict[str, Any]) -> None:
     """All ranks find the layering of the whole body from planes near layers, and number cell types equally."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
+from covering import pairwise as pairwise_covering
 from slab_runs import AROUND, LINEAR, SCENARIOS, equal, painted, problem_of, same, stepped
 from thread_team import on_ranks
 
@@ -57,14 +58,17 @@ def test_thin_layers() -> None:
     same(problem, 2)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
-def test_everything_at_once(ranks: int, solver: dict[str, str]) -> None:
-    same(problem_of(bodies.EVERYTHING, solver={"device": "cpu"} | solver), ranks)
+@pytest.mark.parametrize(
+    ("text", "ranks", "rounding"),
+    pairwise_covering(("everything", "ring"), (2, 3), ("float64 nearest", "float32 nearest", "float32 stochastic")),
+)
+def test_composite_bodies(text: str, ranks: int, rounding: str) -> None:
+    precision, rounded = rounding.split()
+    solver = {"device": "cpu", "precision": precision, "rounding": rounded}
+    same(problem_of({"everything": bodies.EVERYTHING, "ring": AROUND}[text], solver=solver), ranks)
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("kernel", ["numba", "numpy"])
+@pytest.mark.parametrize(("ranks", "kernel"), [(2, "numpy"), (3, "numba")])
 def test_values_in_space(ranks: int, kernel: str) -> None:
     film = '{ type = "convection", coefficient = "20 + 1e4*x", ambient = "295 + 1e3*z", emissivity = 0.5 }'
     text = bodies.EVERYTHING.replace(
@@ -72,12 +76,6 @@ def test_values_in_space(ranks: int, kernel: str) -> None:
     )
     assert film in text
     same(problem_of(text, solver={"device": "cpu", "kernel": kernel}), ranks)
-
-
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("solver", [{}, {"precision": "float32"}, {"precision": "float32", "rounding": "stochastic"}])
-def test_a_ring_of_slabs(ranks: int, solver: dict[str, str]) -> None:
-    same(problem_of(AROUND, solver={"device": "cpu"} | solver), ranks)
 
 
 def observed(state: RunState) -> dict[str, Any]:
@@ -147,20 +145,23 @@ region_heat = true
 """
 
 
-@pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND + PROBES], ids=["everything", "around"])
-def test_what_observers_read(ranks: int, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "ranks"), [(bodies.EVERYTHING, 3), (AROUND + PROBES, 2)], ids=["everything", "around"]
+)
+def test_what_observers_read(text: str, ranks: int) -> None:
     problem = problem_of(text, solver={"device": "cpu"})
     alone = observed(stepped(problem, ALONE))
     equal(alone, on_ranks(ranks, lambda team: observed(stepped(painted(problem, team), team))))
 
 
-@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND, LINEAR], ids=["everything", "around", "linear"])
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-def test_stabilized_steps(text: str, precision: str) -> None:
-    problem = problem_of(text, solver={"device": "cpu", "precision": precision}).with_method("stabilized")
-    for ranks in (2, 3):
-        same(problem, ranks)
+@pytest.mark.parametrize(
+    ("text", "precision", "ranks"),
+    pairwise_covering(("everything", "around", "linear"), ("float32", "float64"), (2, 3)),
+)
+def test_stabilized_steps(text: str, precision: str, ranks: int) -> None:
+    texts = {"everything": bodies.EVERYTHING, "around": AROUND, "linear": LINEAR}
+    solver = {"device": "cpu", "precision": precision}
+    same(problem_of(texts[text], solver=solver).with_method("stabilized"), ranks)
 
 
 @pytest.mark.parametrize("planes", [8, 13, 600, 4096])

@@ -6,6 +6,7 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
+from covering import pairwise
 from cuda_host import gpu
 from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, equal, painted, problem_of, same, stepped
@@ -27,18 +28,18 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-@pytest.mark.parametrize("kernel", ["naive", "streamed", "temporal", "resident"])
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
-@pytest.mark.parametrize("faces", [{}, {"z_min": {"type": "periodic"}, "z_max": {"type": "periodic"}}])
+@pytest.mark.parametrize(
+    ("kernel", "rounding", "ends", "ranks"),
+    pairwise(("naive", "streamed", "temporal", "resident"), ("nearest", "stochastic"), ("open", "periodic"), (2, 3)),
+)
 def test_one_material(
-    kernel: str, rounding: str, faces: dict[str, dict[str, str]], some_gpu: str, monkeypatch: pytest.MonkeyPatch
+    kernel: str, rounding: str, ends: str, ranks: int, some_gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if some_gpu == "host" and rounding == "nearest":
         play_nccl(monkeypatch)
     solver = {"device": "cuda", "kernel": kernel, "precision": "float32", "rounding": rounding}
-    problem = problem_of(LINEAR, solver=solver, **({"boundaries": faces} if faces else {}))
-    for ranks in (2, 3):
-        same(problem, ranks)
+    faces = {"boundaries": {"z_min": {"type": ends}, "z_max": {"type": ends}}} if ends == "periodic" else {}
+    same(problem_of(LINEAR, solver=solver, **faces), ranks)
 
 
 @pytest.mark.parametrize("kernel", ["naive", "temporal"])

@@ -79,15 +79,22 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
     return problem_of(text, solver={"device": device, "precision": precision}, **tables).with_method("implicit")
 
 
-@pytest.mark.parametrize(("ranks", "precision"), [(2, "float64"), (3, "float32")])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    ("name", "ranks", "precision"),
+    [
+        ("linear", 2, "float32"),
+        ("flat", 2, "float64"),
+        ("everything", 3, "float32"),
+        ("around", 2, "float64"),
+        ("around", 3, "float32"),
+        ("lit", 3, "float64"),
+    ],
+)
 def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_divided: list[tuple[int, bool]]) -> None:
     same(steady(BODIES[name], precision), ranks)
     divided = {planes for planes, is_divided in small_levels_are_divided if is_divided}
     if ranks == 2:
-        assert (
-            divided == {"linear": {17, 9}, "flat": {33, 17}, "everything": set(), "around": {16, 8}, "lit": set()}[name]
-        )
+        assert divided == {"linear": {17, 9}, "flat": {33, 17}, "around": {16, 8}}[name]
 
 
 # Heat that rises with the temperature, in planes of the first rank alone.
@@ -126,8 +133,16 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
     same(steady(LINEAR.replace("[20, 8, 33]", "[20, 8, 22]")), 3)
 
 
-@pytest.mark.parametrize(("ranks", "precision"), [(2, "float32"), (3, "float64")])
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize(
+    ("name", "ranks", "precision"),
+    [
+        ("linear", 3, "float64"),
+        ("flat", 3, "float32"),
+        ("everything", 2, "float64"),
+        ("around", 3, "float64"),
+        ("lit", 2, "float32"),
+    ],
+)
 def test_implicit_steps(name: str, ranks: int, precision: str) -> None:
     same_steps(implicit(BODIES[name], precision), ranks)
 
@@ -139,10 +154,9 @@ def test_implicit_steps_go_on_on_another_number_of_ranks(name: str, monkeypatch:
     monkeypatch.setattr(starting, "check_scenario", lambda *arguments: None)
     problem = implicit(BODIES[name], output={"probe_every": 1e-3})
     expected = after(problem, ALONE, None, 9)
-    for before in (3, 6):
+    for before, ranks in ((3, 2), (6, 1)):
         saved = on_ranks(3, lambda team, steps=before: after(problem, team, None, steps))[0]
-        for ranks in (1, 2):
-            equal(expected, on_ranks(ranks, lambda team, saved=saved: after(problem, team, saved, 9)))
+        equal(expected, on_ranks(ranks, lambda team, saved=saved: after(problem, team, saved, 9)))
 
 
 def after(problem: HeatProblem, team: Team, saved: dict[str, Any] | None, steps: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Small runs for the tests of behaviour: a scenario, heatsim as a user starts it, and the content of a folder."""
 
+import io
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import heatsim
+from heatsim.cli import main
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.run import batch_size
 from heatsim.solver.euler.stepper import Stepper
@@ -259,10 +261,20 @@ def start(
         )
 
 
-def command(
+def command(*arguments: str | Path, cwd: Path | None = None) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of ``heatsim ARGUMENTS`` in this process."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setenv("COLUMNS", "200")
+        patch.chdir(Path.cwd() if cwd is None else cwd)
+        code = main([str(argument) for argument in arguments])
+    return code, *(stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[return-value,attr-defined]
+
+
+def process(
     *arguments: str | Path, cwd: Path | None = None, encoding: str = "utf-8", safe_path: bool = False
 ) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of ``heatsim ARGUMENTS``."""
+    """The same in a new process, for tests of what a process does, such as its start and its streams."""
     process = start(*arguments, cwd=cwd, encoding=encoding, safe_path=safe_path)
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err

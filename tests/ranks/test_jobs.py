@@ -59,7 +59,7 @@ def test_a_run_by_two_ranks_is_interrupted_and_resumed_by_three_and_by_one(tmp_p
     assert code == 130
     assert len(err.splitlines()) == 1
     assert "interrupted" in err
-    code, _, err = runs.command("resume", parts, "--ranks", "3", "--quiet")
+    code, _, err = runs.process("resume", parts, "--ranks", "3", "--quiet")
     assert (code, err) == (0, ""), err
     alone = tmp_path / "alone"
     Simulation.from_scenario(scenario, overrides, output=alone).run()
@@ -216,7 +216,7 @@ def test_the_option_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(ScenarioError, match="a grid with 6 planes along z can be divided among at most 1 rank,"):
         ranks_to_start("100000", scenario)  # before any process is started
     monkeypatch.setenv("PMI_SIZE", "3")
-    code, out, err = runs.command("run", scenario.path)
+    code, out, err = runs.process("run", scenario.path)
     assert (code, out) == (2, "")
     assert "the launcher started 3 processes, but the MPI of mpi4py" in err
 

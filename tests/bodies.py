@@ -39,7 +39,7 @@ EVERYTHING = """
 title = "Everything"
 [domain]
 size = [0.02, 0.015, 0.012]
-cells = [20, 15, 12]
+cells = [12, 9, 12]
 material = "copper"
 [materials.copper]
 conductivity = 400.0

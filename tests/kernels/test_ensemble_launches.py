@@ -23,7 +23,15 @@ from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps, pad
 from heatsim.kernels.launch_shapes import Task, in_three_steps
 from heatsim.physics.matter.coefficients import Scheme
 
-EVERY_KERNEL = pytest.mark.parametrize("spec", [spec for spec in CUDA if not spec.resident], ids=lambda spec: spec.name)
+# The first rung, and those that ensembles take; the others are slow.
+EVERY_KERNEL = pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(spec, marks=pytest.mark.slow if spec in CUDA[1:5] else (), id=spec.name)
+        for spec in CUDA
+        if not spec.resident
+    ],
+)
 FEW_VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "stochastic"), ("float64", "seven_term"))
 HOST = gpu.host_device().name
 # Steps of the members in one call and the next: some have none left, sweeps and what remains of them differ.

@@ -17,6 +17,7 @@ from executor import (
     CPU,
     CUDA,
     EXECUTIONS,
+    ON_HOST,
     ROOM,
     VARIANTS,
     Executor,
@@ -59,6 +60,13 @@ TILES = {
 }
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
 EVERY_EXECUTION = pytest.mark.parametrize(("spec", "execute"), EXECUTIONS)
+CASES = [
+    pytest.param(*execution.values, *variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
+    for execution in EXECUTIONS
+    for variant in VARIANTS
+    if execution.values[1] is not on_host or (execution.values[0], *variant) in ON_HOST
+]
+EVERY_CASE = pytest.mark.parametrize(("spec", "execute", "precision", "scheme"), CASES)
 
 
 def random_steps(
@@ -196,8 +204,7 @@ def assert_close(actual: NDArray[Any], exact: NDArray[Any], bound: float, what: 
         assert worst <= bound, f"{what}: off by {worst}, rounding explains {bound}"
 
 
-@EVERY_VARIANT
-@EVERY_EXECUTION
+@EVERY_CASE
 def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> None:
     of = cases_of(spec, scheme)
     computed, expected = results(spec, execute, precision, scheme, of), exact_results(of)
@@ -245,13 +252,9 @@ def test_cpu_kernels_give_the_same_bits(spec: KernelSpec, precision: str, scheme
         other.assert_same_bits(first)
 
 
-@EVERY_VARIANT
 @pytest.mark.parametrize(
-    ("spec", "execute"),
-    [
-        *(pytest.param(spec, on_host, id=f"{spec.name}-host") for spec in CUDA[1:]),
-        *(pytest.param(spec, on_gpu, id=f"{spec.name}-gpu", marks=pytest.mark.gpu) for spec in CUDA),
-    ],
+    ("spec", "execute", "precision", "scheme"),
+    [case for case in CASES if case.values[0] in CUDA and case.values[:2] != (CUDA[0], on_host)],
 )
 def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme) -> None:
     """As the first rung, executed on the host: fma is exact everywhere."""
@@ -262,8 +265,7 @@ def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, pr
         other.assert_same_bits(first)
 
 
-@EVERY_VARIANT
-@EVERY_EXECUTION
+@EVERY_CASE
 def test_the_ledger_changes_no_bit_of_the_field(
     spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
 ) -> None:
@@ -273,8 +275,7 @@ def test_the_ledger_changes_no_bit_of_the_field(
     assert all(sums.size and sums.any() for sums in on.ledger)
 
 
-@EVERY_VARIANT
-@EVERY_EXECUTION
+@EVERY_CASE
 def test_a_uniform_field_without_heat_stays_to_the_bit(
     spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme
 ) -> None:

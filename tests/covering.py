@@ -1,9 +1,15 @@
-"""Covering arrays: a few of many rows, in which any two values that are together in one of them are together again."""
+"""Covering arrays: a few of many rows, in which any two values that are together in one of them are together again.
 
+Attributes:
+    SLOW: whether slow tests run, which do all rows.
+"""
+
+import os
 from collections.abc import Hashable, Iterable
 from itertools import combinations, product
 from typing import TypeVar
 
+SLOW = os.environ.get("HEATSIM_SLOW") == "1"
 Row = TypeVar("Row", bound=tuple[Hashable, ...])
 
 

@@ -81,7 +81,7 @@ def assert_results_of_runs_alone(members: Sequence[Simulation], at: Path, *overr
     [
         (3, ()),  # two launches, of three and two bodies
         (10, ("solver.precision=float32", "solver.rounding=stochastic")),  # two bricks a body
-        (5, ("solver.precision=float32", "solver.kernel=streamed")),
+        pytest.param(5, ("solver.precision=float32", "solver.kernel=streamed"), marks=pytest.mark.slow),
         (5, CHANGING),
     ],
     ids=["launches", "bricks", "streamed", "changing"],

@@ -74,7 +74,7 @@ def test_a_run_agrees_with_the_cpu(
     np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("law", ["25", "2*abs(T - Tamb)^0.25 + 5"])
+@pytest.mark.parametrize("law", [pytest.param("25", marks=pytest.mark.slow), "2*abs(T - Tamb)^0.25 + 5"])
 def test_implicit_steps_agree_with_the_cpu(
     law: str, some_gpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,7 +99,7 @@ def test_a_body_that_has_warmed_and_cooled_again_was_rounded_when_it_was_warm(
     faces = 'default = { type = "temperature", value = "where(t < 5, 500, 300)" }'
     text = scenario(
         SIZE,
-        (12, 9, 7),
+        (8, 6, 5),
         initial=300.0,
         end=300.0,
         boundaries=faces,

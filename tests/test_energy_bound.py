@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import runs
 from bodies import EVERYTHING
+from covering import SLOW
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -204,7 +205,9 @@ def scenarios(draw: st.DrawFn) -> str:
     return "\n".join(lines) + "\n"
 
 
-@settings(max_examples=60, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=60 if SLOW else 25, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 @given(text=scenarios())
 def test_no_random_scenario_exceeds_its_bound(text: str) -> None:
     watched(text)

@@ -8,6 +8,7 @@ import bodies
 import numpy as np
 import pytest
 import runs
+from covering import pairwise
 
 from heatsim import Simulation
 from heatsim.errors import Interrupted
@@ -68,8 +69,7 @@ def rows_close(path: Path) -> None:
     assert all(abs(row["residual"]) <= summary["energy_bound"] for row in runs.energy_rows(path))
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("kind", ["everything", "melting"])
+@pytest.mark.parametrize(("precision", "kind"), [("float32", "everything"), ("float64", "melting")])
 def test_a_run_ends_where_stabilized_steps_end(precision: str, kind: str, tmp_path: Path) -> None:
     """Each step may be off by the tolerance; errors of the methods decay, and add up to a few of it."""
     text = bodies.EVERYTHING.replace('"float64"', f'"{precision}"') if kind == "everything" else melting(precision)
@@ -109,9 +109,9 @@ output = {{ probe_every = 0.05, figures = false, fields = false }}
     rows_close(tmp_path / "run")
 
 
-@pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("kind", ["everything", "melting"])
-@pytest.mark.parametrize("turn", [3, 11])
+@pytest.mark.parametrize(
+    ("precision", "kind", "turn"), pairwise(("float64", "float32"), ("everything", "melting"), (3, 11))
+)
 def test_a_run_that_was_interrupted_ends_with_the_same_bits(
     precision: str, kind: str, turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import bodies
 import numpy as np
 import pytest
 import runs
@@ -98,7 +97,7 @@ def test_a_signal_while_the_kernel_is_compiled_does_not_wait_for_the_compiler(
 def test_a_process_that_compiles_ends_cleanly_on_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "nothing compiled yet"))
     target = tmp_path / "run"
-    process = runs.start("run", runs.write(tmp_path, bodies.EVERYTHING), "--output", target, "--quiet")
+    process = runs.start("run", runs.write(tmp_path), "--output", target, "--quiet")
     while not (target / folder.SCENARIO).exists():
         assert process.poll() is None, process.communicate()
         time.sleep(0.01)
@@ -244,9 +243,9 @@ MANY_ROWS = ["output.every=10", "output.probe_every=0.01", "output.checkpoint_wa
     [
         ([], 0, manifest.NAME),
         ([], 1_200, folder.SCENARIO),
-        (LARGE_FIELDS, 2_000, folder.FIELDS),
+        pytest.param(LARGE_FIELDS, 2_000, folder.FIELDS, marks=pytest.mark.slow),
         (LARGE_FIELDS, 100_000, folder.FIELDS),
-        (LARGE_FIELDS, 500_000, folder.FIELDS),
+        pytest.param(LARGE_FIELDS, 500_000, folder.FIELDS, marks=pytest.mark.slow),
         (MANY_ROWS, 100_000, folder.ENERGY),
     ],
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import runs
+from covering import SLOW
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
@@ -183,7 +184,7 @@ point = {point!r}
 
 # A failing scenario is short enough as it is; making it shorter would take minutes.
 @settings(
-    max_examples=100,
+    max_examples=100 if SLOW else 40,
     derandomize=True,
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),

@@ -4,7 +4,6 @@ A sequence of steps runs on two buffers between guard zones, the output filled w
 """
 
 import ctypes
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from covering import covering
+from covering import SLOW, covering
 from cuda_host.machine import Guarded, HostKernel, compile_kernel, compile_kernels, guarded
 from numpy.typing import NDArray
 
@@ -262,7 +261,7 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
 # rest is slow.
 ALL_ON_HOST = [(spec, *variant) for spec in CUDA for variant in VARIANTS]
 ON_HOST = ALL_ON_HOST
-if os.environ.get("HEATSIM_SLOW") != "1":
+if not SLOW:
     ON_HOST = list(dict.fromkeys([*ALL_ON_HOST[: len(VARIANTS)], *covering(ALL_ON_HOST)]))
 # Every kernel with everything that can execute it.
 EXECUTIONS = [

@@ -161,9 +161,16 @@ def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
         assert 0 < table[:, 3:6].prod(axis=1).sum() < 0.3 * case.grid.cell_count
 
 
-@pytest.mark.parametrize("execute", [on_host, pytest.param(on_gpu, marks=pytest.mark.gpu)])
-# Increments in float32 are among the bodies of test_composite_kernels.py.
-@pytest.mark.parametrize("variant", [("float32", "stochastic"), ("float64", "increments")], ids="-".join)
+# Increments are among the bodies of test_composite_kernels.py.
+@pytest.mark.parametrize(
+    ("execute", "variant"),
+    [
+        (on_host, ("float32", "stochastic")),
+        pytest.param(on_host, ("float64", "increments"), marks=pytest.mark.slow),
+        pytest.param(on_gpu, ("float32", "stochastic"), marks=pytest.mark.gpu),
+        pytest.param(on_gpu, ("float64", "increments"), marks=pytest.mark.gpu),
+    ],
+)
 def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
     for case in cases()[:: 1 if variant[0] == "float32" else 2]:
         assert builds(PIPELINE, case, *variant, ROOM)[0].pipeline is not None

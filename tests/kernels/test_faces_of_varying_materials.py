@@ -117,6 +117,6 @@ def test_faces_with_every_condition_are_of_second_order(kind: str) -> None:
         initial = of_potential(expression(POTENTIAL, "x", "0"))
         derived = bar(cells, initial, end, boundaries)
         steps = steps_of(derived, exact_temperature(potential(0.0)))
-        error = temperatures(derived, on_cpu(CPU[0], steps, "float64", "increments").T)
+        error = temperatures(derived, on_cpu(CPU[1], steps, "float64", "increments").T)
         errors.append(float(np.sqrt(np.mean((error - exact_temperature(potential(end))) ** 2))))
     assert log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.1)

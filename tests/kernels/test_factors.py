@@ -20,6 +20,7 @@ from composite_executor import (
     on_cpu,
     on_host,
 )
+from covering import SLOW
 from cuda_host.machine import compile_kernels
 from executor import CPU, room_of, source_of
 from test_composite_kernels import body
@@ -35,6 +36,19 @@ EVERY_EXECUTION = pytest.mark.parametrize(
     ("spec", "execute"), [each for each in EXECUTIONS if each.values[0] in CHOSEN]
 )
 EVERY_CUDA = pytest.mark.parametrize(("spec", "execute"), [each for each in ON_CUDA if each.values[0] in CHOSEN])
+
+
+def in_float64(spec: KernelSpec, execute: Executor) -> bool:
+    """Compiling takes time: on the host only the first rung is compiled in float64, the others if slow."""
+    return SLOW or execute is not on_host or spec == NAIVE
+
+
+CASES = [
+    pytest.param(*each.values, precision, id=f"{each.id}-{precision}", marks=each.marks)
+    for each in EXECUTIONS
+    for precision in PRECISIONS
+    if each.values[0] in CHOSEN and (precision == "float32" or in_float64(*each.values))
+]
 
 
 @cache
@@ -89,14 +103,14 @@ def compile_all() -> None:
             for spec in CHOSEN
             if spec in COMPOSITE
             for precision in PRECISIONS
+            if precision == "float32" or in_float64(spec, on_host)
             for case in cases_of(spec, precision)
             for build in builds(spec, case, precision, "increments", room_of(spec))
         )
     )
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@EVERY_EXECUTION
+@pytest.mark.parametrize(("spec", "execute", "precision"), CASES)
 def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precision: str) -> None:
     exact = dict(zip(cases_of(ORACLE, "float64"), results(ORACLE, on_cpu, "float64"), strict=True))
     for case, result in zip(cases_of(spec, precision), results(spec, execute, precision), strict=True):
@@ -110,8 +124,7 @@ def test_a_kernel_equals_the_oracle(spec: KernelSpec, execute: Executor, precisi
             assert np.abs(mine - others).max(initial=0.0) <= bound, f"{case.grid.cells}, rate {case.rate}"
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-@EVERY_CUDA
+@pytest.mark.parametrize(("spec", "execute", "precision"), [case for case in CASES if case.values[0] in COMPOSITE])
 def test_cuda_kernels_give_the_same_bits(spec: KernelSpec, execute: Executor, precision: str) -> None:
     first = dict(zip(cases_of(NAIVE, precision), results(NAIVE, on_host, precision), strict=True))
     for case, result in zip(cases_of(spec, precision), results(spec, execute, precision), strict=True):
@@ -137,7 +150,8 @@ def test_a_factor_is_the_length_of_the_step(spec: KernelSpec, execute: Executor)
             c=tuple(c / 4.0 for c in case.c),
             rows=replace(case.rows, heat=case.rows.heat / 4.0, factors=np.full(case.steps, 4.0)),
         )
-        scaled, plain = (execute(spec, each, "float64", "increments") for each in (other, case))
+        precision = "float64" if in_float64(spec, execute) else "float32"
+        scaled, plain = (execute(spec, each, precision, "increments") for each in (other, case))
         for mine, others in zip((scaled.T, *scaled.sums), (plain.T, *plain.sums), strict=True):
             assert mine.tobytes() == others.tobytes()
 
@@ -146,14 +160,15 @@ def test_a_factor_is_the_length_of_the_step(spec: KernelSpec, execute: Executor)
 def test_kernels_for_steps_of_equal_length_read_no_factor(spec: KernelSpec, execute: Executor) -> None:
     for case in bodies()[:2]:
         unread = replace(case, equal=True, rows=replace(case.rows, factors=np.full(case.steps, np.nan)))
-        execute(spec, unread, "float64", "increments").assert_same_bits(execute(spec, case, "float64", "increments"))
+        execute(spec, unread, "float32", "increments").assert_same_bits(execute(spec, case, "float32", "increments"))
 
 
 @EVERY_EXECUTION
 def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execute: Executor) -> None:
     """Σ C·(T − T_before) = Σ of the ledger's entries and sources, to the rounding of the terms."""
+    precision = "float64" if in_float64(spec, execute) else "float32"
     for case in cases()[:3]:
-        result = execute(spec, case, "float64", "increments")
+        result = execute(spec, case, precision, "increments")
         capacity = case.materials.cell_heat_capacity
         cell_types = case.materials.cells & 0x7F if case.materials.cells.size else np.zeros(case.T.shape, np.uint8)
         stored = fsum((capacity[cell_types] * (result.T - case.T.astype(float))).reshape(-1))
@@ -167,7 +182,7 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
         counts = np.bincount(cell_types.reshape(-1), minlength=len(capacity))
         terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
         magnitude = float((capacity[cell_types] * np.abs(result.T)).sum()) + sum(map(abs, terms))
-        assert stored == pytest.approx(fsum(terms), abs=32.0 * case.steps * np.finfo(float).eps * magnitude)
+        assert stored == pytest.approx(fsum(terms), abs=32.0 * case.steps * np.finfo(precision).eps * magnitude)
 
 
 def test_a_rate_keeps_the_digits_of_small_increments() -> None:

@@ -14,7 +14,7 @@ from itertools import product
 from typing import Any, TypeVar
 
 import pytest
-from covering import covering
+from covering import SLOW, covering
 from cuda_host.machine import FOLDER
 from executor import BLOCK_MEMORY
 
@@ -46,7 +46,6 @@ VARIANTS: list[tuple[str, Scheme]] = [
 ]
 
 
-SLOW = os.environ.get("HEATSIM_SLOW") == "1"
 Row = TypeVar("Row", bound=tuple[Hashable, ...])
 
 

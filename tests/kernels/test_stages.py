@@ -1,11 +1,11 @@
 """Steps of different lengths: every kernel takes the coefficients of each step from struct StepData."""
 
-import os
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pytest
+from covering import SLOW
 from cuda_host.machine import compile_kernels
 from executor import CPU, CUDA, EXECUTIONS, Executor, Result, Steps, on_cpu, on_host, source_of, sweeps_on_cuda
 from test_kernels import PERIODIC, random_steps
@@ -29,7 +29,7 @@ def variants_of(spec: KernelSpec) -> tuple[tuple[str, Scheme], ...]:
 
 EVERY_VARIANT = pytest.mark.parametrize(("precision", "scheme"), VARIANTS, ids=["-".join(v) for v in VARIANTS])
 # The first rung, and those that long steps take; the others are slow on the host.
-FEW = (*CPU, CUDA[0], *CUDA[5:]) if os.environ.get("HEATSIM_SLOW") != "1" else (*CPU, *CUDA)
+FEW = (*CPU, *CUDA) if SLOW else (*CPU, CUDA[0], *CUDA[5:])
 CHOSEN = [
     pytest.param(*execution.values, *variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
     for execution in EXECUTIONS

@@ -102,7 +102,7 @@ def test_runs_of_a_group_are_advanced_together(
     assert outcomes(out) == alone
 
 
-@pytest.mark.parametrize("how", ["killed", "stopped"])
+@pytest.mark.parametrize("how", [pytest.param("killed", marks=pytest.mark.slow), "stopped"])
 def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

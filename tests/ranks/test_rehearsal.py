@@ -109,8 +109,8 @@ def test_only_errors_of_the_last_pass_count(monkeypatch: pytest.MonkeyPatch) -> 
     ("name", "ranks", "overrides"),
     [
         ("power_module", 3, ()),
-        ("cooling_gear", 4, ("domain.cells=[12,12,48]",)),
-        ("circuit_board", 2, ("domain.cells=[25,20,15]",)),
+        ("cooling_gear", 3, ("domain.cells=[20,20,48]",)),
+        ("circuit_board", 2, ("domain.cells=[50,40,15]",)),
         ("melting_block", 3, ()),
         ("laser_track", 2, ()),
         ("cube", 3, ("time.method=implicit",)),

@@ -164,7 +164,7 @@ CASES = {
     "beam": body(AIR, cells=(12, 10, 4), more=BEAM),
     "composite wall": WALL.replace("end = 60000.0", "end = 3000.0"),
     "ball": BALL,
-    "everything": EVERYTHING.replace("cells = [20, 15, 12]", "cells = [10, 8, 6]"),
+    "everything": EVERYTHING.replace("cells = [12, 9, 12]", "cells = [10, 8, 6]"),
 }
 
 

@@ -66,7 +66,8 @@ def test_the_ledger_closes_whatever_the_tolerance(precision: str) -> None:
     text = bodies.EVERYTHING.replace('method = "euler"', 'method = "implicit"')
     problem = problem_of(text.replace('"float64"', f'"{precision}"'))
     for tolerance in (1.0, 1e-4):
-        stages = backend_of(problem, np.linspace(0.0, 80.0, 20)[None, None, :] * np.ones((12, 15, 1)), 300.0)
+        across = np.linspace(0.0, 80.0, problem.grid.cells[0]) * np.ones(problem.grid.shape)
+        stages = backend_of(problem, across, 300.0)
         capacities = problem.materials.cell_heat_capacity[problem.materials.cells & 0x7F]
         start = float((capacities * end_of(stages)).sum(dtype=np.float64))
         steps(stages, 0.0, 0.02, 1, tolerance)
@@ -153,7 +154,7 @@ box = { min = [0.004, 0.0, 0.0], max = [0.006, 0.006, 0.005] }
 x_min = { type = "temperature", value = 360.0 }
 z_min = { type = "convection", coefficient = 300.0, ambient = 350.0, emissivity = 0.8 }
 """
-EVERYTHING = bodies.EVERYTHING.replace("[20, 15, 12]", "[8, 6, 5]").replace('method = "euler"', 'method = "implicit"')
+EVERYTHING = bodies.EVERYTHING.replace("[12, 9, 12]", "[8, 6, 5]").replace('method = "euler"', 'method = "implicit"')
 
 
 @pytest.mark.parametrize("text", [EVERYTHING.replace('"float64"', '"float32"'), VARYING], ids=["everything", "melting"])

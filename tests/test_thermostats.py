@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import pairwise
 from numpy.typing import NDArray
 
 import heatsim
@@ -75,13 +76,15 @@ def steady(tmp_path: Path) -> Callable[[dict[str, object]], NDArray[np.float64]]
     return run
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("width", [0.05, 0.5, 2.0, 5.0, 20.0])
-@pytest.mark.parametrize(("planes", "across", "q"), [(10, 1, 1e6), (1, 1, 1e7), (6, 3, 1e8)])
+@pytest.mark.parametrize(
+    ("bar", "width", "precision"),
+    pairwise([(10, 1, 1e6), (1, 1, 1e7), (6, 3, 1e8)], (0.05, 0.5, 2.0, 5.0, 20.0), ("float32", "float64")),
+)
 def test_a_thermostat_holds_its_plane(
-    steady: Callable[..., NDArray[np.float64]], planes: int, across: int, q: float, width: float, precision: str
+    steady: Callable[..., NDArray[np.float64]], bar: tuple[int, int, float], width: float, precision: str
 ) -> None:
     """In one cell, and in a plane of 9 cells."""
+    planes, across, q = bar
     thermostats = [(planes - 1, q, 330.0, width)]
     T, known = steady(document(planes, thermostats, precision, across)), expected(planes, thermostats)
     np.testing.assert_allclose(T, np.broadcast_to(known, T.shape), atol=max(1e-3, 1e-4 * float(np.ptp(known))))

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import runs
 from conftest import Simulate
+from covering import pairwise
 from exact import INSULATED, PERIODIC, convection, flux, held, scenario
 from numpy.typing import NDArray
 
@@ -64,11 +65,11 @@ def fields_of(simulation: Simulation) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize(
-    ("precision", "rounding"), [("float64", "nearest"), ("float32", "nearest"), ("float32", "stochastic")]
+    ("faces", "cells", "arithmetic"),
+    pairwise(FACES_OF, CELLS, ("float64 nearest", "float32 nearest", "float32 stochastic")),
 )
-@pytest.mark.parametrize("cells", CELLS)
-@pytest.mark.parametrize("faces", FACES_OF)
-def test_every_row_closes(faces: str, cells: str, precision: str, rounding: str, simulate: Simulate) -> None:
+def test_every_row_closes(faces: str, cells: str, arithmetic: str, simulate: Simulate) -> None:
+    precision, rounding = arithmetic.split()
     simulation = simulate(
         case(FACES_OF[faces], CELLS[cells]), f"solver.precision={precision}", f"solver.rounding={rounding}"
     )

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import pairwise
 from numpy.typing import NDArray
 
 import heatsim
@@ -36,9 +37,9 @@ def centres(cells: int) -> Array:
     return (np.arange(cells) + 0.5) / cells
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
-@pytest.mark.parametrize("tolerance", [1e-9, 1e-3, 100.0])
-@pytest.mark.parametrize("cells", [1, 2, 31, 997])
+@pytest.mark.parametrize(
+    ("precision", "tolerance", "cells"), pairwise(("float32", "float64"), (1e-9, 1e-3, 100.0), (1, 2, 31, 997))
+)
 def test_a_bar_is_right_to_any_tolerance(tmp_path: Path, cells: int, tolerance: float, precision: str) -> None:
     """Held at 400 K, cooled at the other end: the half cells make the grid exact."""
     T, _ = steady(

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import runs
+from covering import pairwise
 from exact import convection, flux, held, scenario
 from runs import after_step, interrupt, results, write
 
@@ -44,9 +45,10 @@ def run(at: Path, text: str, *overrides: str, name: str = "run") -> tuple[Simula
     return simulation, runs.energy_rows(at / name)[-1]
 
 
-@pytest.mark.parametrize("kernel", ["numpy", "numba"])
-@pytest.mark.parametrize("cells", [(1, 1, 1), (3, 2, 1), (7, 5, 2), (16, 13, 3)], ids=str)
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    ("kernel", "cells", "face"),
+    pairwise(("numpy", "numba"), [(1, 1, 1), (3, 2, 1), (7, 5, 2), (16, 13, 3)], FACES),
+)
 def test_a_patch_brings_its_power_at_any_resolution(
     tmp_path: Path, face: str, cells: tuple[int, int, int], kernel: str
 ) -> None:

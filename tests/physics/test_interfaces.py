@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import pairwise
 from exact import held
 from painted import write_turned_box
 
@@ -57,10 +58,10 @@ def first_row(tmp_path: Path, text: str, points: list[tuple[float, ...]]) -> lis
     return np.loadtxt(tmp_path / "run" / folder.PROBES, delimiter=",", skiprows=1, ndmin=2)[0, 1:].tolist()
 
 
-@pytest.mark.parametrize("cells", [4, 18])
-@pytest.mark.parametrize("contact", [0.0, 0.02])
-@pytest.mark.parametrize("k", [(1.0, 100.0), (100.0, 1.0), (7.0, 7.0)])
-@pytest.mark.parametrize("axis", range(3))
+@pytest.mark.parametrize(
+    ("cells", "contact", "k", "axis"),
+    pairwise((4, 18), (0.0, 0.02), [(1.0, 100.0), (100.0, 1.0), (7.0, 7.0)], range(3)),
+)
 def test_the_steady_field_of_two_layers_is_exact(
     tmp_path: Path, axis: int, k: tuple[float, float], contact: float, cells: int
 ) -> None:

@@ -78,8 +78,14 @@ EXACT = [
 ]
 
 
-@pytest.mark.parametrize(("condition", "expression", "error"), EXACT)
-@pytest.mark.parametrize("method", ["euler", "implicit", "steady"])
+@pytest.mark.parametrize(
+    ("condition", "expression", "error", "method"),
+    [
+        (*exact, method)
+        for method in ("euler", "implicit", "steady")
+        for exact in EXACT[:: 2 if method == "implicit" else 1]
+    ],
+)
 def test_values_are_those_of_a_patch_for_each_cell(
     tmp_path: Path, condition: str, expression: str, error: float, method: str
 ) -> None:
@@ -87,11 +93,12 @@ def test_values_are_those_of_a_patch_for_each_cell(
     values = eval(expression.replace("^", "**"), {"x": x, "exp": np.exp})
     overrides = [f'time={{ method = "{method}", tolerance = 1e-10 }}' if method == "steady" else "time.tolerance=1e-4"]
     overrides = [] if method == "euler" else [*overrides, f'time.method="{method}"']
+    overrides += ["time.end=5.0"] * (method == "implicit")
     held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
     space = f"{held}[boundaries.z_max]\n{condition.replace('VALUE', repr(expression).replace(chr(39), chr(34)))}"
     found = run(space, tmp_path / "space", *overrides)
     known = run(held + columns(condition, values.tolist()), tmp_path / "patches", *overrides)
-    assert np.ptp(known.temperature) > 5.0
+    assert np.ptp(known.temperature) > 1.0
     # The tolerance of implicit steps and of the steady state allow this much.
     slack = {"euler": 0.0, "implicit": 1e-3, "steady": 2e-3}[method]
     np.testing.assert_allclose(found.temperature, known.temperature, rtol=0.0, atol=error + slack)
@@ -254,8 +261,9 @@ TOWARDS_VOID = [
 def test_values_towards_void_are_those_on_a_face(tmp_path: Path, method: str, condition: str) -> None:
     """A plane surface towards void, by either CPU kernel, against the same surface as a face of the box."""
     overrides = ['time={ method = "steady", tolerance = 1e-8 }'] if method == "steady" else [f'time.method="{method}"']
-    overrides += ["time.tolerance=1e-5"] * (method in ("stabilized", "implicit"))
-    overrides += ["time.end=2.0"] * (method == "implicit")
+    overrides += {"stabilized": ["time.tolerance=1e-3"], "implicit": ["time.tolerance=1e-5", "time.end=0.5"]}.get(
+        method, []
+    )
     held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
     known = run(f"{held}[boundaries.z_max]\n{condition}", tmp_path / "face", *overrides).temperature
     slack = {"implicit": 1e-5, "steady": 1e-6}.get(method, 1e-9)

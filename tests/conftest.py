@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from covering import SLOW
 from cuda_host.gpu import function_on_host, host_device
 from cuda_host.machine import build_folder
 from hypothesis import settings
@@ -24,7 +25,7 @@ Simulate = Callable[..., Simulation]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
-    config.addinivalue_line("markers", "slow: takes minutes; skipped unless HEATSIM_SLOW=1")
+    config.addinivalue_line("markers", "slow: skipped unless HEATSIM_SLOW=1, or on a GPU")
     settings.register_profile("heatsim", deadline=None)  # no test fails because a machine is busy
     settings.load_profile("heatsim")
     build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
@@ -35,10 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    if item.get_closest_marker("gpu") is not None:
+    on_gpu = item.get_closest_marker("gpu") is not None
+    if on_gpu:
         require_gpu()
-    if item.get_closest_marker("slow") is not None and os.environ.get("HEATSIM_SLOW") != "1":
-        pytest.skip("takes minutes; set HEATSIM_SLOW=1 to run it")
+    if item.get_closest_marker("slow") is not None and not on_gpu and not SLOW:
+        pytest.skip("slow; set HEATSIM_SLOW=1 to run it")
 
 
 def require_gpu() -> None:

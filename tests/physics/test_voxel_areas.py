@@ -1,5 +1,6 @@
 """The true area of surfaces made of voxels."""
 
+from itertools import product
 from math import pi
 
 import numpy as np
@@ -44,11 +45,14 @@ def test_a_sphere_has_its_area_and_not_that_of_its_voxels(cells: tuple[int, int,
     assert true == pytest.approx(4.0 * pi * radius**2, rel=0.02)
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.05, 0.125, 0.2, 0.25, 0.4, 0.6, 0.8, 1.0])
-@pytest.mark.parametrize("other", [0.0, 0.3])
-def test_a_tilted_plane_has_its_area(slope: float, other: float) -> None:
+@pytest.mark.parametrize(
+    ("slope", "other", "layers"),
+    # Cubes, and cells of half the height.
+    [*product((0.0, 0.05, 0.125, 0.2, 0.25, 0.4, 0.6, 0.8, 1.0), (0.0, 0.3), (80,)), (0.4, 0.3, 160)],
+)
+def test_a_tilted_plane_has_its_area(slope: float, other: float, layers: int) -> None:
     """z = 0.3 + slope·x + other·y over the middle of a box."""
-    grid = Grid((40, 40, 80), (1.0, 1.0, 2.0))
+    grid = Grid((40, 40, layers), (1.0, 1.0, 2.0))
     x, y, z = centres(grid)
     found = faces_of(grid, z > 0.3 + slope * x + other * y)
     u, v = found.faces // 3 % 40, found.faces // 120 % 40

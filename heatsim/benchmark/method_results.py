@@ -11,7 +11,7 @@ class MethodResult:
 
     Attributes:
         method: "euler", "stabilized" or "implicit".
-        tolerance: the error in K that a step may have; None for "euler".
+        tolerance: the error in K that the run may have; None for "euler".
         skipped: why there are no numbers; None if there are.
         kernel: name of the kernel.
         steps: number of steps.

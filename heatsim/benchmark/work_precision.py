@@ -37,7 +37,7 @@ from heatsim.storage.vtkhdf import VOID
 from heatsim.temperature_units import KELVIN
 
 PATIENCE = 120.0  # s
-# The errors that steps may have, as parts of the range of temperatures.
+# The tolerances, as parts of the range of temperatures.
 TOLERANCES = (1e-2, 1e-3, 1e-4, 1e-5)
 _REFERENCE = 5e-7
 _LONG_ENOUGH = 0.3  # s of Euler's steps, from which the time of all of them follows

@@ -67,4 +67,4 @@ def _label(axes: Any, found: WorkPrecision) -> None:
         axis.set_minor_formatter(NullFormatter())
     axes.grid(which="both", alpha=0.25)
     if axes.lines:
-        axes.legend(title="Method; tolerance of a step", loc="best")
+        axes.legend(title="Method; tolerance", loc="best")

@@ -12,7 +12,7 @@ def method_override(scenario: Scenario, method: str, tolerance: float | None = N
     Args:
         scenario: whose keys of [time] are kept where the method has them.
         method: "euler", "stabilized" or "implicit".
-        tolerance: the error of a step in K, except with "euler"; None for the default.
+        tolerance: the error of the run in K, except with "euler"; None for the default.
         end: in s; None for that of the scenario.
     """
     time = scenario.time

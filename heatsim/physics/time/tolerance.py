@@ -7,10 +7,11 @@ import numpy as np
 
 DEFAULT_PART = 2e-4  # of the range of temperatures
 LEAST_DEFAULT = 1e-3  # K
-# The error of a step at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors of 0.3 to 2
-# times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it.
+# The estimate that a step may have at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors
+# of 0.3 to 2 times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it.
 _PART_OF_STEP = 0.5
-# A tolerance above the default counts as at most this multiple of it: so coarse steps do not follow a smooth course.
+# In the root, a tolerance above the default counts as at most this multiple of it. Rows between the ends of a step may
+# be off by 0.37 times its estimate: with 16, by 0.74 times the tolerance.
 _MOST_RATIO = 16.0
 # The least tolerance in roundings of a temperature.
 _ROUNDINGS = 16.0
@@ -21,7 +22,8 @@ class Tolerance:
     """The error that a run may have, and that of one step which follows from it, in K.
 
     The errors of steps of second order add up to an error of the run that grows with the power 2/3 of that of a step.
-    So a step may have an error of ½·tol·√(tol/(2e-4·range)) for one of a run, tol.
+    So for an error of the run, tol, the estimate e of a step may be ½·tol·√(tol/(2e-4·range)), and at most 2·tol. It is
+    about twice the error of the step.
 
     Attributes:
         given: of the run, set by the user in K, or None for the default.

@@ -19,12 +19,13 @@ from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
-from heatsim.solver.implicit.scheme import GAMMA, Solutions, first_stage, stage_times
+from heatsim.solver.implicit.scheme import CUBIC, GAMMA, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.ledger.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
+from heatsim.solver.stabilized.interpolation import factor_of_estimate
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
 from heatsim.solver.steady.newton import NewtonSolver
 from heatsim.solver.steady.steady_state import coarse_cells, make_balance, make_sweeps
@@ -64,6 +65,7 @@ class FieldStages(FieldEnds):
     """
 
     unit, longest, choice = "stage", inf, None
+    factor = factor_of_estimate(CUBIC)
 
     def __init__(
         self, problem: HeatProblem, field: Field, ledger: Ledger, cells: Any, saved: Checkpoint | None = None

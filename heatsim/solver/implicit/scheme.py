@@ -28,6 +28,7 @@ from heatsim.physics.time.stage_times import Side, StageTimes
 Array = NDArray[np.float64]
 
 GAMMA = 1.0 - sqrt(0.5)
+CUBIC = 4.0 * GAMMA**3 + 3.0 * GAMMA**2 * (1.0 - 2.0 * GAMMA)  # the factor of z³ of a step, 0.207
 
 
 @dataclass(frozen=True)

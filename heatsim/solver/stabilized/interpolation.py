@@ -33,13 +33,22 @@ def hermite(theta: float, h: float) -> Weights:
     return Weights(1.0 - last, h * theta * rest * rest, last, -h * theta * theta * rest)
 
 
-def error_estimate(h: float) -> Weights:
+def error_estimate(h: float, factor: float = 1.0) -> Weights:
     """Weights whose combination estimates the error of a step: 4/5·(T_n − T_{n+1}) + 2/5·h·(F_n + F_{n+1}).
 
     For an exact T_{n+1} it is h³/15·d³T/dt³. Source: Sommeijer, Shampine & Verwer, *J. Comput. Appl. Math.* 88 (1998)
-    315.
+    315. ``factor`` is that of :func:`factor_of_estimate`.
     """
-    return Weights(0.8, 0.4 * h, -0.8, 0.4 * h)
+    return Weights(0.8 * factor, 0.4 * factor * h, -0.8 * factor, 0.4 * factor * h)
+
+
+def factor_of_estimate(cubic: float) -> float:
+    """The factor with which the estimate is twice the error of a step.
+
+    A step multiplies a mode by R(z) = 1 + z + z²/2 + ``cubic``·z³ + …. So its error is (1/6 − cubic)·h³·d³T/dt³, and
+    the estimate without a factor is (1/5 − 4/5·cubic)·h³·d³T/dt³.
+    """
+    return 2.0 * abs((1.0 / 6.0 - cubic) / (0.2 - 0.8 * cubic))
 
 
 def change_of_rate(h: float) -> Weights:

@@ -102,7 +102,7 @@ class AdaptiveMethod:
     Attributes:
         substeps: the backend. The field at time ``t`` is its last end after a step, until :meth:`settle`; otherwise
             its first.
-        tolerance: the error that a step may have.
+        tolerance: the error that the run may have, and the estimate that a step may have.
         t: time in s at which the field is.
         bounds: extremes in K that the maximum principle allows: a step that leaves them by more than the tolerance is
             rejected.
@@ -155,7 +155,9 @@ class AdaptiveMethod:
                 substeps.reject()
                 raise
             substeps.rate(End.LAST, result.end, Side.BEFORE, stages.count)
-            result = self.judge(result, stages, substeps.measure(error_estimate(result.h), stages.count))
+            result = self.judge(
+                result, stages, substeps.measure(error_estimate(result.h, substeps.factor), stages.count)
+            )
         return result
 
     def begin(self, stop: float, jump: bool, kink: bool = False) -> Attempt:

@@ -62,6 +62,10 @@ class Substeps(Protocol):
     def longest(self) -> float:
         """The longest step in s that the stages allow."""
 
+    @property
+    def factor(self) -> float:
+        """The factor of the error estimate: see :func:`heatsim.solver.stabilized.interpolation.factor_of_estimate`."""
+
     def choose(self, h: float, tolerance: float) -> StepStages:
         """The stages for a step of ``h`` s, at most ``longest``, whose error may be ``tolerance`` in K."""
 

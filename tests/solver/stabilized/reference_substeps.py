@@ -122,6 +122,8 @@ class ReferenceSubsteps:
         shown: what the last interpolation gave: field, stored heat, sums.
     """
 
+    factor = 1.0
+
     def __init__(self, block: Block, T: Field) -> None:
         self.block = block
         self.first = State(T.copy(), np.zeros_like(T))

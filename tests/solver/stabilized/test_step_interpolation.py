@@ -1,8 +1,16 @@
 """Linear combinations of both ends of a step."""
 
+from collections.abc import Callable
+from functools import partial
+from math import exp, prod
+
 import pytest
 
+from heatsim.solver.implicit.field_stages import FieldStages
+from heatsim.solver.implicit.scheme import GAMMA
+from heatsim.solver.stabilized.field_substeps import FieldSubsteps
 from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
+from heatsim.solver.stabilized.scheme import Stages, all_stages
 
 
 def cubic(t):
@@ -31,6 +39,33 @@ def test_both_ends_are_met_to_the_bit():
 def test_the_error_of_a_cubic_is_a_fifteenth_of_its_third_derivative():
     h = 1.5
     assert combined(error_estimate(h), 2.0, h) == pytest.approx(h**3 * 2.4 / 15, rel=1e-13)
+
+
+def stabilized(stages: Stages, z: float) -> float:
+    pair = stages.pair
+    return (1.0 + pair.a * z * (1.0 + pair.b / pair.a * z)) * prod(1.0 + delta * z for delta in stages.deltas)
+
+
+def implicit(z: float) -> float:
+    return (1.0 + (1.0 - 2.0 * GAMMA) * z) / (1.0 - GAMMA * z) ** 2
+
+
+@pytest.mark.parametrize(
+    ("factor", "multiplied"),
+    [
+        (FieldStages.factor, implicit),
+        (FieldSubsteps.factor, partial(stabilized, all_stages()[0])),
+        (FieldSubsteps.factor, partial(stabilized, all_stages()[-1])),
+    ],
+)
+def test_the_estimate_of_each_method_is_twice_the_error_of_its_step(
+    factor: float, multiplied: Callable[[float], float]
+) -> None:
+    """For a mode T' = −T from T = 1, of which a step of h leaves R(−h)."""
+    h = 1e-3
+    left = multiplied(-h)
+    estimate = sum(w * value for w, value in zip(error_estimate(h, factor), (1.0, -1.0, left, -left), strict=True))
+    assert abs(estimate) == pytest.approx(2.0 * abs(left - exp(-h)), rel=0.1)
 
 
 def test_the_change_of_rate():

@@ -38,6 +38,8 @@ _MOST_CYCLES = 100
 _BETWEEN = 6.0 * 4.0 / 27.0
 # Roundings of a step, in parts of u·H: its end is stored in the field's precision, and so is the rate.
 _ROUNDINGS = 2.0
+# Rounding of the error estimate in a cell, in u·T: T_n and T_{n+1} count 1.9 times, and h·K₂ has 1/γ of theirs.
+_NOISE = 16.0
 # A right-hand side in float32 makes an error of this part of the change that is solved for. If that is more than a part
 # of the tolerance, because the first guess was far off, the stage is solved once more.
 _ROUNDED, _LEFT = 1e-6, 0.1
@@ -81,6 +83,10 @@ class FieldStages(FieldEnds):
         self._flows_at_end: HeatSums | None = None
         if saved is not None and _RATE in saved.arrays:
             self._take_back(self._first, saved)
+
+    def noise(self, stages: int) -> float:
+        """Rounding of the estimate in a cell, in u·T."""
+        return _NOISE
 
     def choose(self, h: float, tolerance: float) -> Solutions:
         """Two stages, which share the tolerance."""

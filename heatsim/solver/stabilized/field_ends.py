@@ -20,9 +20,6 @@ from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
-# Twice the rounding of float32 in h·F after s stages, in s²·u·T: heatsim/solver/stabilized/field_substeps.py.
-_ROUNDING = 1.3
-
 
 @dataclass
 class FieldEnd:
@@ -93,8 +90,8 @@ class FieldEnds:
     def _measure(self, found: StepError, stages: int) -> Measure:
         if not found.finite:
             return Measure(nan, nan, nan)
-        noise = self._noise(stages, max(-found.lowest, found.highest))
-        size = max(found.mean, found.cell if found.cell > noise else 0.0)
+        unit = float(np.finfo(self._problem.precision).eps) / 2.0 * max(-found.lowest, found.highest)
+        size = max(found.mean, found.cell - self.noise(stages) * unit)
         if self._problem.materials.varies:  # the field holds enthalpies
             self._at_end.deviation = self._last.T  # stages may have exchanged buffers
             self._at_end.changed()
@@ -103,9 +100,9 @@ class FieldEnds:
         reference = self._field.reference
         return Measure(size, found.lowest + reference, found.highest + reference)
 
-    def _noise(self, stages: int, largest: float) -> float:
-        """Twice what rounding in a step of ``stages`` can cause in a cell, if deviations are at most ``largest`` K."""
-        return _ROUNDING * stages**2 * (float(np.finfo(self._problem.precision).eps) / 2.0) * largest
+    def noise(self, stages: int) -> float:
+        """What rounding can cause in the error estimate of a cell after ``stages`` stages, in u of the deviations."""
+        raise NotImplementedError
 
     def accept(self) -> None:
         """Make the last end the first one."""

@@ -120,6 +120,23 @@ def test_counted_work_is_that_of_runs_with_the_default_tolerance(euler, edges, s
     assert 0.4 < applications / (21.0 * steps_between(times, 1.0, 2e-4)) < 2.2
 
 
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+@pytest.mark.parametrize("name", ["wall_year", "slab_convection"])
+def test_counted_work_is_that_of_a_run(name: str, method: str, tmp_path: Path) -> None:
+    """Weather has a kink in each hour, a quenched slab has one jump."""
+    of_time = ["time.end=3 days", "output.every=1 d", "output.probe_every=1 d"] if name == "wall_year" else []
+    changes = [f"time.method={method}", "output.figures=false", "solver.device=cpu", *of_time]
+    simulation = Simulation.from_scenario(SCENARIOS / f"{name}.toml", changes, output=tmp_path / "run")
+    expected = count_work(simulation.plan.problem, first_tolerance(simulation.plan.problem))
+    simulation.run()
+    found = simulation.state.method
+    assert found is not None
+    units, between = found.work.stages, expected.stages
+    if method == "implicit":
+        units, between = found.counts["applications"], expected.applications
+    assert between[0] <= units <= between[1]
+
+
 def test_stages_grow_with_the_root_of_time_and_slowly_with_the_tolerance():
     edges = np.array([0.0, 1e4])
     few, more = stages_between(edges, 1.0, 1e-3, 514.0), stages_between(4.0 * edges, 1.0, 1e-3, 514.0)

@@ -104,6 +104,15 @@ class Drive:
         low, high = self.functions[0].extremes(self.end)
         return high - low
 
+    def change(self, edges: Array) -> Array:
+        """By how many K, or which part where ``relative``, it changes between neighbouring times in s.
+
+        A change of heat counts with the whole time between them.
+        """
+        near = NEAR_JUMP * self.end
+        changes = self.kelvin * np.abs(self._product(edges[1:] - near) - self._product(edges[:-1] + near))
+        return np.asarray(changes * (np.diff(edges) if self.averaged else 1.0))
+
     def negligible(self, times: Array, allowed: float) -> NDArray[np.bool_]:
         """Which of its jumps and kinks at ``times`` (s, ascending) are so close to the next that they cannot matter.
 

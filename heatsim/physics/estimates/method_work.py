@@ -1,33 +1,41 @@
 """The work that each method in time needs for a run: counted from the scenario, never measured.
 
 **Steps.** After a jump the field changes ever more slowly: its third derivative in time falls as 1/t³, so a step whose
-error C·h³ is the tolerance has a length h = θ·t with θ = 3.3·(tolerance/range)^(1/3). Steps begin at about dt_limit/θ
-and grow by the factor 1 + θ, so in an interval of Δ s
+estimate C·h³ is what it may have, tol, has a length h = θ·t with θ = 3.3·(tol/range)^(1/3). Steps begin at about
+dt_limit/θ and grow by the factor 1 + θ, so in an interval of Δ s
 
     steps = ln(1 + e·θ·Δ/dt_limit) / θ
+
+After a kink the third derivative falls as 1/t². If what drives the body changes by R kelvins in the interval, then
+h = θ·t·(Δ/t)^(1/3) with θ = 3.3·(tol/R)^(1/3), and
+
+    steps = 3/θ·(1 − (dt_limit/Δ)^(1/3))
+
+Steps also follow what drives the body (drives.py). While a value swings by R over an interval, the cubic over h misses
+h⁴/384·R/2·(π/Δ)⁴, so there are at least π·(R/(768·allowed))^(1/4) steps.
 
 **Stages of "stabilized".** With s stages a step may be β₁·s²·dt_limit/2 long, with β₁ = 0.654. Summed over all steps
 this gives
 
-    stages = 2·√(2/(β₁·θ)) · √(Δ/dt_limit),
+    stages = 2·√(2/(β₁·θ)) · √(Δ/dt_limit),        after a kink 1.5 instead of 2
 
 but at least 6 for each step. In float32, rounding makes errors that grow with s²: at the default tolerance steps have
 at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_limit).
 
-**Applications of "implicit".** It needs about three quarters of the steps. Each has two stages, and each stage takes
-about 14 applications of the operator on the finest grid, with the work on coarser grids counted in.
+**Applications of "implicit".** It needs 0.6 to 1.4 times these steps. Each has two stages, and each stage takes about
+14 applications of the operator on the finest grid, with the work on coarser grids counted in.
 
-The factors come from 25 scenarios at the default tolerance, with 20 to 1.3 million Euler steps (board: 120 million):
-cubes of 8³ to 128³ cells, slabs and plates, a wall through a week and one through a year, power modules of 24,000 and
-192,000 cells, a chip that is switched 29 times, a circuit board with layers of 35 µm, bodies that radiate, a laser
-track, wax that melts. Without melting, stages were 0.9 to 2.1 times the estimate, applications 0.4 to 2.2 times, and
-each stage of "implicit" took 10 to 19 applications. With melting, stages were 4 to 5 times the estimate, applications
-18 times for wax (which melts over 4 K); in two more scenarios 42 times for tin (2 K) and 110 times for water (0.3 K).
+The factors come from 13 bundled scenarios (two with coarser grids, a month of the year) at their tolerances, in float32
+or as they say. Stages were 0.73 to 1.6 times the middle of what is expected, 2.2 times for photograph.toml, which needs
+41 steps; applications 0.5 to 1.7 times, 2.7 for it, and 4.7 for laser_track.toml. Each stage of "implicit" took 9 to 22
+applications. Stages for busbars whose steps have some 170 stages in float32 were 5 times as many. With melting wax they
+were 17 times those of a body without; in two more scenarios applications were 42 times for tin (melts over 2 K) and 110
+times for water (0.3 K).
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import ceil, e, inf, sqrt
+from math import ceil, e, inf, pi, sqrt
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -36,7 +44,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import time_functions
-from heatsim.physics.drives.drives import Drives, changes
+from heatsim.physics.drives.drives import PART, Drives, changes
 from heatsim.physics.drives.jumps import Jumps, find_jumps
 from heatsim.physics.estimates.euler_error import euler_error
 from heatsim.physics.estimates.initial import InitialField
@@ -57,12 +65,13 @@ _SAFETY = 0.9  # of the steps of euler
 _GROWTH = 3.3
 _BETA = 0.654
 _FEWEST = 6  # stages of a step
+_CUBIC = 768.0  # of the error of a cubic: h⁴/384 of the fourth derivative, which is R/2·(π/Δ)⁴
 MOST_STAGES = {"float32": 418.0, "float64": 514.0}  # of a step, as in solver/stabilized/scheme.py
 _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
-_APPLICATIONS = 0.75 * 2.0 * 14.0  # in each step
+_APPLICATIONS = 0.95 * 2.0 * 14.0  # in each step
 # The fewest and the most in parts of the estimates; where latent heat is set free, fronts pass cell by cell.
-_STAGES_RANGE = {"smooth": (2.0 / 3.0, 2.2), "melting": (3.0, 12.0)}
-_STEPS_RANGE = {"smooth": (0.5, 2.0), "melting": (6.0, 24.0)}
+_STAGES_RANGE = {"smooth": (0.75, 2.6), "melting": (5.0, 20.0)}
+_STEPS_RANGE = {"smooth": (0.5, 2.4), "melting": (10.0, 40.0)}
 _APPLICATIONS_RANGE = {"smooth": (0.4, 2.2), "melting": (15.0, 120.0)}
 _GAIN = 3.0
 _MOST_PLACES = 2**20  # of one beam
@@ -190,30 +199,50 @@ def euler_steps(end: float, limit: float, safety: float) -> int:
     return 1 if limit == inf else ceil(end / (safety * limit))
 
 
-def steps_between(edges: Array, limit: float, fraction: float) -> float:
+class Course(NamedTuple):
+    """How the intervals between edges begin, and what changes in them; one number for all of them, or one for each.
+
+    Attributes:
+        change: after a kink the change of what drives the body in parts of the range, else 1.
+        kinks: whether it begins with a kink, not with a jump.
+        least: the fewest steps.
+    """
+
+    change: Array | float = 1.0
+    kinks: NDArray[np.bool_] | bool = False
+    least: Array | float = 1.0
+
+
+JUMPS = Course()
+
+
+def steps_between(edges: Array, limit: float, fraction: float, course: Course = JUMPS) -> float:
     """The steps of a method with a tolerance to be expected; arguments as for :func:`stages_between`."""
-    theta = _theta(fraction)
-    return float(np.maximum(np.log1p(e * theta * np.diff(edges) / limit) / theta, 1.0).sum())
+    theta, lengths = _theta(fraction / course.change), np.diff(edges) / limit
+    after_jump = np.log1p(e * theta * lengths) / theta
+    after_kink = 3.0 / theta * (1.0 - np.maximum(lengths, 1.0) ** (-1.0 / 3.0))
+    return float(np.maximum(np.where(course.kinks, after_kink, after_jump), course.least).sum())
 
 
-def stages_between(edges: Array, limit: float, fraction: float, most: float) -> float:
+def stages_between(edges: Array, limit: float, fraction: float, most: float, course: Course = JUMPS) -> float:
     """The stages of the method "stabilized" to be expected.
 
     Args:
         edges: the start, the times at which the body is driven another way, the end; in s, ascending.
         limit: of an Euler step in s.
-        fraction: the tolerance in parts of the range of temperatures.
+        fraction: the estimate that a step may have in parts of the range of temperatures.
         most: stages of one step that rounding allows.
+        course: of the intervals between edges.
     """
     lengths = np.diff(edges) / limit
-    smooth = 2.0 * np.sqrt(2.0 / (_BETA * _theta(fraction)) * lengths)
+    smooth = np.where(course.kinks, 1.5, 2.0) * np.sqrt(2.0 / (_BETA * _theta(fraction / course.change)) * lengths)
     expected = float(np.maximum(smooth, 2.0 / (_BETA * most) * lengths).sum())
-    return max(expected, _FEWEST * steps_between(edges, limit, fraction))
+    return max(expected, _FEWEST * steps_between(edges, limit, fraction, course))
 
 
-def _theta(fraction: float) -> float:
-    """The length of a step in parts of the time since the last jump."""
-    return _GROWTH * float(min(fraction, _LARGEST_PART) ** (1.0 / 3.0))
+def _theta(fraction: Array | float) -> Array:
+    """The length of a step in parts of the time since the last jump; after a kink, that at the end of its interval."""
+    return np.asarray(_GROWTH * np.minimum(fraction, _LARGEST_PART) ** (1.0 / 3.0))
 
 
 def first_tolerance(problem: Choosable) -> Tolerance:
@@ -238,13 +267,14 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     jumps = find_jumps(scenario, drives, tolerance)
     edges = _edges(problem.boundary, jumps)
     fraction = tolerance.fraction_of_step
-    steps = steps_between(edges, limit, fraction)
+    course = _course(drives, jumps, edges, tolerance)
+    steps = steps_between(edges, limit, fraction, course)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
     most = MOST_STAGES[problem.precision]
     if problem.precision == "float32":
         most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
-    stages = _range(stages_between(edges, limit, fraction, most), _STAGES_RANGE[kind])
+    stages = _range(stages_between(edges, limit, fraction, most, course), _STAGES_RANGE[kind])
     applications = _range(_APPLICATIONS * steps, _APPLICATIONS_RANGE[kind])
     euler = euler_steps(scenario.time.end, limit, _SAFETY)
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
@@ -292,6 +322,18 @@ def _edges(boundary: Boundary, jumps: Jumps) -> Array:
     # A change beside a jump is the jump itself.
     apart = np.minimum(times - edges[after - 1], edges[after] - times) > end / _RESOLUTION
     return np.unique(np.concatenate((edges, times[apart])))
+
+
+def _course(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance) -> Course:
+    """How each interval begins, and what changes in it."""
+    kinks, change = np.isin(edges[:-1], jumps.times[jumps.kinks]), np.zeros(len(edges) - 1)
+    for drive in drives.drives:
+        part = 1.0 if drive.relative else 1.0 / tolerance.range if tolerance.range else inf
+        found = drive.change(edges)
+        change[found > 0.0] = np.maximum(change, found * part)[found > 0.0]
+    change = np.minimum(change, 1.0)
+    least = pi * (change / (_CUBIC * PART * tolerance.fraction)) ** 0.25
+    return Course(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
 
 
 def _changes(boundary: Boundary) -> Iterator[Array]:

@@ -64,7 +64,7 @@ class Tolerance:
     @property
     def fraction_of_step(self) -> float:
         """The error of a step in parts of the range; that of the default where the range is not known yet."""
-        return self.kelvin / self.range if self.range > self.kelvin else DEFAULT_PART
+        return self.kelvin / self.range if self.range > self.kelvin else _PART_OF_STEP * DEFAULT_PART
 
     def run_with(self, of_step: float) -> float:
         """The tolerance of a run in K whose steps may have an error of ``of_step`` K."""

@@ -71,3 +71,18 @@ def test_a_fast_beam_on_a_poor_conductor_is_followed(tmp_path: Path, method: str
     at = 2.5e-4 * (np.arange(20) + 0.5)
     assert heat.sum(axis=0) @ at / heat.sum() == pytest.approx(2.75e-3, rel=1e-5)
     assert heat.sum(axis=1) @ at / heat.sum() == pytest.approx(2.25e-3, rel=1e-5)
+
+
+def test_rounding_of_float32_hardly_shortens_steps_at_a_quarter_of_the_default(tmp_path: Path) -> None:
+    """The estimate of single cells is mostly rounding there; steps must not shrink until it is below the tolerance."""
+    stages = {}
+    for precision in ("float32", "float64"):
+        path = Path(__file__).parents[3] / "scenarios" / "cube.toml"
+        changes = ["domain.cells=[24, 24, 24]", "time.method=stabilized", "time.tolerance=0.004", "time.end=60"]
+        output = ["output.every=60", "output.probe_every=60", "output.figures=false", "output.fields=false"]
+        where = ["solver.device=cpu", f"solver.precision={precision}"]
+        simulation = Simulation.from_scenario(path, [*changes, *output, *where], output=tmp_path / precision)
+        simulation.run()
+        assert simulation.state.method is not None
+        stages[precision] = simulation.state.method.work.stages
+    assert stages["float32"] <= 1.2 * stages["float64"]

@@ -31,9 +31,9 @@ _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
 # Smoothing substeps before the rate is calculated in float32, from 32 stages on: the multiple of 8 nearest to
 # 8 + stages/24. Eight are two sweeps of every kernel, or a multiple of two: they end in the buffer in which they begin.
 _SMOOTHING, _SMOOTHED_FROM = 1 / 24, 32
-# Rounding of float32 in the error estimate of a cell, in u·T: 160·(s − 1) without smoothing, s² with it. Measured in
-# the cube of scenarios/cube.toml with 32³ and 64³ cells, a power module and busbars: at most 162·s and 0.94·s².
-_NOISE, _SMOOTHED_NOISE = 160.0, 1.0
+# Rounding of float32 in the error estimate of a cell, in u·T: 180·(s − 4) without smoothing, s² with it. Measured in
+# the cube of scenarios/cube.toml with 32³ and 64³ cells, a power module and busbars: at most 1.26 and 0.94 times that.
+_NOISE, _NOISY_FROM, _SMOOTHED_NOISE = 180.0, 4, 1.0
 # The numbers of these stages among the increments.
 _PAIR, _RATE = 0, 1
 
@@ -96,7 +96,9 @@ class FieldSubsteps(FieldEnds):
 
     def noise(self, stages: int) -> float:
         """Rounding of the estimate in a cell, in u·T; none counts for the trial of a first step, of one stage."""
-        return _NOISE * (stages - 1) if stages < _SMOOTHED_FROM else _SMOOTHED_NOISE * stages**2
+        if stages >= _SMOOTHED_FROM:
+            return _SMOOTHED_NOISE * stages**2
+        return _NOISE * max(stages - _NOISY_FROM, 0)
 
     def choose(self, h: float, tolerance: float) -> Stages:
         """The fewest stages with which a step of ``h`` s is stable."""

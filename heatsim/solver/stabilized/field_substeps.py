@@ -31,9 +31,9 @@ _CELLS_AT_ONCE, _FEWEST_AT_ONCE = 2**31, 4
 # Smoothing substeps before the rate is calculated in float32, from 32 stages on: the multiple of 8 nearest to
 # 8 + stages/24. Eight are two sweeps of every kernel, or a multiple of two: they end in the buffer in which they begin.
 _SMOOTHING, _SMOOTHED_FROM = 1 / 24, 32
-# Rounding of float32 in the error estimate of a cell, in u·T: 180·(s − 4) without smoothing, s² with it. Measured in
-# the cube of scenarios/cube.toml with 32³ and 64³ cells, a power module and busbars: at most 1.26 and 0.94 times that.
-_NOISE, _NOISY_FROM, _SMOOTHED_NOISE = 180.0, 4, 1.0
+# Rounding of float32 in the error estimate of a cell, in u·T: 230·(s − 4) without smoothing, s² with it. In the cube of
+# scenarios/cube.toml with 32³ and 64³ cells, a power module and busbars it was at most 0.99 and 0.94 times that.
+_NOISE, _NOISY_FROM, _SMOOTHED_NOISE = 230.0, 4, 1.0
 # The numbers of these stages among the increments.
 _PAIR, _RATE = 0, 1
 

@@ -199,7 +199,7 @@ def euler_steps(end: float, limit: float, safety: float) -> int:
     return 1 if limit == inf else ceil(end / (safety * limit))
 
 
-class Course(NamedTuple):
+class Intervals(NamedTuple):
     """How the intervals between edges begin, and what changes in them; one number for all of them, or one for each.
 
     Attributes:
@@ -213,18 +213,18 @@ class Course(NamedTuple):
     least: Array | float = 1.0
 
 
-JUMPS = Course()
+JUMPS = Intervals()
 
 
-def steps_between(edges: Array, limit: float, fraction: float, course: Course = JUMPS) -> float:
+def steps_between(edges: Array, limit: float, fraction: float, intervals: Intervals = JUMPS) -> float:
     """The steps of a method with a tolerance to be expected; arguments as for :func:`stages_between`."""
-    theta, lengths = _theta(fraction / course.change), np.diff(edges) / limit
+    theta, lengths = _theta(fraction / intervals.change), np.diff(edges) / limit
     after_jump = np.log1p(e * theta * lengths) / theta
     after_kink = 3.0 / theta * (1.0 - np.maximum(lengths, 1.0) ** (-1.0 / 3.0))
-    return float(np.maximum(np.where(course.kinks, after_kink, after_jump), course.least).sum())
+    return float(np.maximum(np.where(intervals.kinks, after_kink, after_jump), intervals.least).sum())
 
 
-def stages_between(edges: Array, limit: float, fraction: float, most: float, course: Course = JUMPS) -> float:
+def stages_between(edges: Array, limit: float, fraction: float, most: float, intervals: Intervals = JUMPS) -> float:
     """The stages of the method "stabilized" to be expected.
 
     Args:
@@ -232,12 +232,14 @@ def stages_between(edges: Array, limit: float, fraction: float, most: float, cou
         limit: of an Euler step in s.
         fraction: the estimate that a step may have in parts of the range of temperatures.
         most: stages of one step that rounding allows.
-        course: of the intervals between edges.
+        intervals: of the intervals between edges.
     """
     lengths = np.diff(edges) / limit
-    smooth = np.where(course.kinks, 1.5, 2.0) * np.sqrt(2.0 / (_BETA * _theta(fraction / course.change)) * lengths)
+    smooth = np.where(intervals.kinks, 1.5, 2.0) * np.sqrt(
+        2.0 / (_BETA * _theta(fraction / intervals.change)) * lengths
+    )
     expected = float(np.maximum(smooth, 2.0 / (_BETA * most) * lengths).sum())
-    return max(expected, _FEWEST * steps_between(edges, limit, fraction, course))
+    return max(expected, _FEWEST * steps_between(edges, limit, fraction, intervals))
 
 
 def _theta(fraction: Array | float) -> Array:
@@ -267,14 +269,14 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
     jumps = find_jumps(scenario, drives, tolerance)
     edges = _edges(problem.boundary, jumps)
     fraction = tolerance.fraction_of_step
-    course = _course(drives, jumps, edges, tolerance)
-    steps = steps_between(edges, limit, fraction, course)
+    intervals = _intervals(drives, jumps, edges, tolerance)
+    steps = steps_between(edges, limit, fraction, intervals)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
     most = MOST_STAGES[problem.precision]
     if problem.precision == "float32":
         most = min(most, _MOST_ROUNDED * sqrt(fraction / DEFAULT_PART))
-    stages = _range(stages_between(edges, limit, fraction, most, course), _STAGES_RANGE[kind])
+    stages = _range(stages_between(edges, limit, fraction, most, intervals), _STAGES_RANGE[kind])
     applications = _range(_APPLICATIONS * steps, _APPLICATIONS_RANGE[kind])
     euler = euler_steps(scenario.time.end, limit, _SAFETY)
     rows = scenario.time.end / min(scenario.output.every, scenario.output.probe_every)
@@ -324,7 +326,7 @@ def _edges(boundary: Boundary, jumps: Jumps) -> Array:
     return np.unique(np.concatenate((edges, times[apart])))
 
 
-def _course(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance) -> Course:
+def _intervals(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance) -> Intervals:
     """How each interval begins, and what changes in it."""
     kinks, change = np.isin(edges[:-1], jumps.times[jumps.kinks]), np.zeros(len(edges) - 1)
     for drive in drives.drives:
@@ -333,7 +335,7 @@ def _course(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance) ->
         change[found > 0.0] = np.maximum(change, found * part)[found > 0.0]
     change = np.minimum(change, 1.0)
     least = pi * (change / (_CUBIC * PART * tolerance.fraction)) ** 0.25
-    return Course(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
+    return Intervals(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
 
 
 def _changes(boundary: Boundary) -> Iterator[Array]:

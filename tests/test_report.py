@@ -156,9 +156,16 @@ def test_numbers_of_a_column_have_equally_many_decimals(values: list[float], dec
     assert numbers.fixed(values, decimals) == texts
 
 
-@pytest.mark.parametrize(("span", "decimals"), [(80.0, 2), (0.05, 5), (5.0, 3), (1500.0, 2), (0.0, 2), (1e-12, 9)])
+@pytest.mark.parametrize(("span", "decimals"), [(80.0, 2), (0.05, 5), (5.0, 3), (1500.0, 2), (1e-8, 9)])
 def test_temperatures_show_a_thousandth_of_their_range(span: float, decimals: int) -> None:
-    assert numbers.decimals_of_temperatures(span) == decimals
+    assert numbers.decimals_of_temperatures([0.0, span, 0.5 * span]) == decimals
+
+
+@pytest.mark.parametrize(
+    ("temperature", "text"), [(0.8064, "0.8064"), (293.15, "293.15"), (1510.5, "1510.5"), (0.0, "0"), (-40.0, "-40")]
+)
+def test_one_temperature_shows_its_own_digits(temperature: float, text: str) -> None:
+    assert numbers.fixed([temperature], numbers.decimals_of_temperatures([temperature, temperature])) == [text]
 
 
 def test_coefficients_fit_an_ordinary_terminal(tmp_path: Path) -> None:

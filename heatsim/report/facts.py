@@ -118,8 +118,8 @@ def _temperatures(
     ]
     if not known:
         return
-    decimals = decimals_of_temperatures(unit.of_difference(max(known) - min(known)))
-    texts = dict(zip(known, fixed((unit.of(value) for value in known), decimals), strict=True))
+    shown = [unit.of(value) for value in known]
+    texts = dict(zip(known, fixed(shown, decimals_of_temperatures(shown)), strict=True))
     for name in names:
         found = extremes[name]
         if found:

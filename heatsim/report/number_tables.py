@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from heatsim.amounts import ENERGIES, POWERS, TIMES, Unit, choose_unit, format_amount, format_time, readable_unit
 from heatsim.counts import counted, plain
 from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
-from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed, span_of
+from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_settings import RunSettings
 from heatsim.storage.run_tables import JOULE, WATT, RunTable, header
@@ -62,8 +62,8 @@ def probe_table(probes: RunTable, settings: RunSettings, most: int = _MOST_ROWS)
             shown = readable_unit(its_unit, lengths if its_unit == "m" else values)
             curves_of[column], others[column] = [values / shown.size], header(column, shown.symbol)
     of_temperature = [name for name in curves_of if name not in others]
-    decimals = decimals_of_temperatures(span_of([curve for name in of_temperature for curve in curves_of[name]]))
     numbers = {name: _numbers(np.stack(curves), once) for name, curves in curves_of.items()}
+    decimals = decimals_of_temperatures(value for name in of_temperature for value in numbers[name])
     texts = {name: [plain(value, 4) for value in values] for name, values in numbers.items()}
     texts |= _columns({name: numbers[name] for name in of_temperature}, decimals)
     labels |= others

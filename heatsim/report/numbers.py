@@ -1,23 +1,23 @@
 """Format numbers with as many digits as a reader needs."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import floor, isfinite, log10
-
-import numpy as np
-from numpy.typing import NDArray
 
 _DIGITS = 4  # of the range of some temperatures
 _FEWEST, _MOST = 2, 9  # decimals of temperatures
 _DIGITS_OF_HEATS = 5
+_ROUNDING = 1e-12  # relative: equal temperatures differ by less
 
 
-def decimals_of_temperatures(span: float) -> int:
-    """The number of decimals for temperatures whose highest and lowest differ by ``span`` degrees.
+def decimals_of_temperatures(values: Iterable[float]) -> int:
+    """The number of decimals that show a thousandth of the range of some temperatures, or five digits if all are equal.
 
-    The last decimal is at most 1/1,000 of the range: 2 decimals for a range of 80 K, 5 for one of 0.05 K.
+    These are 2 decimals for a range of 80 K, 5 for one of 0.05 K.
     """
-    if not isfinite(span) or span <= 0.0:
-        return _FEWEST
+    finite = [value for value in values if isfinite(value)]
+    span = max(finite, default=0.0) - min(finite, default=0.0)
+    if span <= _ROUNDING * max(map(abs, finite), default=0.0):
+        return max(decimals_of_heats(finite), _FEWEST)
     return min(max(_DIGITS - 1 - floor(log10(span)), _FEWEST), _MOST)
 
 
@@ -33,10 +33,3 @@ def fixed(values: Iterable[float], decimals: int) -> list[str]:
     finite = [f"{value:.{decimals}f}" for value in rounded if isfinite(value)]
     needed = max((len(text.rstrip("0").partition(".")[2]) for text in finite), default=0)
     return [f"{value:.{needed}f}" for value in rounded]
-
-
-def span_of(curves: Sequence[NDArray[np.float64]]) -> float:
-    """The highest number minus the lowest; 0 if there are no numbers."""
-    if not curves:
-        return 0.0
-    return float(max(curve.max() for curve in curves) - min(curve.min() for curve in curves))

@@ -168,7 +168,7 @@ def column_texts(values: NDArray[np.float64], unit: str, categories: Sequence[st
         return [categories[int(value)] for value in values]
     finite = values[np.isfinite(values)]
     if unit in _TEMPERATURES:
-        decimals = decimals_of_temperatures(float(np.ptp(finite)) if finite.size else 0.0)
+        decimals = decimals_of_temperatures(finite.tolist())
     else:
         decimals, sizes = decimals_of_heats(finite.tolist()), np.abs(finite)
         if np.any((sizes > 0.0) & (sizes < _FEWEST_UNITS * 10.0**-decimals)):

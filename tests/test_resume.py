@@ -11,8 +11,9 @@ import runs
 
 from heatsim import Simulation
 from heatsim.cli import main
-from heatsim.errors import Interrupted, StorageError
+from heatsim.errors import FolderError, Interrupted, StorageError
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.report.page import write_report
 from heatsim.storage import checkpoint, folder, tables
 from heatsim.storage.field_reader import FieldReader
 
@@ -90,6 +91,28 @@ def test_without_a_checkpoint_the_run_begins_anew(tmp_path: Path) -> None:
     assert simulation.step == 0
     simulation.run()
     assert runs.results(parts) == runs.results(runs.run(tmp_path))
+
+
+@pytest.mark.parametrize("name", [folder.REPORT, folder.SUMMARY, folder.FAILURE, folder.ENERGY])
+def test_in_the_folder_of_a_killed_run_a_file_of_the_user_stays(tmp_path: Path, name: str) -> None:
+    """Only what the run has begun to write is heatsim's."""
+    parts, without = tmp_path / "parts", ["output.energy=false"] if name == folder.ENERGY else []
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        runs.after_step(monkeypatch, MID_INTERVAL, runs.kill)
+        with pytest.raises(runs.Killed):
+            Simulation.from_scenario(runs.write(tmp_path), without, output=parts).run()
+    assert not (parts / name).exists()
+    (parts / name).write_text("mine")
+    with pytest.raises(FolderError, match=rf"not from heatsim, or were changed since \({name}\); nothing was removed"):
+        Simulation.from_scenario(runs.write(tmp_path), output=parts, overwrite=True).run()
+    if name == folder.SUMMARY:
+        with pytest.raises(FolderError, match=r"summary\.json is not as heatsim wrote it, and was kept"):
+            Simulation.resume(parts).run()
+    elif name == folder.REPORT:
+        assert main(["resume", str(parts), "--quiet"]) == 0
+        with pytest.raises(FolderError, match=r"report\.html is not as heatsim wrote it, and was kept"):
+            write_report(parts)
+    assert (parts / name).read_text() == "mine"
 
 
 @pytest.mark.parametrize("left", [folder.PROBES, folder.ENERGY, folder.FIELDS, folder.SUMMARY])

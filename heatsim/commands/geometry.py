@@ -49,7 +49,7 @@ def _sources(scenario: Scenario, parts: Parts | None) -> Iterator[ShownSource]:
         everywhere = np.ones(scenario.grid.shape, dtype=bool)
         amount = f"{source.power:g} W" if source.power is not None else density_in_words(source.power_density)
         yield ShownSource(
-            f"source {source.name}: {amount}", everywhere if parts is None else source_mask(source, scenario, parts)
+            f"{source.label}: {amount}", everywhere if parts is None else source_mask(source, scenario, parts)
         )
 
 

@@ -17,7 +17,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.solver.steady.steady_state import SteadyState
 from heatsim.storage import folder
 from heatsim.storage.run_tables import PERCENT, WATT, header, split_header
-from heatsim.storage.tables import SOURCE
 
 IMBALANCE, RELATIVE = header("imbalance", WATT), header("imbalance", PERCENT)
 
@@ -29,8 +28,7 @@ def row(problem: HeatProblem, state: SteadyState) -> dict[str, float]:
     if problem.materials.weighted_surfaces.void:
         surfaces["void"] = flows.void
         surfaces |= dict(zip(surface_names(problem), flows.surfaces, strict=True))
-    sources = {SOURCE + name: power for name, power in flows.sources.items()}
-    found = {header(name, WATT): heat for name, heat in (*sources.items(), *surfaces.items())}
+    found = {header(name, WATT): heat for name, heat in (*flows.sources.items(), *surfaces.items())}
     relative = 100.0 * flows.imbalance / flows.turnover if flows.turnover > 0.0 else 0.0
     return {**found, IMBALANCE: flows.imbalance, RELATIVE: relative}
 

@@ -167,7 +167,7 @@ class Execution:
             if self.state.team.first:
                 if not self.resuming:
                     inputs, own = (scenario.path, *scenario.input_files), input_files(scenario)
-                    prepare(self.folder, self.overwrite, inputs, names=(*own, *folder.FILES))
+                    prepare(self.folder, self.overwrite, inputs, names=own)
                 stack.enter_context(folder.claim(self.folder))
                 if not self.resuming:
                     write_resolved(self.plan.problem.asked, self.folder)
@@ -195,6 +195,7 @@ class Execution:
             choice: the kernel of an ensemble, which does the steps; None if ``stepper`` does them and is prepared here.
 
         Raises:
+            FolderError: a file of the user has the name of one that the run writes.
             NotFiniteError, StorageError: the run failed at once.
             Interrupted: a stop was requested while the kernel was compiled.
         """
@@ -220,8 +221,18 @@ class Execution:
                 if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
                     raise self.interrupted_early()
                 self._choice = choice or stepper.choice
+        self._take_names([name for observer in observers for name in observer.files])
         stack.enter_context(self.state.writer)
         return ObservedRun(self.state, observers, self.timing, self.saved)
+
+    def _take_names(self, names: Sequence[str]) -> None:
+        """Record the files that observers are about to write. Refuse names that files of the user have. Collective."""
+        with self.state.team.agreeing():
+            if self.state.team.first:
+                yours = manifest.begin(
+                    self.folder, (*names, *([folder.PREVIOUS] if folder.CHECKPOINT in names else ()))
+                )
+                manifest.refuse(self.folder, [*yours, *manifest.find_yours(self.folder, [folder.SUMMARY])])
 
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""

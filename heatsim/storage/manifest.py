@@ -5,25 +5,26 @@
     …
     ]}
 
-Each entry has its own line, and new entries go to the end: the last one of a path counts. After a kill at most one line
-is incomplete, and does not count. A folder without this file is someone else's. The layout is a number that goes up
-when files of heatsim get another form; a folder with another number is refused.
+Each entry has its own line, and new entries go to the end. After a kill at most one line is incomplete, and does not
+count. A folder without this file is someone else's. The layout is a number that goes up when files of heatsim get
+another form; a folder with another number is refused.
 
-The entry of a file is on the disk before the file exists. So a kill leaves no file of heatsim's without an entry:
+The entry of a file is on the disk before the file exists, and not long before. So a kill leaves no file of heatsim's
+without an entry, and hardly an entry without a file:
 
-- While heatsim writes a file, its entry has no size: heatsim knows the file by its path. Files that grow keep such an
-  entry: tables until the run is complete, fields and checkpoints, whose checksums would take too long, for ever.
-- The entry of a complete file has its size and checksum, of a very large one its size. If the file differs, the user
-  changed it: it is the user's, and stays.
+- An entry has the size and checksum of the file, of a very large one its size. If the file agrees with no entry of its
+  path, the user changed it: it is the user's, and stays.
+- What is not known yet has no size: heatsim knows the file by its path. So it is with pictures while they are drawn and
+  tables until the run is complete. Fields and checkpoints, whose checksums would take too long, keep such an entry.
 - A file that is being written may have the same name with `.part` behind it.
 """
 
 import json
 import os
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from heatsim.errors import FolderError, StorageError
@@ -36,7 +37,7 @@ NAME = "manifest.json"
 # Known by their paths alone, whatever is in them.
 GROWING = ("fields.vtkhdf", "checkpoint.h5", "checkpoint.previous.h5")
 LAYOUT = 1
-_ABOUT = "Files that heatsim wrote. It removes or replaces only these. The last entry of a path counts."
+_ABOUT = "Files that heatsim wrote. It removes or replaces only these."
 _HEAD = f'{{"about": "{_ABOUT}", "layout": {LAYOUT}, "files": ['
 _TAIL = "\n]}\n"
 _MOST_SUMMED = 1 << 26  # bytes
@@ -52,12 +53,19 @@ class FileEntry:
         crc32: its checksum; None while it is written, and of very large files.
         group: files of one group are replaced together; "" for a file that is replaced alone.
         removed: whether heatsim has removed the file, or has not written it in the end.
+        before: the entry of the path before this one, whose file may still be there.
     """
 
     bytes: int | None = None
     crc32: str | None = None
     group: str = ""
     removed: bool = False
+    before: "FileEntry | None" = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, size: int, content: Callable[[], bytes], group: str) -> "FileEntry":
+        """The entry of a complete file; only the content of one that is not very large is read."""
+        return cls(size, None if size > _MOST_SUMMED else f"{zlib.crc32(content()):08x}", group)
 
 
 def create(folder: Path, names: Iterable[str]) -> None:
@@ -107,7 +115,23 @@ def owns(folder: Path, name: str, entries: Mapping[str, FileEntry]) -> bool:
     entry, path = entries.get(name), folder / name
     if entry is None or entry.removed or not _is_inside(folder, name) or not is_own_file(path):
         return False
-    return entry.bytes is None or _entry_of(path, entry) == entry
+    return entry.bytes is None or _agrees(path, entry)
+
+
+def find_yours(folder: Path, names: Iterable[str]) -> list[str]:
+    """Those of some names in a folder that the user's files have.
+
+    Raises:
+        FolderError: the manifest cannot be read.
+    """
+    entries = read(folder) or {}
+    return [name for name in names if _is_yours(folder, name, entries)]
+
+
+def _is_yours(folder: Path, name: str, entries: Mapping[str, FileEntry]) -> bool:
+    path = folder / name
+    linked = any(part.is_symlink() for part in parts_of(path))
+    return linked or (os.path.lexists(path) and not owns(folder, name, entries))
 
 
 def find_files(folder: Path, entries: Mapping[str, FileEntry]) -> list[Path]:
@@ -146,9 +170,8 @@ def begin(folder: Path, names: Iterable[str], group: str = "") -> list[str]:
     with _opened(folder) as (file, entries, end):
         yours, new = [], {}
         for name in names:
-            path, entry = folder / name, entries.get(name, FileEntry(removed=True))
-            linked = any(part.is_symlink() for part in parts_of(path))
-            if linked or (os.path.lexists(path) and not owns(folder, name, entries)):
+            entry = entries.get(name, FileEntry(removed=True))
+            if _is_yours(folder, name, entries):
                 yours.append(name)
             elif entry != (wanted := FileEntry(group=group or entry.group)):
                 new[name] = wanted
@@ -175,7 +198,7 @@ def end(folder: Path, names: Iterable[str] | None = None) -> None:
             if not is_own_file(path):
                 new[name] = FileEntry(group=entry.group, removed=True)
             elif name not in GROWING:
-                new[name] = _entry_of(path, entry)
+                new[name] = _entry_of(path, entry.group)
         if new:
             _append(file, entries, place, new)
 
@@ -218,9 +241,11 @@ def write_own(folder: Path, name: str, content: bytes, again: str = "") -> None:
         FolderError: the file there is the user's, or heatsim did not write the folder.
         StorageError: the disk refused.
     """
-    refuse(folder, begin(folder, [name]))
+    with _opened(folder) as (file, entries, end):
+        refuse(folder, [name] if _is_yours(folder, name, entries) else [])
+        _append(file, entries, end, {name: FileEntry.of(len(content), lambda: content, "")})
+        file.sync()
     write_whole(folder / name, content, again)
-    end(folder, [name])
 
 
 def refuse(folder: Path, yours: Iterable[str]) -> None:
@@ -272,15 +297,30 @@ def _is_inside(folder: Path, name: str) -> bool:
     return not any((folder / parent).is_symlink() for parent in path.parents if parent.parts)
 
 
-def _entry_of(path: Path, like: FileEntry) -> FileEntry:
-    """The entry of a file as it is; only as much of it is read as decides whether it is ``like``."""
+def _entry_of(path: Path, group: str) -> FileEntry:
+    """The entry of a file as it is."""
     try:
-        size = path.stat().st_size
-        if size > _MOST_SUMMED or (like.bytes is not None and like.bytes != size):
-            return FileEntry(size, None, like.group)
-        return FileEntry(size, f"{zlib.crc32(path.read_bytes()):08x}", like.group)
+        return FileEntry.of(path.stat().st_size, path.read_bytes, group)
     except OSError:
         return FileEntry(removed=True)
+
+
+def _agrees(path: Path, entry: FileEntry) -> bool:
+    """Whether a file is as an entry or one before it says; it is read only if its size agrees."""
+    known = set()
+    while not entry.removed:
+        known.add((entry.bytes, entry.crc32))
+        if entry.before is None:
+            break
+        entry = entry.before
+    try:
+        size = path.stat().st_size
+        if size not in {each for each, _ in known}:
+            return False
+        found = FileEntry.of(size, path.read_bytes, "")
+        return (size, found.crc32) in known
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -341,7 +381,8 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, FileEntry], int]:
         found = _entry(line.rstrip(b","))
         if found is None:
             break
-        entries[found[0]] = found[1]
+        name, entry = found
+        entries[name] = replace(entry, before=entries.get(name))
         place = passed + 1 + len(line.rstrip(b","))
         passed += 1 + len(line)
     return entries, place

@@ -11,7 +11,7 @@ import numpy as np
 
 from heatsim.errors import FolderError, StorageError
 from heatsim.storage import manifest
-from heatsim.storage.disk import reason, resume_command, write_whole
+from heatsim.storage.disk import reason, resume_command
 from heatsim.storage.folder import SUMMARY, require_run
 
 
@@ -21,10 +21,11 @@ def write_summary(folder: Path, summary: Mapping[str, Any]) -> None:
     Values may be numbers and arrays of NumPy, and paths; infinity and NaN become null.
 
     Raises:
+        FolderError: the user has put a file there.
         StorageError: the disk refused.
     """
     text = json.dumps(_plain(summary), indent=2, ensure_ascii=False, allow_nan=False)
-    write_whole(folder / SUMMARY, (text + "\n").encode())
+    manifest.write_own(folder, SUMMARY, (text + "\n").encode())
     manifest.end(folder)
 
 

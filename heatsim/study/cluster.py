@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from heatsim.errors import DeviceError, RunError, StorageError
-from heatsim.storage.disk import write_whole
+from heatsim.storage.manifest import write_own
 from heatsim.study import folder as study_folder
 from heatsim.study.cluster_connection import SECONDS_TO_CONNECT, connected
 from heatsim.study.cluster_worker import BoundWorker, bound_worker, full_version, run_task, topic
@@ -106,7 +106,7 @@ class Cluster:
         """Write the lease, and submit the first group for each worker."""
         self._runs = runs
         self._lease = study.absolute() / study_folder.LEASE
-        write_whole(self._lease, self._token.encode(), study_folder.AGAIN)
+        write_own(study, study_folder.LEASE, self._token.encode(), study_folder.AGAIN)
         self._client.subscribe_topic(topic(self._token), self._heard)
         self._deal()
 

@@ -21,7 +21,7 @@ from heatsim.errors import FolderError, RunError, ScenarioError, StorageError
 from heatsim.scenario.messages import show
 from heatsim.storage import folder as run_folder
 from heatsim.storage import manifest, system
-from heatsim.storage.disk import make_folders, parts_of, reason, write_whole, writing
+from heatsim.storage.disk import make_folders, parts_of, reason, writing
 from heatsim.storage.own_files import is_own_file, is_own_folder, refuse_others, walk
 from heatsim.storage.preparation import find_replaceable, remove_run
 from heatsim.storage.study_hint import STUDY
@@ -96,8 +96,6 @@ def check_study(study: Path, definition: Definition, *, extend: bool = False, ov
 def write_study(study: Path, definition: Definition, *, overwrite: bool = False) -> None:
     """Write the definition that :func:`check_study` returned; with ``overwrite``, remove the study there first.
 
-    All files at the top of the folder then count as being written, until the study calls :func:`manifest.end`.
-
     Raises:
         FolderError: a file could not be removed.
         StorageError: the definition could not be written.
@@ -105,8 +103,7 @@ def write_study(study: Path, definition: Definition, *, overwrite: bool = False)
     if overwrite and (study / STUDY).exists():
         _clear(study)
     if manifest.read(study) is None:
-        manifest.create(study, _FILES)
-    manifest.refuse(study, manifest.begin(study, _FILES))
+        manifest.create(study, [])
     content = {
         "path": str(definition.path.absolute()),
         "document": definition.document,
@@ -114,8 +111,7 @@ def write_study(study: Path, definition: Definition, *, overwrite: bool = False)
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
     if not (study / STUDY).exists() or (study / STUDY).read_text(encoding="utf-8") != text:
-        write_whole(study / STUDY, text.encode(), AGAIN)
-    manifest.end(study, [STUDY])
+        manifest.write_own(study, STUDY, text.encode(), AGAIN)
 
 
 def run_folders(study: Path) -> list[Path]:
@@ -159,7 +155,7 @@ def write_failure(folder: Path, message: str, *, again: bool) -> None:
         make_folders(folder)
     text = json.dumps({"message": message, "again": again}, ensure_ascii=False)
     if manifest.read(folder) is None and not any(folder.iterdir()):
-        manifest.create(folder, [run_folder.FAILURE])
+        manifest.create(folder, [])
     manifest.write_own(folder, run_folder.FAILURE, (text + "\n").encode(), AGAIN)
 
 

@@ -16,7 +16,7 @@ from heatsim.scenario.values.document_quantities import quantity_of
 from heatsim.scenario.values.quantities import TEMPERATURE
 from heatsim.storage import folder as run_folder
 from heatsim.storage import run_tables, tables
-from heatsim.storage.disk import write_whole
+from heatsim.storage.manifest import write_own
 from heatsim.storage.own_files import refuse_others
 from heatsim.storage.run_tables import JOULE, SECOND
 from heatsim.storage.summary_file import read_summary
@@ -158,6 +158,7 @@ class Results:
         """Write results.csv and results.parquet; each file is replaced as a whole.
 
         Raises:
+            FolderError: the user changed a file.
             StorageError: a file could not be written.
         """
         import pyarrow.parquet
@@ -166,10 +167,10 @@ class Results:
         lines = csv.writer(text, lineterminator="\n")
         lines.writerow(run_tables.header(name, unit) for name, unit in self._column_units.items())
         lines.writerows([_csv_value(row[name]) for name in self._column_types] for row in self.rows())
-        write_whole(self._study / study_folder.RESULTS_CSV, text.getvalue().encode(), study_folder.AGAIN)
+        write_own(self._study, study_folder.RESULTS_CSV, text.getvalue().encode(), study_folder.AGAIN)
         content = io.BytesIO()
         pyarrow.parquet.write_table(self.table(), content)
-        write_whole(self._study / study_folder.RESULTS_PARQUET, content.getvalue(), study_folder.AGAIN)
+        write_own(self._study, study_folder.RESULTS_PARQUET, content.getvalue(), study_folder.AGAIN)
 
     def _row(self, number: int) -> Row:
         if number in self._finished:

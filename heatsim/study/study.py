@@ -15,7 +15,6 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run.interrupt import stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
-from heatsim.storage import manifest
 from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
@@ -137,7 +136,6 @@ class Study:
                 study_folder.write_study(self.folder, self.definition, overwrite=self._overwrite)
                 self._overwrite = False
                 results = Results(self.folder, self.definition)
-                stack.callback(manifest.end, self.folder)
                 stack.callback(results.write)
                 if dispatch is not None:
                     dispatch.run(results, stop, len(numbers), draws=self._draws, shown=progress)

@@ -67,6 +67,16 @@ def test_a_source_may_have_any_name(name: str, method: str, tmp_path: Path) -> N
     assert method == "euler" or {f"source {name} (W)", f"source source {name} (W)"} <= {*headers}
 
 
+def test_a_source_without_a_name_is_called_source_once(tmp_path: Path) -> None:
+    text = write(tmp_path, "steady").read_text().replace('name = "die", ', "").replace("source die", "1")
+    (tmp_path / "two.toml").write_text(text)
+    with pytest.raises(ScenarioError, match=r'sources\.1\.name: got "1" beside "source 1".* both "source 1": rename'):
+        Simulation.from_scenario(tmp_path / "two.toml")
+    (tmp_path / "two.toml").write_text(text.replace('name = "1", ', ""))
+    Simulation.from_scenario(tmp_path / "two.toml", output=tmp_path / "out").run()
+    assert {"source 1 (W)", "source 2 (W)"} <= {*tables.read(tmp_path / "out" / folder.ENERGY)[0]}
+
+
 @pytest.mark.parametrize("method", ["steady", "euler"])
 @pytest.mark.parametrize("name", ANY)
 def test_a_patch_may_have_names_that_no_column_has(name: str, method: str, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def test_a_body_takes_what_does_not_pass_it(face: str, method: str, tmp_path: Pa
     text = BLOCK + (DEEP % (face, spot)).replace("radius = 0.003", "radius = 0.0015")
     _, rows = run(text, tmp_path, method, end=1.0)
     length = {"z": 0.02, "x": 0.1, "y": 0.05}[face[0]]
-    name = "sources (J)" if method == "euler" else "source source 1 (W)"
+    name = "sources (J)" if method == "euler" else "source 1 (W)"
     reached = 1.0 - 2.0 * 3e-15
     assert rows[-1][name] == pytest.approx(50.0 * (1.0 - exp(-length / 0.004)) * reached, rel=1e-11)
 
@@ -187,7 +187,7 @@ def test_a_beam_on_a_curved_surface_brings_its_power(method: str, tmp_path: Path
     beam = f"[[sources]]\nbeam = {{ {beam} }}\n"
     _, rows = run(BALL + beam, tmp_path, method, end=2.0)
     if method == "steady":
-        assert rows[-1]["source source 1 (W)"] == pytest.approx(4.0, rel=1e-12)
+        assert rows[-1]["source 1 (W)"] == pytest.approx(4.0, rel=1e-12)
         assert rows[-1]["void (W)"] == pytest.approx(-4.0, rel=1e-5)
         return
     assert rows[-1]["sources (J)"] == pytest.approx(8.0, rel=1e-12)

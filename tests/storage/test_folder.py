@@ -112,6 +112,24 @@ def test_a_file_that_the_user_changed_is_the_users(tmp_path, name, harm):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
+def test_a_small_file_is_heatsims_with_the_old_and_the_new_content(tmp_path, monkeypatch):
+    """The new one is recorded before it is written, and a kill may come between."""
+    folder = made(tmp_path / "run", "scenario.toml", "summary.json")
+    with monkeypatch.context() as patched:
+        patched.setattr(manifest, "write_whole", lambda *_: None)
+        manifest.write_own(folder, "report.html", b"one")
+        patched.setattr(manifest, "write_whole", lambda path, content, _: path.write_bytes(content))
+        manifest.write_own(folder, "report.html", b"two")
+        patched.setattr(manifest, "write_whole", lambda *_: None)
+        manifest.write_own(folder, "report.html", b"three")
+    for content, whose in ((b"one", []), (b"two", []), (b"three", []), (b"four", ["report.html"])):
+        (folder / "report.html").write_bytes(content)
+        assert manifest.find_yours(folder, ["report.html", "scenario.toml"]) == whose
+    with pytest.raises(FolderError, match=r"report\.html is not as heatsim wrote it, and was kept"):
+        manifest.write_own(folder, "report.html", b"five")
+    assert (folder / "report.html").read_bytes() == b"four"
+
+
 def test_fields_and_checkpoints_are_known_by_their_paths(tmp_path):
     folder = made(tmp_path / "run", *RUN)
     for name in manifest.GROWING:
@@ -282,7 +300,7 @@ def test_require_run_tells_what_is_wrong(tmp_path):
 
 
 def test_the_summary_comes_back_in_order_and_without_nan(tmp_path):
-    folder = make(tmp_path, "scenario.toml")
+    folder = made(tmp_path / "run", "scenario.toml")
     summary = {
         "versions": {"heatsim": "0.1.0"},
         "device": "NVIDIA H100 – °C",
@@ -308,11 +326,11 @@ def test_the_summary_comes_back_in_order_and_without_nan(tmp_path):
     text = (folder / "summary.json").read_text(encoding="utf-8")
     assert "°C" in text
     assert json.loads(text, parse_constant=pytest.fail) == found
-    assert tree(folder) == ["scenario.toml", "summary.json"]
+    assert tree(folder) == [manifest.NAME, "scenario.toml", "summary.json"]
 
 
 def test_summaries_that_cannot_be_read_get_a_message(tmp_path):
-    folder = make(tmp_path, "scenario.toml")
+    folder = made(tmp_path / "run", "scenario.toml")
     with pytest.raises(FolderError, match=r"has not finished.*heatsim resume"):
         read_summary(folder)
     for content, reason in (
@@ -325,7 +343,7 @@ def test_summaries_that_cannot_be_read_get_a_message(tmp_path):
             read_summary(folder)
     (folder / "summary.json").unlink()
     (folder / "summary.json").mkdir()
-    with pytest.raises(StorageError, match="could not be written"):
+    with pytest.raises(FolderError, match=r"summary\.json is not as heatsim wrote it, and was kept"):
         write_summary(folder, {})
 
 

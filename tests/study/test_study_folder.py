@@ -114,8 +114,9 @@ def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None
     with manifest.replacing(out, ["figures/map_1_x.png"], "usual png"):
         (out / "figures").mkdir()
         (out / "figures" / "map_1_x.png").write_bytes(b"")
-    for name in ("results.csv", "results.parquet.part", "lease"):
-        (out / name).write_bytes(b"")
+    for name in ("results.csv", "results.parquet", "lease"):
+        manifest.write_own(out, name, b"")
+    (out / "results.parquet").rename(out / "results.parquet.part")
     (out / "runs" / "0003").mkdir()
     manifest.create(out / "runs" / "0003", ["scenario.toml"])
     (out / "runs" / "0003" / "scenario.toml.part").write_bytes(b"")
@@ -126,7 +127,14 @@ def test_another_study_replaces_it_on_request(tmp_path: Path, out: Path) -> None
 
 @pytest.mark.parametrize(
     "other",
-    ["notes.txt", "runs/0002/notes.txt", "runs/notes.txt", "runs/0009/notes.txt", "figures/map_mine.png"],
+    [
+        "notes.txt",
+        "runs/0002/notes.txt",
+        "runs/notes.txt",
+        "runs/0009/notes.txt",
+        "figures/map_mine.png",
+        "report.html",
+    ],
 )
 def test_if_a_file_of_others_is_there_nothing_is_removed(tmp_path: Path, out: Path, other: str) -> None:
     (out / other).parent.mkdir(exist_ok=True)

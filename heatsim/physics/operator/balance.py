@@ -264,7 +264,7 @@ class Balance:
         return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
     def _source_powers(self, heated: Sequence[tuple[Any, Any]]) -> dict[str, float]:
-        """W of each source by its name: in the body, and of beams what the body takes up. Collective.
+        """W of each source by its label: in the body, and of beams what the body takes up. Collective.
 
         ``heated``: the cells that sources heat individually, if there are any here, and their deviations in K.
         """
@@ -279,9 +279,9 @@ class Balance:
         powers = {}
         for number, source in enumerate(sources.scenario.sources):
             if source.beam is not None:
-                powers[source.name] = sources.absorbed_by(*next(beams))
+                powers[source.label] = sources.absorbed_by(*next(beams))
             else:
-                powers[source.name] = next(even) if source.even else in_cells.get(number, 0.0)
+                powers[source.label] = next(even) if source.even else in_cells.get(number, 0.0)
         return powers
 
 

@@ -41,6 +41,7 @@ from heatsim.scenario.tables.boundaries import Insulated, Periodic
 from heatsim.scenario.tables.materials import VOID
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
+from heatsim.scenario.tables.sources import Source
 from heatsim.scenario.tables.time import ADAPTIVE
 from heatsim.scenario.values.functions import formulas_in_time
 
@@ -81,12 +82,17 @@ def names_differ(scenario: Scenario) -> list[Mistake]:
         ("layers", entries(scenario.layers)),
         ("sources", entries(scenario.sources)),
     ):
-        taken = set()
+        taken: dict[str, str] = {}
         for index, table in named:
-            if table.name in taken:
+            if not known(table.name):
+                continue
+            label = table.label if isinstance(table, Source) else table.name
+            if taken.get(label) == table.name:
                 mistakes.append(Mistake(f"{tables}.{index}.name", _repeated(table.name, tables)))
-            if known(table.name):
-                taken.add(table.name)
+            elif label in taken:
+                message = f"got {show(table.name)} beside {show(taken[label])}; tables call both {show(label)}"
+                mistakes.append(Mistake(f"{tables}.{index}.name", f"{message}: rename one of them"))
+            taken.setdefault(label, table.name)
     return mistakes
 
 

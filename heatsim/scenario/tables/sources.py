@@ -1,5 +1,6 @@
 """Sources: heat generated in the body, or absorbed from a beam."""
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Any
@@ -41,6 +42,9 @@ from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula
 from heatsim.scenario.values.quantities import COORDINATE, MOMENT
 from heatsim.scenario.values.timefunction import Constant, SpaceFormula, TimeFunction
+from heatsim.storage.tables import SOURCE
+
+_DEFAULT_NAME = re.compile("source [0-9]+")
 
 MAX_POINTS = 100_000
 
@@ -234,6 +238,11 @@ class Source(Shaped):
             if "temperature_range" in table and not of_temperature:
                 faults.append(fault("it needs a power_density that is an expression in T", ("temperature_range",)))
         return validate_beside(faults, validate, table)
+
+    @property
+    def label(self) -> str:
+        """Its name in tables and pictures: "source die"; that of a source without a name is "source 1" already."""
+        return self.name if _DEFAULT_NAME.fullmatch(self.name) else SOURCE + self.name
 
     @property
     def even(self) -> bool:

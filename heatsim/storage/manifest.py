@@ -62,11 +62,6 @@ class FileEntry:
     removed: bool = False
     before: "FileEntry | None" = field(default=None, compare=False, repr=False)
 
-    @classmethod
-    def of(cls, size: int, content: Callable[[], bytes], group: str) -> "FileEntry":
-        """The entry of a complete file; only the content of one that is not very large is read."""
-        return cls(size, None if size > _MOST_SUMMED else f"{zlib.crc32(content()):08x}", group)
-
 
 def create(folder: Path, names: Iterable[str]) -> None:
     """Begin the manifest of an empty folder, with the files that are about to be written; an earlier one is replaced.
@@ -243,7 +238,7 @@ def write_own(folder: Path, name: str, content: bytes, again: str = "") -> None:
     """
     with _opened(folder) as (file, entries, end):
         refuse(folder, [name] if _is_yours(folder, name, entries) else [])
-        _append(file, entries, end, {name: FileEntry.of(len(content), lambda: content, "")})
+        _append(file, entries, end, {name: _complete(len(content), lambda: content, "")})
         file.sync()
     write_whole(folder / name, content, again)
 
@@ -297,10 +292,15 @@ def _is_inside(folder: Path, name: str) -> bool:
     return not any((folder / parent).is_symlink() for parent in path.parents if parent.parts)
 
 
+def _complete(size: int, content: Callable[[], bytes], group: str) -> FileEntry:
+    """The entry of a complete file; only the content of one that is not very large is read."""
+    return FileEntry(size, None if size > _MOST_SUMMED else f"{zlib.crc32(content()):08x}", group)
+
+
 def _entry_of(path: Path, group: str) -> FileEntry:
     """The entry of a file as it is."""
     try:
-        return FileEntry.of(path.stat().st_size, path.read_bytes, group)
+        return _complete(path.stat().st_size, path.read_bytes, group)
     except OSError:
         return FileEntry(removed=True)
 
@@ -317,7 +317,7 @@ def _agrees(path: Path, entry: FileEntry) -> bool:
         size = path.stat().st_size
         if size not in {each for each, _ in known}:
             return False
-        found = FileEntry.of(size, path.read_bytes, "")
+        found = _complete(size, path.read_bytes, "")
         return (size, found.crc32) in known
     except OSError:
         return False

@@ -133,7 +133,7 @@ def test_shells_are_one_body_with_its_volume_and_area(name: str, tmp_path: Path)
     shells, regions, _ = ASSEMBLIES[name]
     found, drawn = size(of_shells(tmp_path, *shells)), size(body(regions, CELLS))
     assert found[0] == drawn[0]
-    assert found[1] == pytest.approx(drawn[1], rel=2e-3)
+    assert found[1] == pytest.approx(drawn[1], rel=5e-3)
 
 
 @pytest.mark.parametrize("name", ASSEMBLIES)
@@ -223,6 +223,18 @@ def test_a_text_with_a_fault_is_refused(old: str, new: str, message: str, tmp_pa
     (tmp_path / "part.stl").write_text(as_text(block(*A)).replace(old, new))
     with pytest.raises(ValueError, match=message):
         read(tmp_path / "part.stl")
+
+
+def test_fine_triangles_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triangles far below the size of a cell are not divided: their number, not where they cross, decides the time."""
+    shells, asked, at = [ball(0.25, (x, 0.5, 0.5), 30) for x in (0.41, 0.61)], [], Winding.at
+    monkeypatch.setattr(Winding, "at", lambda winding, points: asked.append(len(points)) or at(winding, points))
+    write_binary(tmp_path / "part.stl", *shells)
+    problem = body(region('stl = "part.stl"'), 5, folder=tmp_path)
+    # Two samples for the shells, then each piece in front and behind. A fifth of the triangles lie in several cells.
+    assert sum(asked) < 6 * sum(map(len, shells))
+    exact = 4.0 * np.pi * 0.25 * (0.25 + 0.1)
+    assert area(problem, "one", "void") == pytest.approx(exact, rel=5e-3)
 
 
 def test_winding_numbers_of_points_and_cells_agree_with_the_solid_angle() -> None:

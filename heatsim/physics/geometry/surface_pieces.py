@@ -19,6 +19,7 @@ Indices = NDArray[np.int64]
 FARTHEST = 16  # in cells: largest distance along a column between a piece and its face
 
 _BESIDE = 1e-3  # in cells: distance from a surface at which its neighbour is looked up; STL files round by less
+_SMALL = 0.25  # in cells: the middle of a smaller piece decides for all of it
 _LEVELS = 4  # a piece that another region partly covers is quartered at most this many times
 
 
@@ -104,10 +105,11 @@ class VisibleSurfaces:
             other, parts, normals = self._seen(middles, pieces.normals, number)
             mixed = np.zeros(len(middles), dtype=bool)
             if level < _LEVELS and not alone:
+                large = np.flatnonzero(np.ptp(pieces.corners, axis=1).max(axis=1) >= _SMALL)
                 for corner in range(3):
-                    near = 0.98 * pieces.corners[:, corner] + 0.02 * middles
-                    other_near, parts_near, _ = self._seen(near, pieces.normals, number)
-                    mixed |= (other_near != other) | (parts_near != parts)
+                    near = 0.98 * pieces.corners[large, corner] + 0.02 * middles[large]
+                    other_near, parts_near, _ = self._seen(near, pieces.normals[large], number)
+                    mixed[large] |= (other_near != other[large]) | (parts_near != parts[large])
             pure = ~mixed & (other >= 0) & wanted_here[other]
             found.append((middles[pure], normals[pure], (pieces.areas * parts)[pure], other[pure]))
             if not mixed.any():

@@ -10,6 +10,7 @@ all intervals are half open. So a ray through an edge or a corner crosses one tr
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,26 @@ Indices = NDArray[np.int64]
 _AT_ONCE = 2**19  # pairs of a triangle and a ray
 _MOST_BINS = 512  # along y and z
 _MOST_ENTRIES = 2**22  # of triangles in bins, or 16 for each triangle
+
+
+class _Bins(NamedTuple):
+    """Triangles by their places along y and z.
+
+    Attributes:
+        low: where the first bin begins.
+        scale: bins per length.
+        edge: the number of bins along y, and along z.
+        starts: where each bin begins in ``members``, and where the last one ends.
+        members: the triangles of all bins, in each bin those that reach farthest along x first.
+        ends: of each triangle along y, along z, and the upper one along x; shape (m, 5).
+    """
+
+    low: Array
+    scale: Array
+    edge: int
+    starts: Indices
+    members: Indices
+    ends: Array
 
 
 class Winding:
@@ -34,83 +55,38 @@ class Winding:
     def __init__(self, points: Array, triangles: Indices) -> None:
         self._points, self._triangles = points, triangles
         corners = points[triangles]
-        self._low, self._high = (np.ascontiguousarray(end.T) for end in (corners.min(axis=1), corners.max(axis=1)))
-        self._bins: tuple[Array, Array, Indices, Indices] | None = None
+        self._low, self._high = corners.min(axis=1), corners.max(axis=1)
+        self._bins: _Bins | None = None
 
     def in_cells(self, block: tuple[slice, slice, slice]) -> NDArray[np.int16]:
         """The winding numbers around all points with whole coordinates in a block (slices along z, y, x)."""
-        z, y, x = block
-        steps = np.zeros((z.stop - z.start, y.stop - y.start, x.stop - x.start), dtype=np.int16)
-        across, begin_z, end_z = (
-            np.ceil(self._low[1]) < np.minimum(np.ceil(self._high[1]), y.stop),
-            np.maximum(np.ceil(self._low[2]), z.start),
-            np.minimum(np.ceil(self._high[2]), z.stop),
-        )
-        near = np.flatnonzero(across & (self._high[1] > y.start) & (begin_z < end_z) & (self._low[0] <= x.stop - 1))
-        for of, at in _spread((end_z - begin_z)[near].astype(np.int64)):
-            chosen = near[of]
-            row = begin_z[chosen] + at
-            chords = self._chords(chosen, row)
-            begin = np.maximum(np.ceil(np.minimum(chords[0], chords[2])), y.start)
-            end = np.minimum(np.ceil(np.maximum(chords[0], chords[2])), y.stop)
-            for one, step in _spread(np.maximum(end - begin, 0.0).astype(np.int64)):
-                column = begin[one] + step
-                place, sign = _crossing(chords[:, one], column)
-                cell = np.maximum(np.ceil(place), x.start)
-                inside = cell < x.stop
-                index = [(row[one] - z.start), (column - y.start), (cell - x.start)]
-                np.subtract.at(steps, tuple(each[inside].astype(np.int64) for each in index), sign[inside])
+        from heatsim.physics.ray_crossings import subtract_signs
+
+        steps = np.zeros([along.stop - along.start for along in block], dtype=np.int16)
+        first, last = np.array([(along.start, along.stop - 1) for along in reversed(block)]).T
+        reached = (self._low <= last).all(axis=1)
+        reached &= (self._high[:, 1:] > first[1:] - 1).all(axis=1)  # triangles before the block along x count
+        subtract_signs(self._points, self._triangles[reached], first, steps)
         return np.cumsum(steps, axis=2, out=steps)
 
     def at(self, points: Array) -> Indices:
         """The winding numbers around points (x, y, z), shape (n, 3); shape (n,)."""
-        found = np.zeros(len(points), dtype=np.int64)
-        low, scale, starts, members = self._in_bins()
-        bins = ((points[:, 1:] - low) * scale).astype(np.int64)
-        edge = round((len(starts) - 1) ** 0.5)
-        within = np.flatnonzero(((points[:, 1:] >= low) & (bins < edge)).all(axis=1))
-        number = bins[within, 0] * edge + bins[within, 1]
-        order = np.argsort(number)  # so that neighbouring points use the same triangles
-        within, number = within[order], number[order]
-        x, y, z = np.ascontiguousarray(points[within].T)
-        for point, at in _spread(starts[number + 1] - starts[number]):
-            triangle = members[starts[number[point]] + at]
-            for along, first, last in ((z, self._low[2], self._high[2]), (y, self._low[1], self._high[1])):
-                place = along[point]
-                near = (first[triangle] <= place) & (place <= last[triangle])
-                point, triangle = point[near], triangle[near]
-            near = x[point] <= self._high[0][triangle]
-            point, triangle = point[near], triangle[near]
-            chords, place = self._chords(triangle, z[point]), y[point]
-            holds = (np.minimum(chords[0], chords[2]) <= place) & (place < np.maximum(chords[0], chords[2]))
-            at_x, sign = _crossing(chords[:, holds], place[holds])
-            ahead = at_x > x[point[holds]]
-            np.add.at(found, within[point[holds][ahead]], sign[ahead])
+        from heatsim.physics.ray_crossings import add_signs_ahead
+
+        found, bins = np.zeros(len(points), dtype=np.int64), self._in_bins()
+        places = ((points[:, 1:] - bins.low) * bins.scale).astype(np.int64)
+        within = ((points[:, 1:] >= bins.low) & (places < bins.edge)).all(axis=1)
+        number, signs = places[within] @ (bins.edge, 1), np.zeros(int(within.sum()), dtype=np.int64)
+        add_signs_ahead(
+            self._points, self._triangles, bins.ends, points[within], number, bins.starts, bins.members, signs
+        )
+        found[within] = signs
         return found
 
-    def _chords(self, triangles: Indices, z: Array) -> Array:
-        """Where planes of constant z cut triangles: y and x at the edge that goes up, then at the one that goes down.
-
-        Both ends are 0 if a plane misses its triangle.
-        """
-        corners = self._triangles[triangles]
-        ends = np.zeros((4, len(corners)))
-        for side in range(3):
-            first, second = corners[:, side], corners[:, side - 2]
-            one, other = self._points[np.minimum(first, second)], self._points[np.maximum(first, second)]
-            low = self._points[first, 2] <= z
-            crosses = low != (self._points[second, 2] <= z)
-            height = np.where(crosses, other[:, 2] - one[:, 2], 1.0)
-            for axis, row in ((1, 0), (0, 1)):
-                place = one[:, axis] + (z - one[:, 2]) * ((other[:, axis] - one[:, axis]) / height)
-                ends[row] += np.where(crosses & low, place, 0.0)
-                ends[row + 2] += np.where(crosses & ~low, place, 0.0)
-        return ends
-
-    def _in_bins(self) -> tuple[Array, Array, Indices, Indices]:
-        """Lower corner and bins per length along y and z; where each bin starts in a list of triangles; this list."""
+    def _in_bins(self) -> _Bins:
+        """The triangles by their places along y and z."""
         if self._bins is None:
-            starts_at, ends_at = self._low[1:].T, self._high[1:].T
+            starts_at, ends_at = self._low[:, 1:], self._high[:, 1:]
             low, high, count = starts_at.min(axis=0), ends_at.max(axis=0), len(starts_at)
             edge = int(np.clip(np.sqrt(count), 1, _MOST_BINS))
             while True:
@@ -122,22 +98,18 @@ class Winding:
                 if edge == 1 or entries.sum() <= max(_MOST_ENTRIES, 16 * count):
                     break
                 edge = (edge + 1) // 2
-            bins, members = [], []
-            for of, at in _spread(entries):
+            bins, members, farthest = [], [], np.argsort(-self._high[:, 0])
+            for place, at in _spread(entries[farthest]):
+                of = farthest[place]
                 across, along = np.divmod(at, spans[of, 1])
                 bins.append((first[of, 0] + across) * edge + first[of, 1] + along)
                 members.append(of)
             number = np.concatenate(bins)
             order = np.argsort(number, kind="stable")
             starts = np.searchsorted(number[order], np.arange(edge * edge + 1))
-            self._bins = low, scale, starts, np.concatenate(members)[order]
+            ends = np.stack((starts_at[:, 0], ends_at[:, 0], starts_at[:, 1], ends_at[:, 1], self._high[:, 0]), axis=1)
+            self._bins = _Bins(low, scale, edge, starts, np.concatenate(members)[order], ends)
         return self._bins
-
-
-def _crossing(chords: Array, y: Array) -> tuple[Array, Indices]:
-    """The coordinate x at which rays at ``y`` cross triangles, and the sign of these crossings."""
-    up, x_up, down, x_down = chords
-    return x_up + (y - up) * ((x_down - x_up) / (down - up)), np.where(up > down, 1, -1)
 
 
 def _spread(counts: Indices) -> Iterator[tuple[Indices, Indices]]:

@@ -176,7 +176,9 @@ class FaultyDisk(System):
         found = os.fstat(descriptor)
         key = found.st_dev, found.st_ino
         if key not in self._files:
-            self._files[key] = _Content(os.dup(descriptor), _read(descriptor))
+            # Not a copy of the descriptor: it would keep the lock on the file.
+            again = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR)
+            self._files[key] = _Content(again, _read(descriptor))
         return self._files[key]
 
     def _named(self, path: Path, undo: Callable[[], object]) -> None:

@@ -226,13 +226,16 @@ class Execution:
         return ObservedRun(self.state, observers, self.timing, self.saved)
 
     def _take_names(self, names: Sequence[str]) -> None:
-        """Record the files that observers are about to write. Refuse names that files of the user have. Collective."""
+        """Record the files that observers are about to write. Refuse names that files of the user have. Collective.
+
+        The files of a checkpoint have its checksums: they are heatsim's even if the manifest is damaged.
+        """
         with self.state.team.agreeing():
             if self.state.team.first:
-                yours = manifest.begin(
-                    self.folder, (*names, *([folder.PREVIOUS] if folder.CHECKPOINT in names else ()))
-                )
-                manifest.refuse(self.folder, [*yours, *manifest.find_yours(self.folder, [folder.SUMMARY])])
+                more = [folder.PREVIOUS] if folder.CHECKPOINT in names else []
+                yours = manifest.begin(self.folder, [*names, *more])
+                taken = manifest.find_yours(self.folder, [folder.SUMMARY])
+                manifest.refuse(self.folder, taken if self.saved else [*yours, *taken])
 
     def interrupted_early(self) -> Interrupted:
         """The exception for a run that did no step since its field was read."""

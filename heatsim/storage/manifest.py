@@ -251,10 +251,10 @@ def refuse(folder: Path, yours: Iterable[str]) -> None:
     """
     names = list(yours)
     if names:
+        are, them, were = ("is", "it", "was") if len(names) == 1 else ("are", "them", "were")
         raise FolderError(
-            f"{folder}: {few(names)} {'is' if len(names) == 1 else 'are'} not as heatsim wrote "
-            f"{'it' if len(names) == 1 else 'them'}, and was kept; move {'it' if len(names) == 1 else 'them'} away and "
-            "repeat the command"
+            f"{folder}: {few(names)} {are} not as heatsim wrote {them}, and {were} kept; move {them} away and repeat "
+            "the command"
         )
 
 
@@ -369,7 +369,7 @@ def _line(name: str, entry: FileEntry) -> str:
 
 
 def _parse(path: Path, content: bytes) -> tuple[dict[str, FileEntry], int]:
-    """The entries of a manifest by path, and the byte after the last whole entry.
+    """The entries of a manifest by path, without damaged ones, and the byte after the last whole entry.
 
     Raises:
         FolderError: it is not a manifest.
@@ -379,11 +379,10 @@ def _parse(path: Path, content: bytes) -> tuple[dict[str, FileEntry], int]:
     entries, place, passed = dict[str, FileEntry](), len(lines[0]), len(lines[0])
     for line in lines[1:]:
         found = _entry(line.rstrip(b","))
-        if found is None:
-            break
-        name, entry = found
-        entries[name] = replace(entry, before=entries.get(name))
-        place = passed + 1 + len(line.rstrip(b","))
+        if found is not None:
+            name, entry = found
+            entries[name] = replace(entry, before=entries.get(name))
+            place = passed + 1 + len(line.rstrip(b","))
         passed += 1 + len(line)
     return entries, place
 

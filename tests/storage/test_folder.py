@@ -198,6 +198,15 @@ def test_a_torn_manifest_counts_up_to_its_last_whole_line(tmp_path, tail):
     assert found["files"][-1] == {"path": "figures/a.png", "bytes": None, "crc32": None, "group": "usual png"}
 
 
+def test_a_damaged_entry_of_a_manifest_costs_no_other(tmp_path):
+    folder = made(tmp_path / "run", "scenario.toml", "probes.csv", "energy.csv")
+    path, before = folder / manifest.NAME, manifest.read(folder)
+    path.write_bytes(path.read_bytes().replace(b'"probes.csv", "bytes": 10,', b'"probes.csv", "bytes": 1\xff,'))
+    assert manifest.read(folder) == {**before, "probes.csv": manifest.FileEntry()}
+    assert manifest.begin(folder, ["energy.csv", "a.csv"]) == []
+    assert manifest.read(folder).keys() == {*before, "a.csv"}
+
+
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff\xfe", b"[" * 10_000])
 def test_a_manifest_of_another_kind_is_refused(tmp_path, content):
     folder = made(tmp_path / "run", *RUN)

@@ -60,7 +60,7 @@ class Winding:
 
     def in_cells(self, block: tuple[slice, slice, slice]) -> NDArray[np.int16]:
         """The winding numbers around all points with whole coordinates in a block (slices along z, y, x)."""
-        from heatsim.physics.ray_crossings import subtract_signs
+        from heatsim.physics.geometry.ray_crossings import subtract_signs
 
         steps = np.zeros([along.stop - along.start for along in block], dtype=np.int16)
         first, last = np.array([(along.start, along.stop - 1) for along in reversed(block)]).T
@@ -71,7 +71,7 @@ class Winding:
 
     def at(self, points: Array) -> Indices:
         """The winding numbers around points (x, y, z), shape (n, 3); shape (n,)."""
-        from heatsim.physics.ray_crossings import add_signs_ahead
+        from heatsim.physics.geometry.ray_crossings import add_signs_ahead
 
         found, bins = np.zeros(len(points), dtype=np.int64), self._in_bins()
         places = ((points[:, 1:] - bins.low) * bins.scale).astype(np.int64)

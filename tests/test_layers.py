@@ -74,6 +74,7 @@ MAY_BE_HEAVY = {
     )
 } | {
     *(("numba_cache.py", "numba"), ("physics/geometry/voxel_gravity.py", "numba")),
+    ("physics/geometry/ray_crossings.py", "numba"),
     *(("render/page/raster.py", "matplotlib"), ("opened/lazy_fields.py", "xarray")),
 }
 

@@ -17,7 +17,7 @@ from rich.text import Text
 import heatsim
 from heatsim import Simulation, Study, device, render
 from heatsim.cli import main
-from heatsim.commands.terminal import readable, show_lines, show_table, tell, usable_streams
+from heatsim.commands.terminal import readable, show_lines, show_path, show_table, tell, usable_streams
 from heatsim.errors import DeviceError, InputError, Interrupted
 from heatsim.kernels.catalog import KERNELS
 from heatsim.report.number_tables import NumberTable
@@ -319,7 +319,9 @@ def test_a_backend_of_another_environment_hinders_no_picture_from_python(tmp_pat
     assert (done.stdout, done.stderr) == ("nonsense\n", "")
 
 
-def test_texts_of_others_do_not_command_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_texts_of_others_do_not_command_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A summary from someone else may colour, erase or turn around what follows it."""
     title = "a\x1b[2Jb\u202ec [bold]d[/] é 温度"
     table = Group(Text(title, style="bold"), TerminalTable(NumberTable(title, ("name", "K"), [(title, "1")], title)))
@@ -331,6 +333,10 @@ def test_texts_of_others_do_not_command_the_terminal(capsys: pytest.CaptureFixtu
         assert readable(line) == line
     assert out.count("a?[2Jb?c [bold]d[/] é 温度") == 5
     assert err.splitlines()[1] == "second line"
+    show_path(Path("a\x1b[2Jb"))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    show_path(Path("a\x1b[2Jb"))
+    assert capsys.readouterr().out == "a\x1b[2Jb\na?[2Jb\n"
 
 
 def test_wrong_usage_of_the_process_is_exit_code_2() -> None:

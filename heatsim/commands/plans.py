@@ -171,4 +171,4 @@ def _draw_geometry(scenario: "ScenarioModel", path: Path, run: str = "") -> None
             warn(f"{path}: only sections: {error}")
             in_space = False
     geometry.draw(path, described, in_space)
-    print(f"geometry{f' of {run}' if run else ''}: {path}\n")
+    show_lines(f"geometry{f' of {run}' if run else ''}: {path}\n")

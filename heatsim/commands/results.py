@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.options import Folder
+from heatsim.commands.terminal import show_path
 from heatsim.errors import FolderError, InputError
 
 
@@ -66,7 +67,7 @@ def render(
         write_report(folder)
         raise
     for path in (*drawn, write_report(folder)):
-        print(path)
+        show_path(path)
     return 0
 
 
@@ -81,7 +82,7 @@ def _render_study(folder: Path, suffix: str) -> int:
     definition = read_study(folder)
     rows = Results(folder, definition).rows()
     for path in (*draw(folder, definition, rows, suffix), write_report(folder, definition, rows)):
-        print(path)
+        show_path(path)
     return 0
 
 
@@ -112,5 +113,5 @@ def export(
     from heatsim.storage.export import export
 
     for path in export(folder, format):
-        print(path)
+        show_path(path)
     return 0

@@ -20,7 +20,7 @@ from heatsim.commands.options import (
     all_overrides,
     requested_ranks,
 )
-from heatsim.commands.terminal import show_table, warn
+from heatsim.commands.terminal import show_lines, show_table, warn
 from heatsim.errors import HeatsimError, Interrupted, RanksError
 from heatsim.outputs import output_folder
 from heatsim.parallel import environment
@@ -87,7 +87,7 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
     simulation = Simulation.resume(folder, team=job.join())
     if simulation.finished:
         if not quiet:
-            print(f"{folder}: the run is complete; nothing to resume{_missing_pictures(simulation)}")
+            show_lines(f"{folder}: the run is complete; nothing to resume{_missing_pictures(simulation)}")
         return 0
     with ExitStack() as stack:
         draw = _prepare_pictures(stack, simulation.plan.problem.scenario, simulation.folder)

@@ -10,6 +10,7 @@ import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 from unicodedata import normalize
 
@@ -100,6 +101,11 @@ def show_lines(text: str) -> None:
     for line in text.split("\n"):
         indent = _AFTER_LABEL if line[:_AFTER_LABEL].rstrip() != line[:_AFTER_LABEL] else 0
         print(fitted(readable(line), sys.stdout, " " * indent))
+
+
+def show_path(path: Path) -> None:
+    """Print a path for a program that reads it: exactly, but on a terminal without characters that would break it."""
+    print(readable(str(path)) if sys.stdout.isatty() else path)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from heatsim.storage import folder
 from heatsim.storage.checkpoint_draft import Pieces
 from heatsim.storage.field_writer import FieldWriter
 
-_CELLS_AT_ONCE = 2**20
+CELLS_AT_ONCE = 2**17  # whose heat fluxes are found together
 _PREFIX = "fields_"
 
 
@@ -126,6 +126,6 @@ def heat_flux_in_own_planes(
         return field_copy.planes(first, last)
 
     _, ny, nx = problem.grid.shape
-    count, slab = max(1, _CELLS_AT_ONCE // (nx * ny)), field_copy.slab
+    count, slab = max(1, CELLS_AT_ONCE // (nx * ny)), field_copy.slab
     for first in range(slab.first, slab.last, count):
         yield heat_flux(problem, step, first, planes, min(count, slab.last - first))

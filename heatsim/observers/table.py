@@ -24,6 +24,12 @@ Column = tuple[str, str]
 _SECONDS_BETWEEN_WRITES = 1.0
 # Bytes of samples that wait to become rows, at most.
 _SAMPLED_BYTES = 2**24
+_MOST_ROWS = 256  # made together
+
+
+def samples_at_once(nbytes: int) -> int:
+    """How many samples of some bytes each wait, at most, until rows are made of them."""
+    return max(1, min(_MOST_ROWS, _SAMPLED_BYTES // max(1, nbytes)))
 
 
 class TableObserver(Observer):
@@ -44,7 +50,7 @@ class TableObserver(Observer):
     writes = True
 
     _table: TableWriter | None = None  # of rank 0
-    _rows_at_once = 256
+    _rows_at_once = _MOST_ROWS
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -97,7 +103,7 @@ class TableObserver(Observer):
 
     def _limit_samples(self, nbytes: int) -> None:
         """Let fewer samples wait if each of them has many bytes."""
-        self._rows_at_once = max(1, min(self._rows_at_once, _SAMPLED_BYTES // max(1, nbytes)))
+        self._rows_at_once = min(self._rows_at_once, samples_at_once(nbytes))
 
     def handle(self, state: RunState) -> None:
         """Read what a row needs."""

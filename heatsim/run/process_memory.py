@@ -3,12 +3,18 @@
 A plan loads the same program, and times steps on arrays of the same sizes. So it measures its own process.
 """
 
+from heatsim.observers.snapshots import CELLS_AT_ONCE
+from heatsim.observers.table import samples_at_once
 from heatsim.run.plan import Plan
 from heatsim.solver.field.field_copy import SLAB_BYTES
 
 _STATUS = "/proc/self/status"
 # float64 arrays of the size of a slab while enthalpies become temperatures, for a file.
 _CONVERTED = 5
+# float64 numbers for each cell of a piece while its heat fluxes are found; more of them if materials vary.
+_FLUX, _FLUX_OF_VARYING = 10, 21
+_SAMPLED = 5  # copies of the samples of points while rows are made of them
+_POINT = 1000  # bytes, for the place of a point
 
 
 def held() -> int:
@@ -29,7 +35,7 @@ def expected(plan: Plan, timed: Plan) -> int:
         timed: whose first steps this process has done: the same plan, or one on a coarser grid.
     """
     measured = most()
-    return measured and measured + max(0, on_host(plan) - on_host(timed)) + _written(plan)
+    return measured and measured + max(0, on_host(plan) - on_host(timed)) + _written(plan) + _sampled(plan)
 
 
 def on_host(plan: Plan) -> int:
@@ -38,13 +44,25 @@ def on_host(plan: Plan) -> int:
 
 
 def _written(plan: Plan) -> int:
-    """Bytes on the host while a field is written: a copy of it, and a slab of it as temperatures."""
-    if plan.device.backend != "cpu":
-        return 0  # the copy is on the device, and the host's window is in plan.host_bytes
+    """Bytes on the host while a field is written: a copy of it, and a piece of it as temperatures and heat fluxes."""
     problem = plan.problem
-    cells = min(problem.grid.cell_count, SLAB_BYTES * problem.grid.cell_count // plan.copy_bytes)
-    slab = min(plan.copy_bytes, SLAB_BYTES)
-    return plan.copy_bytes + (_CONVERTED * 8 * cells if problem.materials.varies else slab)
+    cells = problem.grid.cell_count
+    flux = 0
+    if problem.scenario.output.heat_flux:
+        nx, ny, _ = problem.grid.cells
+        flux = min(cells, max(CELLS_AT_ONCE, nx * ny)) * (_FLUX_OF_VARYING if problem.materials.varies else _FLUX) * 8
+    if plan.device.backend != "cpu":
+        return flux  # the copy is on the device, and the host's window is in plan.host_bytes
+    piece = min(cells, SLAB_BYTES * cells // plan.copy_bytes)
+    slab = _CONVERTED * 8 * piece if problem.materials.varies else min(plan.copy_bytes, SLAB_BYTES)
+    return plan.copy_bytes + max(slab, flux)
+
+
+def _sampled(plan: Plan) -> int:
+    """Bytes on the host for the temperatures at points until they are rows: those of the eight cells around each."""
+    points = sum(len(probe.points) for probe in plan.problem.scenario.probes)
+    around = 8 * 8 * points
+    return _POINT * points + _SAMPLED * around * min(plan.rows, samples_at_once(around))
 
 
 def _status(name: str) -> int:

@@ -131,8 +131,11 @@ _IN_USE: WeakValueDictionary[tuple[Path, int, int], InputFile] = WeakValueDictio
 
 @contextmanager
 def reading_once() -> Iterator[None]:
-    """Within the context each file is read once, so that all parts of a scenario see the same content."""
-    token = _KNOWN.set({})
+    """Within the context each file is read once, so that all parts of a scenario see the same content.
+
+    So do all scenarios that are read within an outer context.
+    """
+    token = _KNOWN.set({} if (known := _KNOWN.get()) is None else known)
     try:
         yield
     finally:

@@ -2,19 +2,21 @@
 
 import copy
 import json
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from heatsim.errors import Mistake, ScenarioError
+from heatsim.errors import InputError, Mistake, ScenarioError
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
 from heatsim.scenario import Scenario, parse
 from heatsim.scenario.documents.load import read_with_overrides
 from heatsim.scenario.documents.overrides import Override, parts_of
+from heatsim.scenario.files import reading_once
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.tables.probes import UNITS as PROBE_UNITS
 from heatsim.study.checks import (
@@ -37,11 +39,13 @@ class Definition:
         path: the scenario's file.
         document: the tables of the file, with the overrides of the command line.
         points: the values of each run; the first run has the number 1.
+        inputs: the checksums of the input files of all runs, by their paths from the folder of the scenario.
     """
 
     path: Path
     document: Mapping[str, Any]
     points: tuple[Point, ...]
+    inputs: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def table(self) -> StudyTable:
@@ -120,8 +124,29 @@ class Definition:
 
         Raises:
             ScenarioError: lists every mistake.
+            InputError: an input file has another content than when the study began.
         """
-        return parse(self.document_of(number), self.path)
+        scenario = parse(self.document_of(number), self.path)
+        for name, checksum in self._inputs_of(scenario).items():
+            if self.inputs.get(name, checksum) != checksum:
+                raise InputError(
+                    f"{name}: was changed since the study began; put its old content back and give the same command "
+                    "again, or start a new study with another --output"
+                )
+        return scenario
+
+    def with_inputs(self, scenarios: Iterable[Scenario]) -> "Definition":
+        """The same study with the checksums of the input files that some scenarios have read."""
+        inputs = {name: checksum for each in scenarios for name, checksum in self._inputs_of(each).items()}
+        return replace(self, inputs=inputs)
+
+    def _inputs_of(self, scenario: Scenario) -> dict[str, int]:
+        folder, found = Path(os.path.abspath(self.path.parent)), {}
+        for file in scenario.inputs:
+            path = Path(os.path.abspath(file.path))
+            name = path.relative_to(folder) if path.is_relative_to(folder) else path
+            found[name.as_posix()] = file.checksum
+        return found
 
 
 def read(
@@ -163,12 +188,13 @@ def read(
     whole, of_whole_numbers = _ranges_of_whole_numbers(definition, known)
     known |= of_whole_numbers
     mistakes += [*ends, *whole, *_repeated_points(definition.points)]
-    problems, refused = _derive(definition, elsewhere, known)
+    with reading_once():
+        problems, refused = _derive(definition, elsewhere, known)
     if not refused:
         mistakes += responses_name_free_columns(table, definition.probes)
     if refused or mistakes:
         raise ScenarioError(path, [*mistakes, *_without_repetition(definition, refused)])
-    return definition, problems
+    return definition.with_inputs(problem.scenario for problem in problems.values()), problems
 
 
 def _override(key: str, value: object) -> Override:

@@ -11,6 +11,7 @@ report.html            all of it on one page
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,6 +52,7 @@ class StoredStudy(BaseModel):
     path: str
     document: dict[str, Any]
     points: Annotated[list[dict[str, Any]], Field(max_length=MAX_RUNS)]
+    inputs: dict[str, int] = {}
 
 
 def run_path(study: Path, number: int) -> Path:
@@ -108,6 +110,7 @@ def write_study(study: Path, definition: Definition, *, overwrite: bool = False)
         "path": str(definition.path.absolute()),
         "document": definition.document,
         "points": [dict(point) for point in definition.points],
+        "inputs": dict(definition.inputs),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
     if not (study / STUDY).exists() or (study / STUDY).read_text(encoding="utf-8") != text:
@@ -131,7 +134,7 @@ def read_study(study: Path) -> Definition:
     _refuse_foreign(study)
     try:
         content = StoredStudy.model_validate_json(path.read_bytes())
-        definition = Definition(Path(content.path), content.document, tuple(content.points))
+        definition = Definition(Path(content.path), content.document, tuple(content.points), content.inputs)
         definition.check()
         return definition
     except FileNotFoundError:
@@ -203,6 +206,11 @@ def wait_until_free(folder: Path, seconds: float = 60.0) -> None:
 def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> Definition:
     elsewhere = "restore these settings, choose another --output, or replace the whole study with --overwrite"
     differences = list(_differences(there.document, here.document))
+    differences += [
+        f"{name}: has another content now"
+        for name, checksum in there.inputs.items()
+        if here.inputs.get(name, checksum) != checksum
+    ]
     known, wanted = ({identity(point): point for point in each.points} for each in (there, here))
     missing, added = known.keys() - wanted.keys(), [point for key, point in wanted.items() if key not in known]
     kept = [
@@ -229,7 +237,7 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
             f"{'change' if added and missing else 'add' if added else 'drop'} them with --extend, or choose another "
             "--output"
         )
-    return Definition(here.path, here.document, _numbered(study, kept, added))
+    return replace(here, points=_numbered(study, kept, added))
 
 
 def _numbered(study: Path, kept: Sequence[Point | None], added: Sequence[Point]) -> tuple[Point, ...]:

@@ -95,6 +95,31 @@ def test_points_are_added_on_request_and_the_others_keep_their_numbers(tmp_path:
     assert open_study(out, definition(tmp_path), extend=True).points == first
 
 
+def test_all_runs_have_the_same_input_files(tmp_path: Path) -> None:
+    """A logger appends to weather.csv while the study runs, or before it goes on."""
+    weather, out = tmp_path / "weather.csv", tmp_path / "out"
+    base = study_text.BASE.replace('"20 degC"', '{ file = "weather.csv", time = "s", column = "T", unit = "degC" }')
+    before, after = "s,T\n0,20\n8,20\n", "s,T\n0,20\n8,90\n"
+
+    def run(number: int) -> list[str]:
+        return [each.message or each.status for each in run_group(out, [number], lambda number, step: None, Stop())]
+
+    def wanted() -> Definition:
+        return read(study_text.write(tmp_path, base=base))[0]
+
+    out.mkdir()
+    weather.write_text(before)
+    open_study(out, wanted())
+    assert run(1) == ["done"]
+    weather.write_text(after)
+    assert run(2)[0].startswith("weather.csv: was changed since the study began; put its old content back")
+    with pytest.raises(FolderError, match=r"other settings; .*:\n  weather\.csv: has another content now"):
+        open_study(out, wanted())
+    weather.write_text(before)
+    open_study(out, wanted())
+    assert run(2) == ["done"]
+
+
 def test_points_without_a_run_can_be_dropped_and_the_runs_keep_their_numbers(tmp_path: Path, out: Path) -> None:
     """Run 2 stays; points that have no run take the places of those that are dropped."""
     points, text = definition(tmp_path).points, study_text.STUDY

@@ -330,10 +330,10 @@ def _intervals(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance)
     """How each interval begins, and what changes in it."""
     kinks, change = np.isin(edges[:-1], jumps.times[jumps.kinks]), np.zeros(len(edges) - 1)
     for drive in drives.drives:
-        part = 1.0 if drive.relative else 1.0 / tolerance.range if tolerance.range else inf
         found = drive.change(edges)
-        change[found > 0.0] = np.maximum(change, found * part)[found > 0.0]
-    change = np.minimum(change, 1.0)
+        if not drive.relative:  # all of an unknown range
+            found = found / tolerance.range if tolerance.range else np.where(found > 0.0, 1.0, 0.0)
+        change = np.maximum(change, np.minimum(found, 1.0))
     least = pi * (change / (_CUBIC * PART * tolerance.fraction)) ** 0.25
     return Intervals(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
 

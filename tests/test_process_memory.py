@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import runs
 
+from heatsim import Simulation
 from heatsim.physics.problem import HeatProblem
 from heatsim.run import process_memory, step_times, work_time
 from heatsim.run.capacity import size
@@ -27,7 +29,9 @@ boundaries.z_min = { type = "temperature", value = 340.0 }
 time = { method = "implicit", end = 1.0 }
 solver.device = "cpu"
 output.figures = false
-""".replace("MELT", "latent_heat = 2e5, solidus = 320.0, liquidus = 325.0")
+"""
+MELT = ", latent_heat = 2e5, solidus = 320.0, liquidus = 325.0"
+WAX = WAX.replace(", MELT", MELT)
 CHILD = """
 import sys
 from heatsim.cli import main
@@ -49,7 +53,7 @@ def process(*arguments: object) -> tuple[str, int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc reports the memory of processes on Linux")
 def test_a_plan_states_the_memory_of_the_process_and_needs_no_more(tmp_path: Path) -> None:
     """Within a factor of 1.3 for implicit steps of a composite body."""
-    path = runs.write(tmp_path, WAX.replace(", latent_heat = 2e5, solidus = 320.0, liquidus = 325.0", ""))
+    path = runs.write(tmp_path, WAX.replace(MELT, ""))
     text, of_plan = process("plan", path, "--set=time.end=0.01")
     _, of_run = process("run", path, "--set=time.end=0.01", "--output", tmp_path / "out", "--quiet")
     found = re.search(r"^process +about ([\d.]+) (\w+) on the host at most", text, re.MULTILINE)
@@ -97,6 +101,36 @@ def test_the_memory_of_a_coarser_timed_grid_is_scaled(tmp_path: Path, monkeypatc
     monkeypatch.setattr(process_memory, "most", lambda: 0)
     assert process_memory.expected(whole, coarse) == 0
     assert "process" not in describe(whole)
+
+
+LINE = "line = { from = [0.0, 0.0, 0.0], to = [0.04, 0.04, 0.04], count = 4000 }"
+
+
+@pytest.mark.parametrize(
+    ("cells", "more"), [(8, f'probes = [{{ name = "p", {LINE} }}]'), (32, "output.heat_flux = true")]
+)
+def test_points_and_heat_fluxes_take_the_memory_that_a_plan_counts(
+    cells: int, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Python and NumPy hold at most grows by what the plan counts, or by less."""
+    monkeypatch.setattr(process_memory, "most", lambda: 2**30)
+    text = (
+        WAX.replace('"implicit", end = 1.0', '"euler", end = 0.01')
+        .replace("40, 40, 40", f"{cells}, {cells}, {cells}")
+        .replace(MELT, "")
+    )
+    stated, held = [], []
+    for each in ("", more):
+        path = runs.write(tmp_path, f"{text}\noutput.probe_every = 0.001\n{each}")
+        simulation = Simulation.from_scenario(path, output=tmp_path / f"{len(held)}")
+        stated.append(process_memory.expected(simulation.plan, simulation.plan))
+        tracemalloc.start()
+        simulation.run()
+        held.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    grown = held[1] - held[0]
+    assert grown > 2 * 10**6
+    assert grown / 1.3 < stated[1] - stated[0] < 2.0 * grown
 
 
 def test_copies_of_input_files_count_as_disk_space(tmp_path: Path) -> None:

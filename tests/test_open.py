@@ -288,6 +288,7 @@ box = { min = [0.0, 0.0, 0.0], max = [0.01, 0.01, 0.01] }
 [initial]
 temperature = "305 + 1000*x"
 [time]
+method = "euler"
 end = 1.0
 [output]
 every = 0.5

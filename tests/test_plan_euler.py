@@ -60,6 +60,7 @@ def done(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
     monkeypatch.setattr(RowsAhead, "add", note_sums)
     monkeypatch.setattr(RunState, "queue_row", note_row)
     monkeypatch.setattr(Device, "timed", timed)
+    monkeypatch.setattr(work_time, "SECONDS", 0.4)
     monkeypatch.setattr(work_time, "LONGEST", 1e9)
     return found
 

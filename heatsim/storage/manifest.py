@@ -396,8 +396,8 @@ def _check_head(path: Path, line: bytes, damaged_too: bool = True) -> None:
     head = line.decode(errors="replace")
     if head != _HEAD and head.startswith(f'{{"about": "{_ABOUT}"'):
         raise FolderError(
-            f"{path.parent}: was written by another version of heatsim, whose files have another form; read it with "
-            "that version, or move the folder away and start again"
+            f"{path.parent}: was written by another version of heatsim, whose files have another form (first line of "
+            f"{path.name}); read it with that version, or move the folder away and start again"
         )
     if head != _HEAD and damaged_too:
         raise FolderError(f"{path}: was not written by heatsim, or is damaged; move it away")

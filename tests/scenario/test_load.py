@@ -307,7 +307,6 @@ def test_all_mistakes_are_told_together(tmp_path):
         tmp_path,
         ("cells = [4, 5, 6]", "cells = [4, 5, 6]\nsell = 3"),
         ("density = 2700.0", "density = -1"),
-        ("temperature = 300.0", 'temperature = "-5*x"'),
         ("end = 60.0", "end = 60.0\ndt = true"),
         extra="""
 [boundaries]
@@ -326,7 +325,6 @@ name = "far"
         "domain.sell",
         "material.density",
         "time.dt",
-        "initial.temperature",
         "boundaries.x_min.value",
         "boundaries.x_max",
         "boundaries.y_max",

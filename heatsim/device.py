@@ -150,7 +150,7 @@ def choose(requested: str) -> Device:
         DeviceError: "cuda" was requested and does not work; the message gives the reason. Or the number of threads on
             the CPU is none.
     """
-    _check_threads()
+    _check_numba()
     if requested == "cpu" or (requested == "auto" and not _driver_installed()):
         return _cpu()
     try:
@@ -161,8 +161,8 @@ def choose(requested: str) -> Device:
         raise
 
 
-def _check_threads() -> None:
-    """Refuse a number of threads with which numba cannot be imported.
+def _check_numba() -> None:
+    """Refuse a number of threads with which numba cannot be imported, and a numba that compiles nothing.
 
     Raises:
         DeviceError: names the environment variable.
@@ -173,6 +173,10 @@ def _check_threads() -> None:
     given = os.environ.get(name, "1").strip()
     if not (given.isdecimal() and int(given) > 0):
         raise DeviceError(f'{name}: got "{given}"; a whole number from 1 is expected: correct it, or unset it')
+    name = "NUMBA_DISABLE_JIT"
+    given = os.environ.get(name, "0").strip()
+    if given.isdecimal() and int(given) > 0:
+        raise DeviceError(f'{name}: got "{given}"; kernels of the CPU are compiled: unset it')
 
 
 def choose_gpu(number: int) -> None:

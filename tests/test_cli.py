@@ -288,6 +288,7 @@ def test_an_empty_output_is_refused_in_python(tmp_path: Path, monkeypatch: pytes
     [
         ("MPLBACKEND", "module://matplotlib_inline.backend_inline", ""),
         ("NUMBA_NUM_THREADS", "0", 'NUMBA_NUM_THREADS: got "0"; a whole number from 1 is expected'),
+        ("NUMBA_DISABLE_JIT", "1", 'NUMBA_DISABLE_JIT: got "1"; kernels of the CPU are compiled: unset it'),
         pytest.param(
             *("NUMBA_NUM_THREADS", "two", 'NUMBA_NUM_THREADS: got "two"; a whole number from 1 is expected'),
             marks=pytest.mark.slow,

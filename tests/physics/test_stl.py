@@ -81,6 +81,7 @@ A, B = ((0.21, 0.21, 0.21), (0.61, 0.61, 0.61)), ((0.43, 0.43, 0.43), (0.83, 0.8
 BESIDE = ((0.61, 0.31, 0.21), (0.81, 0.51, 0.61))
 WITHIN = ((0.31, 0.31, 0.31), (0.51, 0.51, 0.51))
 FLUSH = ((0.43, 0.43, 0.21), (0.83, 0.83, 0.83))
+AT_WALL = ((0.21, 0.31, 0.31), (0.51, 0.51, 0.51))
 HOLE = region(box(*WITHIN), "void", "hole")
 ASSEMBLIES = {
     "overlapping": ([block(*A), block(*B)], region(box(*A)) + region(box(*B), name="b"), "2 shells, joined"),
@@ -117,6 +118,16 @@ ASSEMBLIES = {
         + region(box((0.36,) * 3, (0.46,) * 3), name="core")
         + region(box((0.385,) * 3, (0.435,) * 3), "void", "pore"),
         "4 shells, 2 cavities",
+    ),
+    "cavity that opens through a wall": (
+        [block(*A), inverted(block(*AT_WALL))],
+        region(box(*A)) + region(box(*AT_WALL), "void", "hole"),
+        "2 shells, 1 cavity, joined",
+    ),
+    "twice, and once inside out": (
+        [block(*A), block(*A), inverted(block(*A))],
+        region(box(*A)),
+        "3 shells, 1 cavity, joined",
     ),
     "inside out": ([inverted(block(*A))], region(box(*A)), None),
     "apart, one inside out": (

@@ -256,8 +256,7 @@ def _joints(points: Array, triangles: Indices, shell: Indices, volumes: Array) -
         raise ValueError(
             "has shells that cancel each other: nothing is inside; remove one of them, or turn it inside out"
         )
-    joined = bool((((front != 0) & (back != 0)) | (abs(front - back) > 1)).any())
-    negative, cavities = volumes < 0.0, 0
+    negative, outwards = volumes < 0.0, np.ones(len(volumes), dtype=bool)
     if negative.any():
         # The normals of a negative shell point into it. What the positive shells alone enclose there says what it is.
         inner = np.flatnonzero(negative[of])
@@ -279,8 +278,10 @@ def _joints(points: Array, triangles: Indices, shell: Indices, volumes: Array) -
                 raise ValueError(
                     f"has two cavities that overlap at {place} in the file; make one of them, or move them apart"
                 )
-            cavities += cavity
-    return cavities, int(negative.sum()) - cavities, joined
+            outwards[of[here[0]]] = cavity
+    # Alone, a shell has 0 in front of it and 1 behind, or if it is reversed −1 in front and 0 behind.
+    joined = bool(((back != outwards[of]) | (front != back - 1)).any())
+    return int((negative & outwards).sum()), int((~outwards).sum()), joined
 
 
 def _samples(points: Array, triangles: Indices, shell: Indices, shells: int) -> tuple[Array, Array, Indices]:

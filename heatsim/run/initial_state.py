@@ -12,7 +12,7 @@ from heatsim.parallel.transport import choose_transport
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import notes_on_choice
 from heatsim.physics.estimates.temperature_range import TemperatureLimits
-from heatsim.physics.geometry.painted_sizes import thickness_hints, unit_hints
+from heatsim.physics.geometry.painted_sizes import file_hints, thickness_hints
 from heatsim.physics.operator.steady_notes import notes_on_implicit, notes_on_steady
 from heatsim.physics.readings.without_effect import notes_without_effect
 from heatsim.run.interrupt import Stop, stop_of_ranks
@@ -122,7 +122,7 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
     if saved is not None:
         notes = warnings_on_resume(plan, saved)
     else:
-        notes = [*scenario.hints, *thickness_hints(scenario), *unit_hints(scenario)]
+        notes = [*scenario.hints, *thickness_hints(scenario), *file_hints(scenario)]
         notes.extend(notes_without_effect(plan.problem))
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))

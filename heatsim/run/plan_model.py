@@ -9,7 +9,7 @@ import numpy as np
 from heatsim.counts import counted
 from heatsim.grid import AXES, FACES
 from heatsim.physics.geometry.division import Division
-from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, painted_sizes, unit_hints
+from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, file_hints, painted_sizes
 from heatsim.physics.geometry.stl import Surface
 from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
@@ -32,7 +32,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_contacts(problem),
         *_layers(problem),
         *_conditions(problem),
-        *(f"hint         {note}" for note in (*unit_hints(scenario), *notes_without_effect(problem))),
+        *(f"hint         {note}" for note in (*file_hints(scenario), *notes_without_effect(problem))),
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]

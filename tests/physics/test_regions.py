@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
 from heatsim.physics.estimates.initial import InitialField
-from heatsim.physics.geometry.painted_sizes import unit_hints
+from heatsim.physics.geometry.painted_sizes import file_hints
 from heatsim.physics.geometry.regions import Parts, paint, region_mask, source_mask
 from heatsim.physics.geometry.shapes import Solid
 from heatsim.scenario import Box, Cylinder, Scenario, Shape, Sphere, Stl, parse
@@ -393,7 +393,7 @@ class TestStl:
     def test_a_part_that_is_much_larger_than_the_domain_gets_a_hint(self, scale, count, tmp_path):
         write_stl(tmp_path / "part.stl", low=(-100.0, -100.0, -100.0), high=(200.0, 200.0, 200.0))
         found = scenario(f'{DIE}stl = {{ file = "part.stl", scale = {scale} }}', tmp_path)
-        hints = unit_hints(found)
+        hints = file_hints(found)
         assert len(hints) == count
         for hint in hints:
             assert 'regions.0.stl: "die" is 300 × 300 × 300 m large' in hint

@@ -9,6 +9,7 @@ import pytest
 from painted import area, body, box, region, sphere
 
 from heatsim.grid import Grid
+from heatsim.physics.geometry.painted_sizes import file_hints
 from heatsim.physics.geometry.stl import Surface
 from heatsim.physics.geometry.winding import Winding
 from heatsim.physics.problem import HeatProblem
@@ -157,6 +158,18 @@ def test_a_plan_says_what_was_joined(name: str, tmp_path: Path) -> None:
         if line.startswith("region")
     )
     assert ("part.stl" not in line) if told is None else (f"; part.stl: {told}" in line)
+
+
+def test_a_shell_that_paints_no_cell_is_named(tmp_path: Path) -> None:
+    """A sheet of 0.8 cells between two planes of centres, and a ball outside of the domain."""
+    sheet, ball_outside = block((0.1, 0.1, 0.34), (0.9, 0.9, 0.36)), ball(0.1, (1.5, 0.5, 0.5), 2)
+    problem = of_shells(tmp_path, block(*A), sheet, ball_outside)
+    assert file_hints(problem.scenario) == [
+        'regions.0.stl: "part": 1 of its 3 shells contains no centre of a cell and paints none, the first from '
+        "(0.1, 0.1, 0.34) to (0.9, 0.9, 0.36) m; use more cells"
+    ]
+    assert any("1 of its 3 shells" in line for line in describe_model(problem))
+    assert not file_hints(of_shells(tmp_path, block(*A), ball_outside).scenario)
 
 
 def test_two_balls_are_their_union(tmp_path: Path) -> None:

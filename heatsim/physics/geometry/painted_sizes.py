@@ -1,10 +1,12 @@
 """The sizes of regions as the scenario draws them, and as their cells have them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from heatsim.counts import counted
 from heatsim.grid import AXES, Grid
 from heatsim.physics.geometry.shapes import OTHER_UNIT, Solid, cells_between, is_of_other_unit
+from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Scenario, Stl
 
 MOST_OFF = 0.1  # of the drawn size; the user is warned about larger differences
@@ -65,20 +67,38 @@ def painted_sizes(scenario: Scenario, files: bool = True) -> Iterator[PaintedSiz
         )
 
 
-def unit_hints(scenario: Scenario) -> list[str]:
-    """Warnings about STL files that are much larger than the domain: most of them have another unit than m."""
-    hints = []
+def file_hints(scenario: Scenario) -> list[str]:
+    """Warnings about STL files: those of another unit than m, and shells that paint no cell."""
+    hints, grid = [], scenario.grid
     for index, region in enumerate(scenario.regions):
         if not isinstance(region.shape, Stl):
             continue
         solid = Solid.of(region.shape)
-        if is_of_other_unit(solid.low, solid.high, scenario.grid):
+        begin = f'regions.{index}.stl: "{region.name}"'
+        if is_of_other_unit(solid.low, solid.high, grid):
             lengths = " × ".join(f"{end - start:.4g}" for start, end in zip(solid.low, solid.high, strict=True))
-            size = " × ".join(f"{length:.4g}" for length in scenario.grid.size)
+            size = " × ".join(f"{length:.4g}" for length in grid.size)
+            hints.append(f"{begin} is {lengths} m large, and the domain {size} m: {OTHER_UNIT}")
+        assert isinstance(solid.shape, Surface)
+        boxes = solid.shape.boxes.tolist()
+        lost = [(low, high) for low, high in boxes if _lies_between_centres(low, high, grid)]
+        if lost:
+            low, high = (f"({', '.join(f'{coordinate:.4g}' for coordinate in end)})" for end in lost[0])
+            one = "s" if len(lost) == 1 else ""
             hints.append(
-                f'regions.{index}.stl: "{region.name}" is {lengths} m large, and the domain {size} m: {OTHER_UNIT}'
+                f"{begin}: {len(lost)} of its {counted(len(boxes), 'shell')} contain{one} no centre of a cell and "
+                f"paint{one} none, the first from {low} to {high} m; use more cells"
             )
     return hints
+
+
+def _lies_between_centres(low: Sequence[float], high: Sequence[float], grid: Grid) -> bool:
+    """Whether a box within the domain contains no centre of a cell."""
+    spans = [cells_between(grid, axis, low[axis], high[axis]) for axis in range(3)]
+    ends = zip(low, high, grid.origin, grid.size, strict=True)
+    return any(span.stop <= span.start for span in spans) and all(
+        first < start + length and last > start for first, last, start, length in ends
+    )
 
 
 def _overlap(solid: Solid, grid: Grid, axis: int) -> float:

@@ -37,7 +37,8 @@ class _Shells(NamedTuple):
     Attributes:
         points: corners (x, y, z) in the unit of the file, shape (n, 3).
         triangles: indices of three corners each, shape (m, 3).
-        shells: the number of shells: closed surfaces that are connected.
+        boxes: the lowest and the highest coordinates of each shell, a closed surface that is connected; shape
+            (shells, 2, 3).
         cavities: the number of shells that are cavities.
         reversed_shells: the number of shells beside the others whose triangles point inwards.
         joined: whether shells overlap, touch or repeat each other, or a shell overlaps itself.
@@ -45,7 +46,7 @@ class _Shells(NamedTuple):
 
     points: Array
     triangles: Indices
-    shells: int
+    boxes: Array
     cavities: int
     reversed_shells: int
     joined: bool
@@ -56,15 +57,17 @@ class Surface:
 
     Args:
         points: corners (x, y, z) in m, shape (n, 3), float64.
+        boxes: of each shell, in m.
         shells: the surface in the unit of its file.
 
     Attributes:
         points: the corners in m.
         triangles: indices of three corners each, shape (m, 3).
+        boxes: the lowest and the highest coordinates of each shell, shape (shells, 2, 3).
     """
 
-    def __init__(self, points: Array, shells: _Shells) -> None:
-        self.points, self.triangles, self._shells = points, shells.triangles, shells
+    def __init__(self, points: Array, boxes: Array, shells: _Shells) -> None:
+        self.points, self.triangles, self.boxes, self._shells = points, shells.triangles, boxes, shells
         self._winding = Winding(points, shells.triangles)
         self._in_cells: tuple[Grid, Winding] | None = None
 
@@ -78,10 +81,10 @@ class Surface:
         """
         shells = _closed(stl.file)
         with np.errstate(over="ignore"):
-            placed = shells.points * stl.scale + np.array(stl.translate)
+            placed, boxes = (each * stl.scale + np.array(stl.translate) for each in (shells.points, shells.boxes))
         if not (abs(placed) <= LARGEST).all():
             raise ValueError(f"{show(stl.file.path.name)} reaches beyond {LARGEST!r} m with this scale")
-        return cls(placed, shells)
+        return cls(placed, boxes, shells)
 
     @property
     def plain(self) -> bool:
@@ -101,7 +104,7 @@ class Surface:
         if shells.reversed_shells:
             notes.append(f"{counted(shells.reversed_shells, 'shell')} inside out, read as solid")
         notes += ["joined"] if shells.joined else []
-        return ", ".join([counted(shells.shells, "shell"), *notes]) if notes or shells.shells > 1 else ""
+        return ", ".join([counted(len(shells.boxes), "shell"), *notes]) if notes or len(shells.boxes) > 1 else ""
 
     def inside(self, grid: Grid, block: tuple[slice, slice, slice]) -> NDArray[np.bool_]:
         """Whether the centres of a block of cells (slices along z, y, x) lie inside; in the shape of the block.
@@ -158,7 +161,7 @@ def _closed(file: InputFile) -> _Shells:
         joints = _joints(points, triangles, shell, volumes)
     except ValueError as error:
         raise ValueError(f"{show(file.path.name)} {error}") from None
-    return _Shells(points, triangles, len(volumes), *joints)
+    return _Shells(points, triangles, _boxes(points[triangles], shell, len(volumes)), *joints)
 
 
 def _merged(corners: Array) -> tuple[Array, Indices]:
@@ -284,12 +287,17 @@ def _joints(points: Array, triangles: Indices, shell: Indices, volumes: Array) -
     return int((negative & outwards).sum()), int((~outwards).sum()), joined
 
 
-def _samples(points: Array, triangles: Indices, shell: Indices, shells: int) -> tuple[Array, Array, Indices]:
-    """Points spread over all triangles, the unit normals there, and the shells."""
-    corners = points[triangles]
+def _boxes(corners: Array, shell: Indices, shells: int) -> Array:
+    """The lowest and the highest coordinates of each shell, shape (shells, 2, 3)."""
     low, high = np.full((shells, 3), np.inf), np.full((shells, 3), -np.inf)
     np.minimum.at(low, shell, corners.min(axis=1))
     np.maximum.at(high, shell, corners.max(axis=1))
+    return np.stack((low, high), axis=1)
+
+
+def _samples(points: Array, triangles: Indices, shell: Indices, shells: int) -> tuple[Array, Array, Indices]:
+    """Points spread over all triangles, the unit normals there, and the shells."""
+    corners = points[triangles]
     # Each triangle begins at the corner across its longest side.
     sides = np.linalg.norm(np.roll(corners, -1, axis=1) - corners, axis=2)
     turn = (np.argmax(sides, axis=1)[:, None] + [2, 0, 1]) % 3
@@ -298,7 +306,7 @@ def _samples(points: Array, triangles: Indices, shell: Indices, shells: int) -> 
     area, longest = np.linalg.norm(doubled, axis=1), sides.max(axis=1)
     flat = area <= _MERGED**2 * longest**2
     normals = doubled / np.where(flat, 1.0, area)[:, None]
-    step = ((high - low).max(axis=1) / _SAMPLES)[shell]
+    step = (np.ptp(_boxes(corners, shell, shells), axis=1).max(axis=1) / _SAMPLES)[shell]
     while True:
         across = np.maximum(np.ceil(longest / step), 1.0).astype(np.int64)
         down = np.maximum(np.ceil(area / longest / step), 1.0).astype(np.int64)

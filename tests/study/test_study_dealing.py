@@ -12,6 +12,7 @@ import study_text
 from heatsim.errors import CapacityError, DeviceError
 from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
+from heatsim.storage import manifest
 from heatsim.storage.folder import CHECKPOINT, bytes_on_disk
 from heatsim.study import cluster as clusters
 from heatsim.study import cluster_connection
@@ -96,6 +97,7 @@ def dealt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Cluster, Fak
     cluster = Cluster("tcp://127.0.0.1:8786")
     assert cluster.wait_for_workers(lambda: False) == 1
     assert cluster.devices("cpu") == ("cpu", FREE)
+    manifest.create(tmp_path, [])
     cluster.submit(tmp_path, RunsLeft(problems, "cpu", FREE))
     return cluster, client, tmp_path
 

@@ -98,6 +98,11 @@ def test_the_memory_of_a_coarser_timed_grid_is_scaled(tmp_path: Path, monkeypatc
     )
     more = process_memory.expected(whole, coarse) - process_memory.expected(whole, whole)
     assert more == process_memory.on_host(whole) - process_memory.on_host(coarse) > 0
+    # If the start held much more than it holds now, a field is written into what is free again.
+    monkeypatch.setattr(process_memory, "held", lambda: 10**8)
+    assert process_memory.expected(whole, whole) == 10**9
+    monkeypatch.setattr(process_memory, "held", lambda: 10**9)
+    assert process_memory.expected(whole, whole) > 10**9 + whole.copy_bytes
     monkeypatch.setattr(process_memory, "most", lambda: 0)
     assert process_memory.expected(whole, coarse) == 0
     assert "process" not in describe(whole)
@@ -113,7 +118,8 @@ def test_points_and_heat_fluxes_take_the_memory_that_a_plan_counts(
     cells: int, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What Python and NumPy hold at most grows by what the plan counts, or by less."""
-    monkeypatch.setattr(process_memory, "most", lambda: 2**30)
+    for name in ("most", "held"):
+        monkeypatch.setattr(process_memory, name, lambda: 2**30)
     text = (
         WAX.replace('"implicit", end = 1.0', '"euler", end = 0.01')
         .replace("40, 40, 40", f"{cells}, {cells}, {cells}")

@@ -34,8 +34,10 @@ def expected(plan: Plan, timed: Plan) -> int:
         plan: of the run.
         timed: whose first steps this process has done: the same plan, or one on a coarser grid.
     """
-    measured = most()
-    return measured and measured + max(0, on_host(plan) - on_host(timed)) + _written(plan) + _sampled(plan)
+    measured, beside = most(), _written(plan) + _sampled(plan)
+    start = measured + max(0, on_host(plan) - on_host(timed))
+    # When fields and rows are written, what the start of the run needed besides its arrays is free again.
+    return measured and max(start, min(start, held() + on_host(plan)) + beside)
 
 
 def on_host(plan: Plan) -> int:

@@ -1,11 +1,13 @@
 """Conditions that kernels evaluate: the surface between a cell and what lies outside."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from exact import INSULATED, convection, flux, held, scenario
 from numba import njit
 from numpy.typing import NDArray
-from problem_text import problem
+from problem_text import box, problem
 
 from heatsim.kernels.cpu import surface_rises
 from heatsim.kernels.cpu.lines import OPTIONS
@@ -157,3 +159,25 @@ def test_constant_conditions_keep_their_numbers_beside_one_that_varies() -> None
             np.testing.assert_array_equal(rows[:, 1, 1], 300.0 + times - reference)
             np.testing.assert_array_equal(rows[:, 2, :4], np.broadcast_to([0.0, -reference, 0.0, 0.0], (len(times), 4)))
             rows[...] = np.nan
+
+
+def test_the_largest_slope_of_radiating_surfaces_is_that_of_their_flux_at_the_hottest_temperature() -> None:
+    """−dq/dT_s by differences of h·(T_a − T_s) + ε·σ·(T_a⁴ − T_s⁴), at the largest h and ε of the run."""
+    heated = box(
+        """
+[boundaries]
+x_min = { type = "convection", coefficient = "20 + 30*t", ambient = 300.0, emissivity = 0.7 }
+x_max = { type = "radiation", emissivity = "0.3 + 0.5*t", ambient = 400.0 }
+""",
+        end=1.0,
+    )
+    conditions = replace(heated.boundary, hottest=900.0)
+
+    def flux(h: float, emissivity: float, ambient: float, surface: float) -> float:
+        return h * (ambient - surface) + emissivity * STEFAN_BOLTZMANN * (ambient**4 - surface**4)
+
+    expected = [
+        (flux(*numbers, 900.0 - 0.1) - flux(*numbers, 900.0 + 0.1)) / 0.2
+        for numbers in ((50.0, 0.7, 300.0), (0.0, 0.8, 400.0))
+    ]
+    assert conditions.largest_slopes(1.0)[:2] == pytest.approx(expected, rel=1e-6)

@@ -255,7 +255,7 @@ CHECKPOINTS: list[Callable[[dict[str, Any], dict[str, Any]], object]] = [
     lambda arrays, values: values.update(scenario="{"),
     lambda arrays, values: arrays.pop("deviation"),
     lambda arrays, values: arrays.update(deviation=np.zeros((1, 1, 1))),
-    lambda arrays, values: arrays.pop("ledger_x_min"),
+    lambda arrays, values: arrays.pop("ledger_surfaces"),
 ]
 
 

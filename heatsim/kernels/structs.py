@@ -20,8 +20,9 @@ LEDGER = np.dtype([("face", np.uint64, 6)], align=True)
 # Structs of builds with FACES: composite/materials.cuh.
 GENERAL_LEDGER = np.dtype(
     [
-        *(("face", np.uint64, 6), ("beam", np.uint64, 6)),
-        *((name, np.uint64) for name in ("exposed", "parts", "cells", "lit")),
+        ("face", np.uint64, 6),
+        *((name, np.uint64) for name in ("parts", "exposed", "cells")),
+        ("beams", np.int64),
     ],
     align=True,
 )

@@ -33,7 +33,7 @@ from heatsim.physics.readings.bound_rows import BoundRows
 from heatsim.physics.readings.energy_bound import EnergyBound
 from heatsim.solver.field.field import Extremes
 from heatsim.solver.ledger.heats import HeatRows
-from heatsim.solver.ledger.surface_sums import OwnSums
+from heatsim.solver.ledger.sum_table import OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
 

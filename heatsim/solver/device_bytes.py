@@ -1,7 +1,6 @@
 """Memory that a run needs on its device, counted before it is allocated."""
 
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field.cell_parts import watched_regions
 from heatsim.solver.ledger.energy_ledger import STEPS_TO_CARRY
-from heatsim.solver.ledger.slab_sums import shapes_of_sums
+from heatsim.solver.ledger.sum_table import layout_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class DeviceBytes:
 def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceBytes:
     """The bytes of a run of a problem, including the tables of ``kernel`` if it is not None."""
     materials, boundary = problem.materials, problem.boundary
-    sums = sum(prod(shape) for shape in shapes_of_sums(problem).values()) * problem.scenario.output.energy
+    ledger = layout_of(problem).nbytes * problem.scenario.output.energy
     copies = 2 if problem.timeline.last_step >= STEPS_TO_CARRY else 1
     body = materials.nbytes + sum(numbers.nbytes for numbers in boundary.maps)
     if len(boundary.mixed.places):
@@ -51,6 +50,6 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     field = problem.grid.cell_count * np.dtype(problem.precision).itemsize
     body += field * (len(materials.heated) > 0)  # their heat, as an array of the grid
     if not problem.timeline.adaptive:
-        return DeviceBytes(field, 8 * sums * copies, body, 2)
+        return DeviceBytes(field, ledger * copies, body, 2)
     # Both ends of a step have sums and flows; those shown and those under way are two more.
-    return DeviceBytes(field, 8 * sums * 6, body, 5)
+    return DeviceBytes(field, ledger * 6, body, 5)

@@ -17,7 +17,7 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, make_tables
 from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
 from heatsim.kernels.composite.cell_heat import heating_build, heating_launch
-from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.temporal_composite import correction
@@ -25,6 +25,7 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.mixed_cells import NO_MIXED_CELLS, MixedCells
 from heatsim.physics.conditions.surface_balance import FREE, LAW
 from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.operator.heat_sums import HeatSums, SumLayout
 from heatsim.physics.operator.step_inputs import StepInputs
 
 VARIANTS: tuple[tuple[str, Scheme], ...] = (
@@ -81,34 +82,35 @@ class CompositeSteps:
         conditions, held = self.rows.conditions[0], self.rows.held[0]
         return len(self.rows.beams), len(conditions), conditions.size + held.size
 
-    def empty_sums(self) -> list[NDArray[np.float64]]:
-        """Of faces, of beams, of exposed cells, of parts of mixed cells."""
-        shapes = [self.grid.face_shape(face) for face in range(6)]
-        beams = {beam.face for beam in self.rows.beams}
-        return [
-            *(np.zeros(shapes[f] if self.recorded and not self.periodic[f // 2] else (0, 0)) for f in range(6)),
-            *(np.zeros(shapes[f] if self.recorded and f in beams else (0, 0)) for f in range(6)),
-            np.zeros(self.materials.exposed_cells if self.recorded else 0),
-            np.zeros(len(self.mixed.numbers) if self.recorded else 0),
-            np.zeros(len(self.materials.heated) if self.recorded else 0),
-            np.zeros(len(self.materials.heated.lit) if self.recorded else 0),
-        ]
+    @property
+    def layout(self) -> SumLayout:
+        """Of the ledger's sums."""
+        if not self.recorded:
+            return SumLayout()
+        shapes = (self.grid.face_shape(face) for face in range(6))
+        return SumLayout(
+            tuple((0, 0) if self.periodic[face // 2] else shape for face, shape in enumerate(shapes)),
+            len(self.mixed.numbers),
+            self.materials.exposed_cells,
+            any(beam.at_face for beam in self.rows.beams),
+            len(self.materials.heated),
+        )
 
     def arrays_on(self, where: device.Device, precision: str) -> CompositeArrays:
         arrays = (where, self.materials, self.maps, self.reference, precision)
         return CompositeArrays(*arrays, mixed=self.mixed)
 
 
-def entries(sums: list[Any]) -> Entries:
-    return Entries(sums[:6], sums[6:12], *sums[12:])
-
-
 @dataclass(frozen=True, eq=False)
 class CompositeResult:
-    """The field after the steps, and the ledger's arrays."""
+    """The field after the steps, and the ledger's sums."""
 
     T: NDArray[Any]
-    sums: tuple[NDArray[np.float64], ...]
+    ledger: HeatSums
+
+    @property
+    def sums(self) -> tuple[NDArray[np.float64], ...]:
+        return (self.ledger.values,)
 
     def assert_same_bits(self, other: "CompositeResult") -> None:
         for mine, others in zip((self.T, *self.sums), (other.T, *other.sums), strict=True):
@@ -124,7 +126,8 @@ Executor = Callable[[KernelSpec, CompositeSteps, str, Scheme], CompositeResult]
 
 def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
     zones = [guarded(array, GUARD) for array in (steps.T.astype(precision), np.empty(steps.T.shape, precision))]
-    ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
+    sums = guarded(np.zeros(steps.layout.size), GUARD)
+    ledger = HeatSums(steps.layout, sums.array)
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     T, T_new = (zone.array for zone in zones)
@@ -137,7 +140,7 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         tables,
         arrays.steps(steps.rows, steps.steps),
         steps.first,
-        entries([zone.array for zone in ledger]),
+        ledger,
         scheme,
         base,
     )
@@ -145,15 +148,16 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     if steps.steps == 1:
         assert result is T_new
         np.testing.assert_array_equal(T, before, "one step must not write its input")
-    for zone in (*zones, *ledger):
+    for zone in (*zones, sums):
         zone.assert_guards_untouched()
-    return CompositeResult(result, tuple(zone.array for zone in ledger))
+    return CompositeResult(result, ledger)
 
 
 def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
     zones = [guarded(array, GUARD) for array in (steps.T.astype(precision), np.empty(steps.T.shape, precision))]
-    ledger = [guarded(sums, GUARD) for sums in steps.empty_sums()]
-    struct = ledger_struct(entries([zone.array for zone in ledger]))
+    sums = guarded(np.zeros(steps.layout.size), GUARD)
+    ledger = HeatSums(steps.layout, sums.array)
+    struct = ledger_struct(ledger)
     arrays = steps.arrays_on(device.choose("cpu"), precision)
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, *steps.counts)
@@ -188,10 +192,10 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
             if count == build.spec.steps or count % 2:
                 zones.reverse()
             step += count
-    for zone in (*zones, *ledger):
+    for zone in (*zones, sums):
         zone.assert_guards_untouched()
     assert len(keep) == 3 + steps.materials.varies + 3 * arrays.mixed
-    return CompositeResult(zones[0].array, tuple(zone.array for zone in ledger))
+    return CompositeResult(zones[0].array, ledger)
 
 
 def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Scheme) -> CompositeResult:
@@ -199,7 +203,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
 
     gpu = device.choose("cuda")
     T, T_new = cupy.asarray(steps.T.astype(precision)), cupy.empty(steps.T.shape, precision)
-    ledger = [cupy.asarray(sums) for sums in steps.empty_sums()]
+    ledger = HeatSums.zeros(cupy, steps.layout)
     arrays = steps.arrays_on(gpu, precision)
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, *steps.counts)
@@ -215,12 +219,12 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         count = steps_a_launch(build, launches[0], steps.steps)
         while steps.steps - step >= count:
             T_new[...] = cupy.nan
-            run = Sweeps(kernel, launches[step % 2], coefficients, ledger_struct(entries(ledger)))
+            run = Sweeps(kernel, launches[step % 2], coefficients, ledger_struct(ledger))
             T, T_new = run.queue(count // build.spec.steps, T, T_new, sweeps.address(step))
             step += count
     gpu.synchronise()
     assert len(keep) == 3 + steps.materials.varies + 3 * arrays.mixed
-    return CompositeResult(cupy.asnumpy(T), tuple(cupy.asnumpy(sums) for sums in ledger))
+    return CompositeResult(cupy.asnumpy(T), HeatSums(steps.layout, cupy.asnumpy(ledger.values)))
 
 
 def of_both_depths(build: compilation.Build, steps: CompositeSteps) -> list[list[launch.Launch]]:

@@ -18,6 +18,7 @@ from heatsim.kernels.cpu.ring_axes import AS_IN_GRID
 from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.operator.heat_sums import no_sums
 
 ORACLE, NUMBA = CPU
 # Compiling takes time: in the other precision, no cell is shared by several conditions.
@@ -103,7 +104,7 @@ def test_threads_and_calls_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
         for one in one_by_one:
             result = on_cpu(NUMBA, replace(one, T=T), "float32", "increments")
             T, sums = result.T, [mine + more for mine, more in zip(sums, result.sums, strict=True)]
-        CompositeResult(T, ()).assert_same_bits(CompositeResult(alone.T, ()))
+        CompositeResult(T, no_sums()).assert_same_bits(CompositeResult(alone.T, no_sums()))
         for mine, others in zip(sums, alone.sums, strict=True):
             np.testing.assert_allclose(mine, others, rtol=1e-13, atol=1e-13 * np.abs(others).max(initial=0.0))
 

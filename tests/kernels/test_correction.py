@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from composite_executor import CompositeSteps, Executor, builds, corrected, entries, on_gpu, on_host
+from composite_executor import CompositeSteps, Executor, builds, corrected, on_gpu, on_host
 from cuda_host.machine import HostKernel, KernelError, Order, compile_kernel
 from executor import BLOCK_MEMORY, CUDA, ROOM, grid_on_host, source_of
 from hypothesis import given, settings
@@ -27,6 +27,7 @@ from heatsim.physics.cells import cell_type_map, cell_types
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.matter.coefficients import Scheme
 from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.operator.step_inputs import StepInputs
 
 NAIVE = CUDA[0]
@@ -240,8 +241,8 @@ def one_sweep(
     coefficients, keep = arrays.coefficients(tables, *case.counts)
     sweeps = arrays.sweeps(case.rows, case.first, case.steps)
     table = sweeps.table.view(structs.general_sweep_dtype("float32"))
-    sums = case.empty_sums()
-    ledger = ledger_struct(entries(sums))
+    sums = HeatSums.zeros(np, case.layout)
+    ledger = ledger_struct(sums)
     T, T_new = case.T.copy(), np.full_like(case.T, np.nan)
     several, single = builds(PIPELINE, case, "float32", "increments", ROOM)
     if second_kernel is None:
@@ -251,7 +252,7 @@ def one_sweep(
                 arguments = (T, T_new, grid_on_host(part), coefficients, table[step:], ledger)
                 one.launch(part.blocks, single.spec.block, *arguments, order=order)
             T, T_new = T_new, T
-        return (T, *sums)
+        return (T, sums.values)
     second = correction.correction_build(several, BLOCK_MEMORY)
     for kernel, build, parts in (
         (compile_kernel(*source_of(several)), several, launch.launches(several, case.grid, case.periodic)),
@@ -261,7 +262,7 @@ def one_sweep(
             arguments = (T, T_new, grid_on_host(part), coefficients, table, ledger)
             kernel.launch(part.blocks, build.spec.block, *arguments, order=order, shared_bytes=build.shared_bytes)
     assert len(keep) == 3
-    return (T_new, *sums)
+    return (T_new, sums.values)
 
 
 @pytest.mark.parametrize(

@@ -81,7 +81,7 @@ def test_a_face_held_from_the_start_is_of_second_order(spec: KernelSpec, execute
         x = (np.arange(cells) + 0.5) / cells
         potential = driving * np.array([erfc(depth) for depth in x / (2.0 * sqrt(K * end))])
         error = temperatures(derived, result.T) - exact_temperature(potential)
-        heat = float(result.sums[0][0, 0]) * derived.materials.cell_heat_capacity[0]
+        heat = float(result.ledger.heats.faces[0][0, 0]) * derived.materials.cell_heat_capacity[0]
         errors.append((np.sqrt(np.mean(error**2)), abs(heat / entered - 1.0)))
     (coarse_field, coarse_heat), (field, heat) = errors
     assert log2(coarse_field / field) == pytest.approx(2.0, abs=0.05)

@@ -173,12 +173,14 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
         cell_types = case.materials.cells & 0x7F if case.materials.cells.size else np.zeros(case.T.shape, np.uint8)
         stored = fsum((capacity[cell_types] * (result.T - case.T.astype(float))).reshape(-1))
         terms = []
-        for face in range(6):
-            of_face = capacity[case.materials.types_on_face(face)] if not case.materials.uniform else capacity[0]
-            terms += [(of_face * sums).sum() for sums in (result.sums[face], result.sums[6 + face]) if sums.size]
         surfaces = case.materials.weighted_surfaces
-        if result.sums[12].size:
-            terms.append((result.sums[12] * capacity[cell_types.reshape(-1)[surfaces.cells]]).sum())
+        for of in filter(None, (result.ledger.heats, result.ledger.beams)):
+            for face, sums in enumerate(of.faces):
+                of_face = capacity[case.materials.types_on_face(face)] if not case.materials.uniform else capacity[0]
+                terms += [(of_face * sums).sum()] if sums.size else []
+            if of.towards_void.size:
+                of_cells = capacity[cell_types.reshape(-1)[surfaces.cells]]
+                terms.append((of.towards_void * of_cells[:, None]).sum())
         counts = np.bincount(cell_types.reshape(-1), minlength=len(capacity))
         terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
         magnitude = float((capacity[cell_types] * np.abs(result.T)).sum()) + sum(map(abs, terms))

@@ -60,4 +60,6 @@ def test_it_knows_how_far_every_file_has_come(tmp_path: Path) -> None:
     assert saved.values["reference"] == simulation.state.field.reference
     assert saved.arrays["deviation"].tobytes() == simulation.state.field.deviation.tobytes()
     # Two periodic and an insulated face need no sums.
-    assert set(saved.arrays) == {"deviation", "ledger_x_min", "ledger_x_max", "ledger_y_min"}
+    assert set(saved.arrays) == {"deviation", "ledger_surfaces"}
+    shapes = [simulation.plan.problem.grid.face_shape(face) for face in (0, 1, 2)]
+    assert saved.arrays["ledger_surfaces"].shape == (sum(rows * columns for rows, columns in shapes),)

@@ -57,8 +57,9 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     """What one step makes of the cells: column j is the step of a field that is 1 in cell j, ambient and sources 0."""
     grid = derived.grid
     from heatsim.kernels.composite.arrays import make_tables
-    from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
+    from heatsim.kernels.cpu.composite_body import CompositeCall
     from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+    from heatsim.physics.operator.heat_sums import no_sums
     from heatsim.solver.kernels.kernel_arguments import composite_arrays
 
     field = Field(device.choose("cpu"), grid, "float64", 0.0)
@@ -66,8 +67,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     rows = derived.rows(np.zeros(1), dt, 300.0)
     steps = arrays.steps(rows, 1)
     tables = make_tables(derived.materials, (0.0,) * 7, dt, "float64")
-    nothing = Entries((np.zeros((0, 0)),) * 6, (np.zeros((0, 0)),) * 6, np.zeros(0))
-    call = CompositeCall(derived.periodic, arrays.body, tables, steps, 0, nothing, "increments")
+    call = CompositeCall(derived.periodic, arrays.body, tables, steps, 0, no_sums(), "increments")
     matrix = np.empty((grid.cell_count, grid.cell_count))
     for j in range(grid.cell_count):
         T, T_new = np.zeros(grid.shape), np.empty(grid.shape)

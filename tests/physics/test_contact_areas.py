@@ -15,12 +15,12 @@ from painted import body, cylinder, region, sphere, write_turned_box
 
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
-from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.physics.operator.heat_sums import no_sums
 from heatsim.physics.problem import HeatProblem
 
 Array = NDArray[np.float64]
-NOTHING = Entries((np.zeros((0, 0)),) * 6, (np.zeros((0, 0)),) * 6, np.zeros(0))
 AMBIENT, FILM = 300.0, 2.0
 COOLED = f'void = {{ type = "convection", coefficient = {FILM}, ambient = {AMBIENT} }}'
 
@@ -31,7 +31,7 @@ def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], 
     arrays = CompositeArrays(device.choose("cpu"), materials, of.boundary.maps, AMBIENT, "float64", of.open_faces)
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
     steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
-    call = CompositeCall(of.periodic, arrays.body, tables, steps, 0, NOTHING, "increments")
+    call = CompositeCall(of.periodic, arrays.body, tables, steps, 0, no_sums(), "increments")
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)

@@ -99,7 +99,7 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
     sweeps = arguments.host_stage_sweeps(times, scheme)
     T, size = field.deviation.copy(), float(np.abs(field.deviation).max())
     for kernel in CPU_KERNELS.values():
-        for sums in ledger.faces:
+        for sums in ledger.sums.heats.faces:
             sums[...] = 0.0
         before = T.copy()
         after, _ = kernel(
@@ -110,7 +110,7 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
             sweeps["f"],
             sweeps["g"],
             0,
-            ledger.faces,
+            ledger.sums.heats.faces,
             scheme,
         )
         gained = fsum((after.astype(float) - T).reshape(-1))
@@ -118,7 +118,7 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
         rounding = (
             16.0 * len(times) * float(np.finfo(precision).eps * growth) * (size + float(np.abs(sweeps["f"]).max()))
         )
-        assert gained == pytest.approx(fsum(float(sums.sum()) for sums in ledger.faces), abs=rounding * T.size)
+        assert gained == pytest.approx(fsum(ledger.sums.values), abs=rounding * T.size)
         assert abs(gained) > 1e3 * rounding * T.size or precision == "float32"
 
 
@@ -171,18 +171,15 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
     advance, T = COMPOSITE_KERNELS[kernel], field.deviation
     stepped, added, alone = (np.empty_like(T) for _ in range(3))
 
-    def run(T_new: NDArray[np.float64], *base: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        sums = [*ledger.faces, *ledger.beams, ledger.exposed, ledger.parts]
-        for each in sums:
-            each[...] = 0.0
-        body, entries = arguments.arrays.body, arguments.entries
-        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
-        return [each.copy() for each in sums]
+    def run(T_new: NDArray[np.float64], *base: NDArray[np.float64]) -> NDArray[np.float64]:
+        ledger.sums.values[...] = 0.0
+        body, sums = arguments.arrays.body, arguments.sums
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, sums, "increments", *base))
+        return ledger.sums.values.copy()
 
     expected = run(stepped)
     for sums in (run(added, T), run(alone, np.zeros(0))):
-        for mine, others in zip(sums, expected, strict=True):
-            assert mine.tobytes() == others.tobytes()
+        assert sums.tobytes() == expected.tobytes()
     assert added.tobytes() == stepped.tobytes()
     np.testing.assert_array_equal(T + alone, stepped)
     assert sum(float(np.abs(sums).sum()) for sums in expected) > 0.0
@@ -218,17 +215,17 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
     sweeps = arguments.host_stage_sweeps(times, scheme)
 
     def general_stage(T: Any, stage: int, *base: Any) -> Any:
-        entries = general.no_entries if stage == 2 else general.entries
+        sums = general.no_sums if stage == 2 else general.sums
         T_new, steps = np.empty_like(T), general.arrays.steps(rows[stage : stage + 1], 1)
         body = general.arrays.body
-        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, entries, "increments", *base))
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, sums, "increments", *base))
         return T_new
 
     def substeps(T: Any, first: int) -> Any:
         if not linear:
             return general_stage(general_stage(T, first), first + 1)
         own = sweeps[first : first + 2]
-        fixed = (derived.periodic, seven(own["c"]), own["f"], own["g"], 0, ledger.faces, scheme)
+        fixed = (derived.periodic, seven(own["c"]), own["f"], own["g"], 0, ledger.sums.heats.faces, scheme)
         return CPU_KERNELS["numba"](T.copy(), np.empty_like(T), *fixed)[0]
 
     for _ in range(steps):
@@ -246,8 +243,8 @@ def test_substeps_and_a_pair_are_of_second_order_and_keep_the_balance(linear: bo
     fields = {}
     for steps in (32, 64, 512):
         T, ledger = factored(derived, start, end / steps, steps, linear)
-        entered = fsum(float(sums.sum()) for sums in ledger.faces)
-        terms = fsum(float(np.abs(sums).sum()) for sums in ledger.faces) + float(np.abs(T).sum())
+        entered = fsum(ledger.sums.values)
+        terms = fsum(np.abs(ledger.sums.values)) + float(np.abs(T).sum())
         assert fsum((T - start).reshape(-1)) == pytest.approx(entered, abs=6 * steps * 8 * np.finfo(float).eps * terms)
         fields[steps] = T
     coarse, fine = (float(np.abs(fields[steps] - fields[512]).max()) for steps in (32, 64))

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
-from heatsim.kernels.cpu.composite_body import CompositeCall, Entries
+from heatsim.kernels.cpu.composite_body import CompositeCall
 from heatsim.kernels.cpu.composite_oracle import advance_numpy
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.heat_sums import no_sums
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario import parse
 from heatsim.solver.steady.newton import Convergence, solve
@@ -50,11 +51,9 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
         mixed=conditions.mixed,
     )
     rows = body.rows(np.zeros(1), dt, reference)
-    nothing = [np.zeros((0, 0))] * 6
     tables: Any = make_tables(body.materials, (0.0,) * 7, dt, "float64")
     T_new = np.empty_like(T)
-    ledger = Entries(nothing, nothing, np.zeros(0))
-    call = CompositeCall(body.periodic, arrays.body, tables, arrays.steps(rows, 1), 0, ledger, "increments")
+    call = CompositeCall(body.periodic, arrays.body, tables, arrays.steps(rows, 1), 0, no_sums(), "increments")
     advance_numpy(T, T_new, call, 0)
     return T_new
 

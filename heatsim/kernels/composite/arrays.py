@@ -12,10 +12,11 @@ from heatsim.device import Device
 from heatsim.kernels import structs
 from heatsim.kernels.composite.heat_tables import make_heat_tables, on_device
 from heatsim.kernels.composite.tables import EnthalpyTables, make_enthalpy_tables
-from heatsim.kernels.cpu.composite_body import Entries, HostBody, LinkTables, StepRows
+from heatsim.kernels.cpu.composite_body import HostBody, LinkTables, StepRows
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.cells.link_weights import surface_weights
 from heatsim.physics.conditions.mixed_cells import NO_MIXED_CELLS, MixedCells
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.sources.beam_rows import BeamRows
 
@@ -244,13 +245,13 @@ class CompositeArrays:
         return StepRows(count, conditions, held, heat, factors, beams, self._face_shapes, amounts)
 
 
-def ledger_struct(entries: Entries) -> NDArray[Any]:
-    """Struct Ledger as a 0-d array."""
-    struct = np.zeros((), dtype=structs.GENERAL_LEDGER)
-    struct["face"] = [address(sums) for sums in entries.faces]
-    struct["beam"] = [address(sums) for sums in entries.beams]
-    struct["exposed"], struct["parts"] = address(entries.exposed), address(entries.parts)
-    struct["cells"], struct["lit"] = address(entries.cells), address(entries.lit)
+def ledger_struct(sums: HeatSums, *, linear: bool = False) -> NDArray[Any]:
+    """Struct Ledger as a 0-d array; ``linear``: that of kernels for bodies whose faces hold f − g·T."""
+    struct = np.zeros((), dtype=structs.LEDGER if linear else structs.GENERAL_LEDGER)
+    struct["face"] = [address(of_face) for of_face in sums.heats.faces]
+    if not linear:
+        struct["parts"], struct["exposed"] = address(sums.heats.parts), address(sums.heats.towards_void)
+        struct["cells"], struct["beams"] = address(sums.cells), sums.layout.to_beams
     return struct
 
 

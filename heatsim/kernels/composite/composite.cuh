@@ -159,6 +159,13 @@ __device__ __forceinline__ double entry_of(const StepData* sweep, double heat)
 #endif
 }
 
+// Adds the heat through a boundary face to its sum, and the light of beams, which `heat` contains, to another one.
+__device__ __forceinline__ void enter(const StepData* sweep, const Ledger& ledger, double* sum, Real heat, Real from_beam)
+{
+    atomicAdd(sum, entry_of(sweep, (double)heat - (double)from_beam));
+    if (ledger.beams && from_beam != Real(0)) atomicAdd(sum + ledger.beams, entry_of(sweep, (double)from_beam));
+}
+
 // The value to which a cell's increment is added: T or, with RATE, that of another field.
 __device__ __forceinline__ Real start_of(const StepData* sweep, size_t cell, Real T)
 {
@@ -220,6 +227,7 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
     const HalfCell& half = cell_types.halves[3 * cell_type + (face >> 1)];  // a reference: each member is loaded at its use
     if (half.conductance == Real(0)) return -Real(0);
 #if MIXED
+    double* const sums = of_face<FIRST_FACES>(ledger.face, face);
     const Real from_beam = half.gain * beam;
     int number = patches ? patches[i] : face;
     const bool mixed = number == MIXED_CELL;
@@ -238,20 +246,17 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
         }
         const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving);
         const Real passing = fraction * (drop.share * drop.difference);
-        if (mixed && ledger.parts && owned)
-            atomicAdd(ledger.parts + part, entry_of(sweep, (double)passing - (double)(fraction * from_beam)));
+        if (sums && owned) enter(sweep, ledger, mixed ? ledger.parts + part : sums + i, passing, fraction * from_beam);
         heat += passing;
         if (part == last) break;
     }
 #else
     const int number = patches ? patches[i] : face;
     const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving);
-    const Real heat = drop.share * drop.difference, from_beam = half.gain * beam;
-#endif
+    const Real heat = drop.share * drop.difference;
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
-    if (sums && owned) atomicAdd(sums + i, entry_of(sweep, (double)heat - (double)from_beam));
-    double* const beam_sums = of_face<FIRST_FACES>(ledger.beam, face);
-    if (beam_sums && owned) atomicAdd(beam_sums + i, entry_of(sweep, (double)from_beam));
+    if (sums && owned) enter(sweep, ledger, sums + i, heat, half.gain * beam);
+#endif
     return heat;
 }
 
@@ -317,9 +322,9 @@ __device__ __forceinline__ void weigh(Coefficients& own, const Real* weights)
     own.c6 *= weights[5];
 }
 
-// sum, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
+// total, plus the heat through a cell's surfaces towards void: bit n of `sides` is set if the neighbour in direction n is void.
 __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger,
-                                            int x, int y, int z, int cell_type, unsigned int sides, Real T, Real sum,
+                                            int x, int y, int z, int cell_type, unsigned int sides, Real T, Real total,
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
     const size_t cell = cell_index(grid, x, y, z), rank = rank_of(cell_types, cell);
@@ -333,14 +338,9 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
 #if LIT
         const int axis = side >> 1;
         const Real flux = cell_types.lit[rank] >> side & 1 ? beam_flux(cell_types, sweep, side, axis ? x : y, axis == 2 ? y : z) : Real(0);
-        const double brought = entry_of(sweep, (double)(half.gain * flux));
-        if (ledger.lit && owned && flux != Real(0)) {
-            atomicAdd(ledger.lit + rank, brought);
-            atomicAdd(ledger.exposed + rank, -brought);
-        }
-        const Real beam = weight * flux;
+        const Real beam = weight * flux, from_beam = half.gain * flux;
 #else
-        const Real beam = Real(0);
+        const Real beam = Real(0), from_beam = Real(0);
 #endif
         int number = (int)half.towards_void;
 #if MIXED
@@ -359,16 +359,22 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
                 fraction = cell_types.mixed.parts[part].fraction;
             }
             const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
-            heat = multiply_add(fraction * drop.share, drop.difference, heat);
+            const Real passing = fraction * drop.share * drop.difference;
+            if (ledger.exposed && owned) {
+                double* const sum = mixed ? ledger.parts + part : ledger.exposed + 6 * rank + side;
+                enter(sweep, ledger, sum, passing, fraction * from_beam);
+            }
+            heat += passing;
             if (part == last) break;
         }
 #else
         const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
-        heat = multiply_add(drop.share, drop.difference, heat);
+        const Real passing = drop.share * drop.difference;
+        if (ledger.exposed && owned) enter(sweep, ledger, ledger.exposed + 6 * rank + side, passing, from_beam);
+        heat += passing;
 #endif
     }
-    if (ledger.exposed && owned) atomicAdd(ledger.exposed + rank, entry_of(sweep, (double)heat));
-    return sum + heat;
+    return total + heat;
 }
 
 // The coefficients of a type's interior cells; with one material there is only one type.

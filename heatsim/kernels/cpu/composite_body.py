@@ -1,7 +1,7 @@
 """Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,10 +13,10 @@ from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.physics.conditions.mixed_cells import MixedCells
 from heatsim.physics.conditions.surface_balance import EMISSION, FREE, LAW
 from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.sources.beam_rows import BeamRows
 
 Field = NDArray[Any]
-Sums = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class StepRow:
         held: potential in K of each type at the ambient of each condition, shape (conditions, types); (conditions, 0)
             if no material varies with temperature.
         heat: heat of the sources in a cell of each type in K, shape (types,).
-        beams: for each face the flux of beams that its cells absorb in W/m², of the ledger's shape, or an empty array.
+        beams: for each face the flux of beams on its cells in W/m², of its shape, or an empty array.
         factor: length of the step / that for which the tables are made; 1 except with increments.
         amounts: what sources give to single cells, shape (amounts + 1,).
         spots: the spots of each beam in this step.
@@ -106,7 +106,7 @@ class StepRows:
         conditions, held, heat: as in :class:`StepRow`, with an axis for the steps in front.
         factors: those of the steps, shape (count or 1,).
         beams: what beams bring; see :class:`heatsim.physics.sources.sources.BeamRows`.
-        face_shapes: the shapes of the ledger's sums.
+        face_shapes: the cells of each face.
         amounts: as in :class:`StepRow`, with an axis for the steps in front.
         part_of: the longer rows that these are a slice of, and the slice; None for rows that are no slice.
     """
@@ -165,27 +165,6 @@ def _of(rows: Field, step: int) -> Any:
     return rows[min(step, len(rows) - 1)]
 
 
-@dataclass(frozen=True, eq=False)
-class Entries:
-    """The ledger's sums; arrays that are not recorded are empty.
-
-    Attributes:
-        faces: heat through each face, without beams.
-        beams: heat of beams, for each face.
-        exposed: heat through the surfaces of each exposed cell towards void.
-        parts: heat through each part of mixed cells, without beams; ``faces`` contains it too.
-        cells: heat that sources give to single cells.
-        lit: heat of beams on the surfaces of each exposed cell towards void.
-    """
-
-    faces: Sequence[Sums]
-    beams: Sequence[Sums]
-    exposed: Sums
-    parts: Sums = field(default_factory=lambda: np.zeros(0))
-    cells: Sums = field(default_factory=lambda: np.zeros(0))
-    lit: Sums = field(default_factory=lambda: np.zeros(0))
-
-
 class CompositeCall(NamedTuple):
     """The arguments of a CPU kernel for composite bodies, besides the field.
 
@@ -206,6 +185,6 @@ class CompositeCall(NamedTuple):
     tables: LinkTables
     steps: StepRows
     first: int
-    ledger: Entries
+    ledger: HeatSums
     scheme: Scheme
     base: Field | None = None

@@ -29,7 +29,8 @@ PLAN = (
         "surface_type",
         "surface_condition",
         "surface_weight",
-        "surface_rank",
+        "surface_fraction",
+        "surface_sum",
         "surface_last",
         "surface_lit",
         "surface_u",
@@ -62,10 +63,11 @@ PLAN = (
     *("conditions", "conditions_stride", "held", "held_stride", "heat", "heat_stride", "factors", "factors_stride"),
     *("beams", "beam_count", "beam_spots", "beam_spots_stride"),
     *("beam_first", "beam_first_stride", "beam_weights", "beam_weights_stride"),
-    # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, sums
-    # of the heat of beams, the conductance, share and gain of its half cells; the face of the ring at which it lies.
+    # The number of open faces. Each face: whether it is open, types of its cells, their conditions, sums of heat, the
+    # conductance, share and gain of its half cells; the face of the ring at which it lies.
     *("open_faces", "faces", "scale", "void_conditions", "mixed_cells", "mixed_places", "mixed_first", "mixed_numbers"),
-    *("mixed_fractions", "exposed", "parts"),
+    # The sums of parts of mixed cells, and behind them those towards void; from a sum to that of beams, 0 without them.
+    *("mixed_fractions", "listed_sums", "to_beams"),
     # Cells that sources heat individually (class HeatTables): the first of each row, their places along x, their types.
     # And whether the cells of a row are neighbours with equal amounts, without beams.
     *(
@@ -79,14 +81,14 @@ PLAN = (
         "heated_spots",
     ),
     *("heated_table_of", "heated_tables", "heated_entries", "amount_count", "amounts", "amounts_stride", "heat_sums"),
-    # Whether beams fall on surfaces towards void, and the sums of their heat.
-    *("lit", "lit_sums"),
+    # Whether beams fall on surfaces towards void.
+    "lit",
     # Addresses of the parts of a step (composite.py), 0 of those that the body does not need.
     *("sums_part", "varying_part", "void_part", "faces_part", "heat_part"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
 )
-FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, BEAM_SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(9))
+FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(8))
 # The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots.
 BEAM_FIELDS, TURNED, FIRST_SPOT = 7, 5, 6
 

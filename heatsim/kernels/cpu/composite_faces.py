@@ -11,7 +11,6 @@ import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
-    BEAM_SUMS,
     CONDUCTANCES,
     FACE_FIELDS,
     FIRST_SPOT,
@@ -162,13 +161,15 @@ def _adding_cells(pass_mixed: Any, find: Any) -> Any:
             find(condition, reals_at(plan.scale, T), surface, degrees, conductance, count)
         for j in range(count):
             sums[j * distance] += share[j] * surface[RISE_AT + j]
+        if not fields[SUMS] or number == MIXED:  # mixed cells have a sum for each part
+            return
         factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
-        ledger, of_beams = behind(doubles_at(fields[SUMS]), place), behind(doubles_at(fields[BEAM_SUMS]), place)
-        if fields[SUMS]:
-            for j in range(first_recorded, end_recorded):
-                heat, from_beam = share[j] * surface[RISE_AT + j], gain[j] * surface[BEAM_AT + j]
-                ledger[j] += factor * (np.float64(heat) - np.float64(from_beam))
-        if fields[BEAM_SUMS]:
+        ledger = behind(doubles_at(fields[SUMS]), place)
+        for j in range(first_recorded, end_recorded):
+            heat, from_beam = share[j] * surface[RISE_AT + j], gain[j] * surface[BEAM_AT + j]
+            ledger[j] += factor * (np.float64(heat) - np.float64(from_beam))
+        if plan.to_beams:
+            of_beams = behind(ledger, plan.to_beams)
             for j in range(first_recorded, end_recorded):
                 of_beams[j] += factor * np.float64(gain[j] * surface[BEAM_AT + j])
 
@@ -235,8 +236,10 @@ def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, c
         else:
             rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[BEAM_AT])
             passing = fraction * (share * rise)
-        if recorded and plan.parts:
-            of_part = np.float64(passing) - np.float64(fraction * from_beam)
-            doubles_at(plan.parts)[part] += np.float64(factor) * of_part
+        if recorded and fields[SUMS]:
+            light, sums = np.float64(fraction * from_beam), behind(doubles_at(plan.listed_sums), part)
+            sums[0] += np.float64(factor) * (np.float64(passing) - light)
+            if plan.to_beams:
+                sums[plan.to_beams] += np.float64(factor) * light
         gained = gained + passing
     return gained

@@ -11,7 +11,7 @@ from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED,
 from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
-from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, SURFACES
+from heatsim.kernels.cpu.surface_rises import BEAM_AT, CONDUCTANCE_AT, LIGHT_AT, SURFACES
 
 
 @compiled
@@ -179,14 +179,10 @@ def no_light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, firs
 
 @compiled
 def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: int, count: int) -> None:
-    """Gather the flux of beams on some void surfaces, and enter its heat in the ledger."""
+    """Gather the flux of beams on some void surfaces, and its heat in their cells."""
     surface, zero = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
-    factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
-    first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
-    if plan.lit_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
-        end_owned = first_owned
     for j in range(count):
-        surface[BEAM_AT + j] = zero
+        surface[BEAM_AT + j] = surface[LIGHT_AT + j] = zero
         if not bytes_at(plan.surface_lit)[first + j]:
             continue
         side, flux = np.int64(ints_at(plan.surface_side)[first + j]), zero
@@ -195,9 +191,5 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
             if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
                 flux += flux_of(plan, step, T, number, spot)
         surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
-        is_first = bytes_at(plan.surface_lit)[first + j] == 1
-        if is_first and first_owned <= ints_at(plan.surface_row)[first + j] - first_row < end_owned:
-            _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
-            rank, brought = ints_at(plan.surface_rank)[first + j], factor * np.float64(gain * flux)
-            doubles_at(plan.lit_sums)[rank] += brought
-            doubles_at(plan.exposed)[rank] -= brought
+        _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
+        surface[LIGHT_AT + j] = reals_at(plan.surface_fraction, T)[first + j] * (gain * flux)

@@ -106,7 +106,7 @@ class CompositeLayout:
         """The arrays that the kernel reads, by their names in a plan."""
         parts = {"run_": self.run, "odd_": self.odd, "dense_": self.dense, "surface_": self.surface, "": self.stencils}
         named = {prefix + name: array for prefix, part in parts.items() for name, array in vars(part).items()}
-        del named["surface_axis"], named["surface_fraction"], named["dense_stencils"]
+        del named["surface_axis"], named["dense_stencils"]
         return named
 
 

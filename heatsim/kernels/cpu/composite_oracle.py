@@ -3,7 +3,7 @@
 It does the operations of composite/composite.cuh in the same order and without fma.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
+from heatsim.physics.operator.heat_sums import HeatSums, SurfaceHeats
 
 Field = NDArray[Any]
 
@@ -174,48 +175,49 @@ def _add_exposed(
     total: Field,
 ) -> None:
     """Add the heat through surfaces towards void."""
-    body, tables, ledger = call.body, call.tables, call.ledger
+    body, tables = call.body, call.tables
     places = weighted_cells(body, total.size)
     cells = Inside(*(values.reshape(-1)[places] for values in inside))
-    heat, conditions = np.zeros_like(cells.T), body.void_conditions[cells.cell_type]
+    heat = np.zeros_like(cells.T)
     for side in range(6):
-        weight = body.weights[:, side]
+        weight = body.weights[: len(places), side]
         passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
-        weight = np.where(passes, weight, weight.dtype.type(1.0))
-        flux = np.where(passes, flux_on_lit(side, places, total.shape, body, row), weight.dtype.type(0.0))
-        for numbers, fractions, has in _conditions_towards_void(body, side, places, conditions):
-            share, difference = _from_surface(
-                body, tables, row, numbers, side // 2, cells, weight * flux, weight, fractions
-            )
-            heat = np.where(passes & has, heat + share * difference, heat)
-        if ledger.lit.size and row.beams[side].size:
-            brought = np.float64(row.factor) * (tables.halves[cells.cell_type, side // 2, 2] * flux).astype(np.float64)
-            ledger.lit[...] += brought
-            ledger.exposed[...] -= brought
+        flux = np.broadcast_to(flux_on_lit(side, places, total.shape, body, row), weight.shape)
+        for some, numbers, fractions, parts in _conditions_towards_void(body, side, places, cells, passes):
+            own = Inside(*(values[some] for values in cells))
+            beam = weight[some] * flux[some]
+            share, difference = _from_surface(body, tables, row, numbers, side // 2, own, beam, weight[some], fractions)
+            passing = share * difference
+            heat[some] += passing
+            from_beam = fractions * (tables.halves[own.cell_type, side // 2, 2] * flux[some])
+            if parts is None:
+                _enter(call.ledger, lambda of: of.towards_void, (some, side), passing, from_beam, row)
+            else:
+                _enter(call.ledger, lambda of: of.parts, parts, passing, from_beam, row)
     total.reshape(-1)[places] += heat
-    if ledger.exposed.size:
-        ledger.exposed[...] += np.float64(row.factor) * heat
 
 
 def _conditions_towards_void(
-    body: HostBody, side: int, places: NDArray[np.int64], conditions: NDArray[np.int32]
-) -> Iterator[tuple[NDArray[np.int64], Field | None, NDArray[np.bool_]]]:
-    """The conditions of cells on one side towards void, their fractions (None for 1), and which cells have one."""
-    mixed = conditions == MIXED
-    yield np.where(mixed, 0, conditions).astype(np.int64), None, ~mixed
-    parts, cells = body.mixed.on_face(TOWARDS_VOID + side)
-    at, numbers, fractions = np.searchsorted(places, cells), body.mixed.numbers[parts], body.mixed.fractions[parts]
-    nth = np.arange(len(cells)) - np.searchsorted(cells, cells)
+    body: HostBody, side: int, places: NDArray[np.int64], cells: Inside, passes: NDArray[np.bool_]
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.integer], Field, NDArray[np.intp] | None]]:
+    """Weighted cells that exchange heat towards void on one side, conditions, fractions and, of mixed cells, parts.
+
+    A mixed cell comes once for each part, in the order of its parts; none comes twice at a time.
+    """
+    conditions = body.void_conditions[cells.cell_type]
+    whole = np.flatnonzero(passes & (conditions != MIXED))
+    yield whole, conditions[whole], np.ones(len(whole), body.weights.dtype), None
+    parts, owners = body.mixed.on_face(TOWARDS_VOID + side)
+    at, nth = np.searchsorted(places, owners), np.arange(len(owners)) - np.searchsorted(owners, owners)
     for n in range(int(nth.max(initial=-1)) + 1):
-        some = at[nth == n]
-        of_cells, parts_of, has = np.zeros(len(places), np.int64), np.ones(len(places), fractions.dtype), mixed & False
-        of_cells[some], parts_of[some], has[some] = numbers[nth == n], fractions[nth == n], True
-        yield of_cells, parts_of, has
+        some = np.flatnonzero((nth == n) & passes[at])
+        of_some = parts.start + some
+        yield at[some], body.mixed.numbers[of_some], body.mixed.fractions[of_some], of_some
 
 
 def _add_face(face: int, inside: Inside, call: CompositeCall, row: StepRow, total: Field) -> None:
     """Add the heat through a face of the box."""
-    body, tables, ledger, place = call.body, call.tables, call.ledger, FACE_SLICES[face]
+    body, tables, place = call.body, call.tables, FACE_SLICES[face]
     cells = Inside(*(values[place] for values in inside))
     numbers = body.maps[face] if body.maps[face].size else np.full(cells.T.shape, face)
     parts, owners = body.mixed.on_face(face)
@@ -223,7 +225,7 @@ def _add_face(face: int, inside: Inside, call: CompositeCall, row: StepRow, tota
     beam = row.beams[face] if row.beams[face].size else np.zeros_like(cells.T)
     share, difference = _from_surface(body, tables, row, numbers, face // 2, cells, beam)
     heat = np.where(share > 0, share * difference, share)
-    from_beam = tables.halves[cells.cell_type, face // 2, 2] * beam
+    alone, from_beam = heat.copy(), tables.halves[cells.cell_type, face // 2, 2] * beam
     if len(owners):
         divided = Inside(*(values.reshape(-1)[owners] for values in cells))
         numbers, fractions = body.mixed.numbers[parts], body.mixed.fractions[parts]
@@ -231,11 +233,21 @@ def _add_face(face: int, inside: Inside, call: CompositeCall, row: StepRow, tota
         passing = np.where(share > 0, fractions * (share * difference), share)
         heat.reshape(-1)[owners] = -0.0
         np.add.at(heat.reshape(-1), owners, passing)
-        if ledger.parts.size:
-            brought = fractions * from_beam.reshape(-1)[owners]
-            ledger.parts[parts] += np.float64(row.factor) * (passing.astype(np.float64) - brought.astype(np.float64))
+        _enter(call.ledger, lambda of: of.parts, parts, passing, fractions * from_beam.reshape(-1)[owners], row)
+        alone.reshape(-1)[owners] = from_beam.reshape(-1)[owners] = 0.0
     total[place] += heat
-    if ledger.faces[face].size:
-        ledger.faces[face][...] += np.float64(row.factor) * (heat.astype(np.float64) - from_beam.astype(np.float64))
-    if ledger.beams[face].size:
-        ledger.beams[face][...] += np.float64(row.factor) * from_beam
+    _enter(call.ledger, lambda of: of.faces[face], ..., alone, from_beam, row)
+
+
+def _enter(
+    ledger: HeatSums, run: Callable[[SurfaceHeats], Any], place: Any, heat: Field, from_beam: Field, row: StepRow
+) -> None:
+    """Add the heat through boundary faces to the sums at a place of a run, if these are recorded.
+
+    ``from_beam``: the light of beams, which ``heat`` contains; it has another sum.
+    """
+    if run(ledger.heats).size:
+        light = from_beam.astype(np.float64)
+        run(ledger.heats)[place] += np.float64(row.factor) * (heat.astype(np.float64) - light)
+        if ledger.beams is not None:
+            run(ledger.beams)[place] += np.float64(row.factor) * light

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
-from heatsim.kernels.cpu.composite_body import CompositeCall, Entries, HostBody, LinkTables, StepRows
+from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
-    BEAM_SUMS,
     CONDUCTANCE,
     CONDUCTANCES,
     FACE_FIELDS,
@@ -35,6 +34,7 @@ from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
 from heatsim.physics.cells.cell_types import CELL_TYPE
 from heatsim.physics.conditions.surface_balance import TOLERANCES
 from heatsim.physics.matter.coefficients import SCHEMES
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.sources.beam_rows import BeamRows
 
 
@@ -52,16 +52,15 @@ class _Numbers:
     layout: CompositeLayout
     plan: KernelPlan
     faces: NDArray[np.int64]
-    ledgers: WeakKeyDictionary[Entries, KernelPlan] = field(default_factory=WeakKeyDictionary)
+    ledgers: WeakKeyDictionary[HeatSums, KernelPlan] = field(default_factory=WeakKeyDictionary)
 
-    def with_ledger(self, ledger: Entries) -> KernelPlan:
+    def with_ledger(self, ledger: HeatSums) -> KernelPlan:
         """The plan with the sums of a ledger."""
         if ledger not in self.ledgers:
             faces = self.faces.copy()
-            faces[:, SUMS] = [address_of(array) for array in ledger.faces]
-            faces[:, BEAM_SUMS] = [address_of(array) for array in ledger.beams]
-            values = {"faces": faces, "exposed": ledger.exposed, "parts": ledger.parts}
-            values |= {"heat_sums": ledger.cells, "lit_sums": ledger.lit}
+            faces[:, SUMS] = [address_of(array) for array in ledger.heats.faces]
+            values = {"faces": faces, "listed_sums": ledger.values[ledger.layout.listed], "heat_sums": ledger.cells}
+            values["to_beams"] = ledger.layout.to_beams
             self.ledgers[ledger] = KernelPlan(PLAN, values, self.plan)
         return self.ledgers[ledger]
 

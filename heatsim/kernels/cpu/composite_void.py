@@ -14,6 +14,7 @@ from heatsim.kernels.cpu.surface_rises import (
     BEAM_AT,
     CONDUCTANCE_AT,
     DEGREES_AT,
+    LIGHT_AT,
     RISE_AT,
     SHARE_AT,
     SURFACES,
@@ -42,7 +43,7 @@ def adding_void(*, radiating: bool, beams: bool) -> Any:
         begin, end = np.int64(starts[first_row]), np.int64(starts[first_row + rows.size])
         surface, gained = behind(T, plan.surfaces), T[rows.here] - T[rows.here]
         for j in range(SURFACES):
-            surface[BEAM_AT + j] = gained
+            surface[BEAM_AT + j] = surface[LIGHT_AT + j] = gained
         while begin < end:
             # Up to the next surface with another condition.
             number, last = np.int64(numbers[begin]), end
@@ -108,22 +109,27 @@ def _enter_void(
     Returns the heat so far of the cell with the last surface, 0 if it is complete.
     """
     first, count = some
-    row, x, rank = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first), plan.surface_rank
-    is_last, ledger, rise = (
+    row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
+    places = behind(ints_at(plan.surface_sum), first)
+    is_last, sums, rise = (
         behind(bytes_at(plan.surface_last), first),
-        doubles_at(plan.exposed),
+        doubles_at(plan.listed_sums),
         plan.surfaces + RISE_AT,
     )
     factor = np.float64(reals_at(plan.factors, T)[step * plan.factors_stride])
     # Rows are counted from the first one on.
     first_row, first_owned, end_owned = row_number(plan, rows), tile.first_y - rows.y, tile.end_y - rows.y
-    if plan.exposed == 0 or not tile.first_z <= rows.z < tile.end_z:
+    if plan.listed_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
         end_owned = first_owned
     for j in range(count):
-        gained = gained + share[j] * T[rise + j]
+        passing = share[j] * T[rise + j]
+        gained = gained + passing
         if is_last[j]:
             T[plan.sums + (row[j] - first_row) * plan.stride + x[j]] += gained
-            if first_owned <= row[j] - first_row < end_owned:
-                ledger[ints_at(rank)[first + j]] += factor * np.float64(gained)
             gained = gained - gained
+        if first_owned <= row[j] - first_row < end_owned:
+            light = np.float64(T[plan.surfaces + LIGHT_AT + j])
+            sums[places[j]] += factor * (np.float64(passing) - light)
+            if plan.to_beams:
+                sums[places[j] + plan.to_beams] += factor * light
     return gained

@@ -22,10 +22,11 @@ from heatsim.physics.conditions.surface_balance import (
 )
 
 SURFACES = 256
-# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams; then
-# the temperature of the surface minus that of the cell, the most that it can be, and whether it is found.
-DEGREES_AT, CONDUCTANCE_AT, SHARE_AT, BEAM_AT, RISE_AT, MOST_AT, FOUND_AT = range(0, 7 * SURFACES, SURFACES)
-ROOM = 7 * SURFACES
+# The arrays of these surfaces: T − T_ref, the half cell's conductance and share, the flux of beams, and their heat on
+# surfaces towards void; then the temperature of the surface minus that of the cell, the most that it can be, and
+# whether it is found.
+ROOM = 8 * SURFACES
+DEGREES_AT, CONDUCTANCE_AT, SHARE_AT, BEAM_AT, LIGHT_AT, RISE_AT, MOST_AT, FOUND_AT = range(0, ROOM, SURFACES)
 
 
 @compiled

@@ -27,11 +27,10 @@ class VoidSurfaces:
         condition: the number of the condition. A surface that several conditions share stands here once for each.
         fraction: the part of the surface that has it.
         weight: area of the voxel surface / area of the smooth surface.
-        rank: number of the cell among those with weights.
+        sum: the place of its sum among those of the parts of mixed cells and, behind them, of the sides towards void.
         last: 1 for the last surface of a cell, else 0.
         side: direction of the surface from the cell, 0 for x−, …, 5 for z+.
-        lit: 1 if beams through the face of the box on this side fall on it, 2 if the ledger has their heat from another
-            part of the surface; else 0.
+        lit: 1 if beams through the face of the box on this side fall on it, else 0.
         u, v: place of the cell along the axes of this face.
     """
 
@@ -43,7 +42,7 @@ class VoidSurfaces:
     condition: Numbers
     fraction: NDArray[np.floating]
     weight: NDArray[np.floating]
-    rank: Numbers
+    sum: Numbers
     last: Bytes
     side: Numbers
     lit: Bytes
@@ -60,7 +59,7 @@ def void_surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) ->
     towards_void = types_around(cells, shape, periodic, places) == body.void
     weights = body.weights[: len(places)]
     rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
-    rank, side, nth, condition, fraction = _parts_of(body, places, own, rank, side)
+    rank, side, part, condition, fraction = _parts_of(body, places, own, rank, side)
     row = places[rank] // nx
     at = np.array(np.unravel_index(places[rank], shape))[::-1]
     u = np.where(side // 2 == 0, at[1], at[0]).astype(np.int32)
@@ -74,12 +73,10 @@ def void_surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) ->
         condition=condition,
         fraction=fraction,
         weight=weights[rank, side],
-        rank=rank.astype(np.int32),
+        sum=np.where(part < 0, len(body.mixed.numbers) + 6 * rank + side, part).astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
         side=side.astype(np.int32),
-        lit=((body.lit[rank] >> side & 1) * np.where(nth, 2, 1)).astype(np.uint8)
-        if body.lit.size
-        else np.zeros(len(rank), np.uint8),
+        lit=(body.lit[rank] >> side & 1).astype(np.uint8) if body.lit.size else np.zeros(len(rank), np.uint8),
         u=u,
         v=v,
     )
@@ -91,23 +88,23 @@ def _parts_of(
     """The surfaces towards void with one entry for each condition that shares them.
 
     Returns:
-        For each entry the number of its cell, the side, the number of the entry among those of the surface, the
-        condition and the part of the surface that has it.
+        For each entry the number of its cell, the side, the number of the part of a mixed cell or −1, the condition and
+        the fraction of the surface that has it.
     """
     condition = body.void_conditions[own[rank]] if len(rank) else np.zeros(0, np.int32)
     mixed, of_body = condition == MIXED, body.mixed
     if not mixed.any():
-        return rank, side, np.zeros(len(rank), np.int64), condition, np.ones(len(rank), body.weights.dtype)
+        return rank, side, np.full(len(rank), -1), condition, np.ones(len(rank), body.weights.dtype)
     wanted = (np.int64(TOWARDS_VOID) + side << FACE_SHIFT) + places[rank]
     at = np.where(mixed, np.searchsorted(of_body.places, wanted), 0)
     first = of_body.first[at]
     counts = np.where(mixed, of_body.first[at + 1] - first, 1)
     entry = np.repeat(np.arange(len(rank)), counts)
     nth = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
-    part = np.where(mixed[entry], first[entry] + nth, 0)
+    part = np.where(mixed[entry], first[entry] + nth, -1)
     shares = np.where(mixed[entry], of_body.fractions[part], of_body.fractions.dtype.type(1.0))
     numbers = np.where(mixed[entry], of_body.numbers[part], condition[entry]).astype(np.int32)
-    return rank[entry], side[entry], nth, numbers, shares
+    return rank[entry], side[entry], part, numbers, shares
 
 
 def weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:

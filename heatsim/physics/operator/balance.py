@@ -22,6 +22,7 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.operator.balance_surfaces import VOID, Balanced, at_stage, find_surfaces
 from heatsim.physics.operator.cell_exchange import CellExchange
 from heatsim.physics.operator.cell_sums import CellSums, LocalSums
+from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.operator.surface_exchange import BalanceSurface
@@ -62,6 +63,7 @@ class Balance:
         cells: Any = None,
         *,
         changing: bool = False,
+        ledger: SumLayout | None = None,
         sums: CellSums | None = None,
         exchange: Callable[..., tuple[Any, Any]] = BalanceSurface.exchange,
     ) -> None:
@@ -73,6 +75,7 @@ class Balance:
             xp: NumPy, or CuPy.
             cells: the bytes ``materials.cells`` on the device; copied from there if not given.
             changing: whether :meth:`move_to` will be called.
+            ledger: where a ledger has its sums; None if their places are not needed.
             sums: gives sums over cells; needed if several ranks share the body.
             exchange: does the work of :meth:`BalanceSurface.exchange`.
 
@@ -86,7 +89,7 @@ class Balance:
         self.cell_sources: Array = body.sources.heat(np.zeros(1), INSTANT)[0] / INSTANT * capacities
         self._types = xp.asarray(self.materials.cells) if cells is None else cells
         self.surfaces: tuple[BalanceSurface | CellExchange, ...] = (
-            *find_surfaces(xp, body, reference, changing=changing),
+            *find_surfaces(xp, body, reference, changing=changing, ledger=ledger),
             *self._heated_cells(),
         )
         # Ranks have different surfaces.

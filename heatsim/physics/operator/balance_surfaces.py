@@ -17,6 +17,7 @@ from heatsim.physics.conditions.surface_laws import law_of, laws_of
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.operator.face_cells import beam_flux, slices_at
+from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.operator.surface_exchange import BalanceSurface, SameCondition
 from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.physics.sources.sources import Sources
@@ -51,7 +52,9 @@ class Balanced(Protocol):
     def whole(self) -> "Balanced": ...  # noqa: D102
 
 
-def find_surfaces(xp: Any, body: Balanced, reference: float, *, changing: bool = False) -> tuple[BalanceSurface, ...]:
+def find_surfaces(
+    xp: Any, body: Balanced, reference: float, *, changing: bool = False, ledger: SumLayout | None = None
+) -> tuple[BalanceSurface, ...]:
     """The surfaces of a body that let heat through, face by face in the order of FACES, then void surfaces.
 
     Cells behind a face of the box, or towards void, whose conditions are of one kind form one surface, so that one
@@ -63,11 +66,12 @@ def find_surfaces(xp: Any, body: Balanced, reference: float, *, changing: bool =
         body: its conditions and beams are taken at t = 0.
         reference: the temperature in K that deviations are counted from.
         changing: whether to include surfaces that let nothing through at t = 0 but may do so later.
+        ledger: where a ledger has its sums; None if their places are not needed. It needs ``changing``.
 
     Raises:
         ScenarioError: a value is not finite at t = 0.
     """
-    return tuple(_Finder(xp, body, reference, changing).find())
+    return tuple(_Finder(xp, body, reference, changing, ledger).find())
 
 
 def at_stage(
@@ -133,8 +137,8 @@ class _Kind(NamedTuple):
 class _Finder:
     """Makes surfaces of boundary faces; see :func:`find_surfaces`."""
 
-    def __init__(self, xp: Any, body: Balanced, reference: float, changing: bool) -> None:
-        self._xp, self._body, self._reference, self._changing = xp, body, reference, changing
+    def __init__(self, xp: Any, body: Balanced, reference: float, changing: bool, ledger: SumLayout | None) -> None:
+        self._xp, self._body, self._reference, self._changing, self._ledger = xp, body, reference, changing, ledger
         self._rows: Array = body.boundary.rows(np.zeros(1), reference)[0]
         conditions, rows = body.boundary.conditions, self._rows[: len(body.boundary.conditions)]
         radiates = rows[:, EMISSION] > 0.0
@@ -196,7 +200,6 @@ class _Finder:
             return 1.0 / materials.half[faces.axis, faces.types(materials)] if same is None else same
 
         cells = None if whole else np.concatenate([faces.cells for faces in every])
-        parts = None if whole else np.concatenate([faces.parts for faces in every])
         lit = [places for faces in every if (places := faces.lit(materials)) is not None]
         surface = BalanceSurface(
             xp=xp,
@@ -208,9 +211,6 @@ class _Finder:
             ),
             grounded=kind.grounded,
             radiates=kind.radiates,
-            face=TOWARDS_VOID if first.towards_void else first.side,
-            places=None if whole else each(lambda faces: faces.places),
-            parts=None if parts is None or (parts < 0).all() else xp.asarray(parts),
             cell_types=0 if whole else each(lambda faces: faces.types(materials).astype(np.uint8)),
             area=each(lambda faces: faces.area * (1.0 if faces.full else faces.fractions)),
             half=each(half),
@@ -222,6 +222,7 @@ class _Finder:
             lit=None if whole or not lit else (first.side, xp.asarray(np.concatenate(lit))),
             which=None if len(group) == 1 else xp.asarray(np.repeat(np.arange(len(group)), counts)),
             occurrences=None if cells is None else _occurrences(xp, cells),
+            ledger=None if self._ledger is None else each(self._ledger.places_of),
         )
         return replace(surface, **_conditions_at(surface, self._rows), beam=_beam_on(surface, self._fluxes))
 

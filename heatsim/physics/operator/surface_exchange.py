@@ -117,11 +117,6 @@ class BalanceSurface(ExchangingCells):
         conditions: the cells of each condition.
         grounded: whether the heat depends on the temperature of the cell.
         radiates: whether the condition radiates.
-        face: number of the face; 6 towards void.
-        places: their indices in the flattened map of the face, or among the exposed cells; shape (n,). None with
-            slices.
-        parts: for mixed cells the index among the parts of the boundary, −1 for others; shape (n,). None if
-            there are no mixed cells.
         cell_types: their types, shape (n,), or one number where all are equal.
         area: in m², shape (n,), or one number where all are equal.
         half: conductance K of the half cells in W/(m² K) at the reference temperature; shape (n,), or a number.
@@ -134,15 +129,13 @@ class BalanceSurface(ExchangingCells):
             can fall on it; None if beams reach no cell.
         which: for several conditions, the place of each cell's condition among them; shape (n,).
         occurrences: if cells occur several times, the places of their first occurrences, second ones, ...; else None.
+        ledger: the place of each boundary face's sum in the ledger, shape (n,); None if it was not asked for.
     """
 
     name: str
     conditions: tuple[SameCondition, ...]
     grounded: bool
     radiates: bool
-    face: int
-    places: Any
-    parts: Any
     cell_types: Any
     area: Any
     half: Any
@@ -154,6 +147,7 @@ class BalanceSurface(ExchangingCells):
     lit: tuple[int, Any] | None = None
     which: Any = None
     occurrences: tuple[Any, ...] | None = None
+    ledger: Any = None
 
     @property
     def labels(self) -> Sequence[Label]:

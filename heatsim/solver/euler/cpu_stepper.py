@@ -5,11 +5,12 @@ from functools import cached_property
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_body import CompositeCall, Entries, StepRows
+from heatsim.kernels.cpu.composite_body import CompositeCall, StepRows
 from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
 from heatsim.kernels.launch_shapes import Choice, Shape
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.kernels.cpu_codes import codes_of_steps
@@ -49,10 +50,8 @@ class CpuStepper(Stepper):
             CPU_KERNELS[self._spec.name](cell, cell.copy(), problem.periodic, c, f, g, 0, nothing, problem.scheme)
         elif self._spec.name == "numba" and self.problem.timeline.last_step > 0:
             # The first step, into the spare buffer and copies of the ledger's sums.
-            rehearsal, entries = copy(arguments), arguments.entries
-            faces, beams = ([np.zeros_like(sums) for sums in of] for of in (entries.faces, entries.beams))
-            others = (np.zeros_like(sums) for sums in (entries.exposed, entries.parts, entries.cells, entries.lit))
-            rehearsal.entries = Entries(faces, beams, *others)
+            rehearsal = copy(arguments)
+            rehearsal.sums = HeatSums.zeros(np, arguments.sums.layout)
             field = self.field
             self.field = copy(field)
             try:
@@ -77,7 +76,7 @@ class CpuStepper(Stepper):
             sweeps["f"],
             sweeps["g"],
             int(sweeps["step"][0]),
-            self._ledger.faces,
+            self._ledger.sums.heats.faces,
             problem.scheme,
         )
 
@@ -89,7 +88,7 @@ class CpuStepper(Stepper):
             arguments.tables(timeline.dt(first)),
             self._steps(first, until),
             first + problem.step_shift & 0xFFFFFFFF,
-            arguments.entries,
+            arguments.sums,
             problem.scheme,
         )
         advance = COMPOSITE_KERNELS[self._spec.name]

@@ -13,8 +13,8 @@ import numpy as np
 
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.parallel.slab import Share
-from heatsim.physics.conditions.mixed_cells import TOWARDS_VOID
 from heatsim.physics.operator.cell_exchange import CellExchange
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
@@ -22,8 +22,6 @@ from heatsim.solver.field.field import Field
 from heatsim.solver.implicit.scheme import CUBIC, GAMMA, Solutions, first_stage, stage_times
 from heatsim.solver.implicit.stage_equations import StageEquations, VaryingStageEquations
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.ledger.heat_sums import HeatSums
-from heatsim.solver.ledger.surface_sums import BEAM_SUMS, CELL_SUMS, EXPOSED_SUMS, FACE_SUMS, LIT_SUMS, PART_SUMS
 from heatsim.solver.stabilized.field_ends import FieldEnd, FieldEnds
 from heatsim.solver.stabilized.interpolation import factor_of_estimate
 from heatsim.solver.stabilized.substeps import End, Restart, StepInterrupted
@@ -74,7 +72,7 @@ class FieldStages(FieldEnds):
     ) -> None:
         super().__init__(problem, field, ledger, cells[field.slab.own] if cells.size else cells)
         sweeps = make_sweeps(field)
-        self._balance = make_balance(problem, field, cells, changing=True)
+        self._balance = make_balance(problem, field, cells, changing=True, ledger=ledger.sums.layout)
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)
@@ -210,27 +208,14 @@ class FieldStages(FieldEnds):
         """What passes each surface, as the ledger counts it, in K/s of each cell, and the power of sources in W."""
         xp, balance = self._field.device.xp, self._balance
         found = HeatSums.zeros(xp, self._first.sums.layout, balance.source_power)
-        flows = found.surfaces
         capacities = xp.asarray(balance.materials.cell_heat_capacity)
-        for surface, heat in zip(balance.surfaces, heats, strict=True):
-            if not flows:
-                break
+        for surface, heat in zip(balance.surfaces, heats, strict=True) if found.layout.size else ():
             per_kelvin = 1.0 / capacities[surface.cell_types]
             if isinstance(surface, CellExchange):
-                flows[CELL_SUMS][...] = heat * per_kelvin
+                found.cells[...] = heat * per_kelvin
                 continue
             beam = surface.brought
-            if surface.face >= TOWARDS_VOID:
-                surface.add_at(surface.places, (heat - beam) * per_kelvin, flows[EXPOSED_SUMS])
-                if surface.lit is not None:
-                    surface.add_at(surface.places, beam * per_kelvin, flows[LIT_SUMS])
-                continue
-            entered = (heat - beam) * per_kelvin
-            surface.add_at(surface.places, entered, flows[FACE_SUMS[surface.face]].reshape(-1))
-            if surface.parts is not None:
-                shared = xp.flatnonzero(surface.parts >= 0)
-                flows[PART_SUMS][surface.parts[shared]] += entered[shared]
-            name = BEAM_SUMS[surface.face]
-            if name in flows:
-                surface.add_at(surface.places, beam * per_kelvin, flows[name].reshape(-1))
+            found.values[surface.ledger] = (heat - beam) * per_kelvin
+            if found.layout.has_beams:
+                found.values[surface.ledger + found.layout.to_beams] = beam * per_kelvin
         return found

@@ -16,8 +16,9 @@ from heatsim.kernels import fitting, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
-from heatsim.kernels.cpu.composite_body import Entries, LinkTables
+from heatsim.kernels.cpu.composite_body import LinkTables
 from heatsim.physics.matter.coefficients import Scheme, derive, stage_coefficients
+from heatsim.physics.operator.heat_sums import HeatSums, no_sums
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import StageTimes
@@ -57,8 +58,7 @@ class LinearArguments:
     @cached_property
     def ledger(self) -> NDArray[Any]:
         """Struct Ledger."""
-        pointers = [sums.data.ptr if sums.size else 0 for sums in self._ledger.faces]
-        return np.array((pointers,), dtype=structs.LEDGER)
+        return ledger_struct(self._ledger.sums, linear=True)
 
     def host_sweeps(self, first: int, until: int) -> NDArray[Any]:
         """Struct StepData of steps ``first`` … ``until`` − 1, on the host.
@@ -119,7 +119,7 @@ class GeneralArguments:
         stage_variant: the form of those that do stages of different lengths.
         rate_variant: the form of the kernel that adds increments to another field than the one they are found from.
         arrays: the body's arrays on the field's device.
-        entries: the ledger's sums.
+        sums: those of the ledger.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class GeneralArguments:
         self.stage_variant = replace(self.variant, stages=True)
         self.rate_variant = replace(self.stage_variant, rate=True)
         self.arrays = arrays or composite_arrays(problem, field)
-        self.entries = Entries(ledger.faces, ledger.beams, ledger.exposed, ledger.parts, ledger.cells, ledger.lit)
+        self.sums = ledger.sums
         self._problem = problem
         self._field = field
         self._tables: dict[float, LinkTables] = {}
@@ -179,7 +179,7 @@ class GeneralArguments:
     @cached_property
     def ledger(self) -> NDArray[Any]:
         """Struct Ledger."""
-        return ledger_struct(self.entries)
+        return ledger_struct(self.sums)
 
     def sweeps(self, first: int, until: int) -> SweepTable:
         """Struct StepData of steps ``first`` … ``until`` − 1, on the device.
@@ -195,9 +195,9 @@ class GeneralArguments:
         return np.zeros((), dtype=structs.GENERAL_LEDGER)
 
     @cached_property
-    def no_entries(self) -> Entries:
+    def no_sums(self) -> HeatSums:
         """The same for CPU kernels."""
-        return Entries([np.zeros((0, 0))] * 6, [np.zeros((0, 0))] * 6, np.zeros(0))
+        return no_sums()
 
     @cached_property
     def reference_dt(self) -> float:

@@ -96,7 +96,7 @@ class StageArguments(ABC, Generic[Numbers]):
             rates.tables(rates.reference_dt),
             rates.arrays.steps(rows, len(rows.factors)),
             0,
-            rates.entries if enters else rates.no_entries,
+            rates.sums if enters else rates.no_sums,
             "increments",
             base,
         )
@@ -140,7 +140,7 @@ class LinearStages(StageArguments[NDArray[Any]]):
         """Do some of the stages with a CPU kernel; returns the buffer that holds the field, and the other one."""
         problem, sweeps = self._problem, numbers[some]
         c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
-        faces = self._ledger.faces if enters else self.rates.no_entries.faces
+        faces = (self._ledger.sums if enters else self.rates.no_sums).heats.faces
         return CPU_KERNELS[kernel](T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], 0, faces, problem.scheme)
 
     @cached_property

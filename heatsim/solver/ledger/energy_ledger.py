@@ -1,6 +1,6 @@
-"""The heat that has passed each face, summed over every step, not sampled.
+"""The heat that has passed each boundary face, summed over every step, not sampled.
 
-One float64 sum for each cell of a face, in kelvin of that cell, added to by the thread that updates the cell; turned
+One float64 sum for each boundary face, in kelvin of its cell, added to by the thread that updates the cell; turned
 into joules in a fixed order when a row is due, so that two runs give the same digits.
 
 A sum of n terms that are alike may be off by n/2 units in its last place, 1e-10 of it after a million steps. So the
@@ -8,8 +8,7 @@ sums that kernels add to are short: every STEPS_TO_CARRY steps they are carried 
 which leaves less than 1e-12 of the heat.
 """
 
-from collections.abc import Container, Hashable, Mapping, Sequence
-from math import prod
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,21 +19,11 @@ from heatsim.kernels.reductions.fused import Labelling, Sections, partials
 from heatsim.kernels.reductions.statistics import Partials
 from heatsim.parallel.slab import Share
 from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.operator.heat_sums import HeatSums, SumLayout
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.interval_sums import interval_sums
-from heatsim.solver.ledger.heat_sums import HeatSums, SumLayout
 from heatsim.solver.ledger.heats import HeatRows, Heats
-from heatsim.solver.ledger.slab_sums import SHAPES_OF_NOTHING, Read, SlabSums, shapes_of_sums
-from heatsim.solver.ledger.surface_sums import (
-    BEAM_SUMS,
-    CELL_SUMS,
-    EXPOSED_SUMS,
-    FACE_SUMS,
-    LIT_SUMS,
-    PART_SUMS,
-    OwnSums,
-    SurfaceSums,
-)
+from heatsim.solver.ledger.sum_table import OwnSums, Read, SumSections, SumTable, layout_of
 
 # Sums are carried over after each multiple of this number of steps, counted from the start of the run. So an
 # interruption changes no bit.
@@ -44,20 +33,15 @@ _CARRIED = "_carried"  # suffix of the names of sums that were carried over
 
 
 class Ledger:
-    """Sums of f − g·T for the faces that exchange heat.
+    """Sums of the heat through each boundary face, and of the heat of sources in single cells.
 
     Attributes:
-        faces: six device arrays of float64; those of x faces are [z, y], of y faces [z, x], of z faces [y, x]. Faces
-            that exchange nothing, and all of them when the ledger is off, have empty arrays.
-        beams: the same for the heat of beams; faces without a beam have empty arrays.
-        exposed: the same for the surfaces of each exposed cell towards void.
-        parts: the same for the parts of cells that several conditions share; their sums are among those of faces.
-        cells: the same for the cells that sources heat individually.
-        lit: the same for beams on the surfaces of each exposed cell towards void.
+        sums: those of kernels, on the device; empty if the ledger is off.
+        recorded: whether it sums anything, on this rank or on another.
     """
 
     def __init__(self, device: Device, problem: HeatProblem, enabled: bool, team: Team = ALONE) -> None:
-        """Sums of zero; empty ones unless ``enabled``.
+        """Sums of zero; none unless ``enabled``.
 
         Args:
             device: of the sums.
@@ -66,34 +50,22 @@ class Ledger:
             team: the ranks. Then the sums here are those of the slab with its halos; what comes from all of them is
                 collective.
         """
-        shapes = shapes_of_sums(problem) if enabled else {}
-        self._layout = SumLayout({name: shape for name, shape in shapes.items() if prod(shape)})
-        self._slabs = SlabSums(problem, team, enabled)
-        self._values: Any = device.xp.zeros(self._layout.size)
-        empty = {name: device.xp.zeros(shape) for name, shape in SHAPES_OF_NOTHING.items()}
-        self._sums = empty | self._layout.views(self._values)
-        self.faces = tuple(self._sums[name] for name in FACE_SUMS)
-        self.beams = tuple(self._sums[name] for name in BEAM_SUMS)
-        self.exposed: Any = self._sums[EXPOSED_SUMS]
-        self.parts: Any = self._sums[PART_SUMS]
-        self.cells: Any = self._sums[CELL_SUMS]
-        self.lit: Any = self._sums[LIT_SUMS]
+        layout = layout_of(problem) if enabled else SumLayout()
+        self.sums = HeatSums.zeros(device.xp, layout)
+        self.recorded = any(team.gathered(layout.size > 0))
+        self._values: Any = self.sums.values
+        self._table = SumTable(problem, layout, team)
         self._problem, self._team = problem, team
         self._device = device
         self._sources_step, self._sources_heat = 0, 0.0
-        self._kept_surfaces: SurfaceSums | None = None
+        self._kept_sections: SumSections | None = None
         self._row: OwnSums | None = None
         self._carried: Any = None  # like the values; None until they are carried over
 
     @property
-    def recorded(self) -> bool:
-        """Whether it sums anything, on this rank or on another."""
-        return bool(self._slabs.shapes)
-
-    @property
     def nbytes(self) -> int:
         """Bytes on the device."""
-        return self._layout.nbytes * (1 if self._carried is None else 2)
+        return self.sums.layout.nbytes * (1 if self._carried is None else 2)
 
     def heats(self) -> Heats:
         """Heat into the body since the start by where it passed, in J."""
@@ -109,12 +81,12 @@ class Ledger:
 
     def heats_of(self, rows: Sequence[OwnSums]) -> HeatRows:
         """Heat into the body in J at several times, from the results of :meth:`row` at these times."""
-        return self._surfaces.heats(rows)
+        return self._sections.heats(rows)
 
     @property
     def division(self) -> Labelling:
         """The parts of the sums; collective at the first time."""
-        return self._surfaces.division
+        return self._sections.division
 
     @property
     def labelling_key(self) -> Hashable:
@@ -131,7 +103,7 @@ class Ledger:
 
     def own_sums(self, found: Sequence[Partials]) -> OwnSums:
         """The sums of this rank by part, from STATISTICS of :meth:`sections`."""
-        return self._surfaces.of_rank(found)
+        return self._sections.of_rank(found)
 
     @staticmethod
     def own_sums_of(ledgers: "Sequence[Ledger]", found: Partials) -> Sequence[OwnSums]:
@@ -142,33 +114,33 @@ class Ledger:
             found: STATISTICS of the sections of all of them, shape (ledgers × arrays, sections, parts).
         """
         of_each = found.reshape(len(ledgers), len(found) // len(ledgers), *found.shape[1:])
-        return list(ledgers[0]._surfaces.of_each(of_each))
+        return list(ledgers[0]._sections.of_each(of_each))
 
     def lies_like(self, other: "Ledger") -> bool:
         """Whether the sums of another ledger lie at the same places, in as many arrays."""
         carried = (self._carried is None) == (other._carried is None)
-        return carried and self._surfaces.lies_like(other._surfaces)
+        return carried and self._sections.lies_like(other._sections)
 
     def store(self, of_ranks: Sequence[OwnSums]) -> None:
         """Store the present sums; ``of_ranks``: :meth:`own_sums` of each rank."""
         self._row = of_ranks[0] if len(of_ranks) == 1 else np.concatenate(of_ranks, axis=1)
 
     @property
-    def _surfaces(self) -> SurfaceSums:
+    def _sections(self) -> SumSections:
         """Where the sums lie; collective at the first time."""
-        if self._kept_surfaces is None:
-            self._kept_surfaces = SurfaceSums(self._problem, self._layout, self._device.xp, self._team)
-        return self._kept_surfaces
+        if self._kept_sections is None:
+            self._kept_sections = SumSections(self._table, self._device.xp, self._team)
+        return self._kept_sections
 
     def sections(self) -> list[Sections]:
         """The sections of the sums that were entered, and of those that were carried over."""
         arrays = [self._values] if self._carried is None else [self._values, self._carried]
-        return [self._surfaces.sections(values) for values in arrays]
+        return [self._sections.sections(values) for values in arrays]
 
     def take(self, sources: float = 0.0) -> HeatSums:
         """Return the sums that kernels have entered, with the heat of sources in J, and set them to 0."""
         self.changed()
-        taken = HeatSums(self._layout, self._values.copy(), sources)
+        taken = HeatSums(self.sums.layout, self._values.copy(), sources)
         self._values.fill(0.0)
         return taken
 
@@ -180,12 +152,12 @@ class Ledger:
 
     def shown(self) -> HeatSums:
         """A copy of the sums, with the heat of sources."""
-        return HeatSums(self._layout, self._values.copy(), self._sources_heat)
+        return HeatSums(self.sums.layout, self._values.copy(), self._sources_heat)
 
     def follow(self, other: "Ledger") -> None:
         """Take over the sums of a ledger of the same problem; on a GPU this is queued behind the steps so far."""
         self.changed()
-        self._kept_surfaces = self._kept_surfaces or other._kept_surfaces
+        self._kept_sections = self._kept_sections or other._kept_sections
         self._device.copy(self._values, other._values)
         if other._carried is not None and self._carried is None:
             self._carried = other._carried.copy()
@@ -240,30 +212,30 @@ class Ledger:
 
     def shares(self, sums: HeatSums) -> dict[str, Share]:
         """This rank's share of other sums of the whole grid, by name. Collective."""
-        return self._shares(sums.surfaces)
+        return self._table.shares(self._device, sums.values)
 
     def part(self, read: Read, sources: float) -> HeatSums:
-        """This rank's part of sums of the whole grid, from the arrays of :meth:`shares` of all ranks.
+        """This rank's part of sums of the whole grid, from the arrays of :meth:`shares` of all ranks. Collective.
 
         Args:
             read: reads entries of the array with a name.
             sources: heat or power of the sources.
         """
-        found = HeatSums.zeros(self._device.xp, self._layout, sources)
-        for name, sums in found.surfaces.items():
-            self._slabs.put(self._device.xp, name, sums, read)
+        found = HeatSums.zeros(self._device.xp, self.sums.layout, sources)
+        self._table.put(self._device.xp, found.values, read)
         return found
 
     def save(self) -> dict[str, Share]:
-        """This rank's share of the sums of the whole grid, by face name. Collective."""
-        saved = self._shares({name: sums for name, sums in self._sums.items() if sums.size})
+        """This rank's share of the sums of the whole grid, by name. Collective."""
+        saved = self.shares(self.sums)
         if self._carried is not None:
-            saved |= {name + _CARRIED: share for name, share in self._shares(self._carried_sums()).items()}
+            carried = self._table.shares(self._device, self._carried)
+            saved |= {name + _CARRIED: share for name, share in carried.items()}
         if self._sources_step or self._sources_heat:
             saved["ledger_sources"] = self._common(self._sources_step, self._sources_heat)
         return saved
 
-    def restore(self, names: Container[str], read: Read) -> None:
+    def restore(self, names: Collection[str], read: Read) -> None:
         """Set the sums to those of :meth:`save`.
 
         Args:
@@ -271,24 +243,13 @@ class Ledger:
             read: reads entries of one of them.
         """
         self.changed()
-        for name, sums in self._sums.items():
-            if sums.size:
-                self._slabs.put(self._device.xp, name, sums, read)
-        if any(name + _CARRIED in names for name in self._slabs.shapes):
-            self._carried = self._device.xp.zeros(self._layout.size)
-            for name, carried in self._carried_sums().items():
-                self._slabs.put(self._device.xp, name, carried, lambda of, *place: read(of + _CARRIED, *place))
+        self._table.put(self._device.xp, self._values, read)
+        if any(name.endswith(_CARRIED) for name in names):
+            self._carried = self._device.xp.zeros(self.sums.layout.size)
+            self._table.put(self._device.xp, self._carried, lambda of, *place: read(of + _CARRIED, *place))
         if "ledger_sources" in names:
             step, heat = read("ledger_sources", 0, 2).tolist()
             self._sources_step, self._sources_heat = int(step), heat
-
-    def _carried_sums(self) -> dict[str, Any]:
-        """The sums that were carried over, by name; empty if none were."""
-        return {} if self._carried is None else self._layout.views(self._carried)
-
-    def _shares(self, sums: Mapping[str, Any]) -> dict[str, Share]:
-        """This rank's share of the sums of the whole grid, from its sums. Collective."""
-        return self._slabs.shares({name: self._device.to_host(of) for name, of in sums.items()})
 
     def _common(self, *numbers: float) -> Share:
         """Numbers that all ranks know."""

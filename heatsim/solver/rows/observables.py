@@ -12,7 +12,7 @@ from heatsim.solver.field.field import Field
 from heatsim.solver.field.field_statistics import FieldStatistics
 from heatsim.solver.field.points import PlacedValues
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.ledger.surface_sums import OwnSums
+from heatsim.solver.ledger.sum_table import OwnSums
 
 
 class Observables(NamedTuple):

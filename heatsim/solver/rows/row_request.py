@@ -21,7 +21,7 @@ from heatsim.kernels.reductions.launch_batch import BatchedLaunch, LaunchBatch, 
 from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
 from heatsim.solver.field.extreme_cells import Extreme
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.ledger.surface_sums import OwnSums
+from heatsim.solver.ledger.sum_table import OwnSums
 from heatsim.solver.rows.observables import FoundRow, Observables, OwnRow, take_points, temperatures_at_points
 
 

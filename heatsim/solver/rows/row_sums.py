@@ -14,7 +14,7 @@ import numpy as np
 
 from heatsim.kernels.reductions.fused import partials
 from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
-from heatsim.solver.ledger.surface_sums import OwnSums
+from heatsim.solver.ledger.sum_table import OwnSums
 from heatsim.solver.rows.observables import Observables, OwnRow, temperatures_at_points
 from heatsim.solver.rows.row_request import Request, alike
 

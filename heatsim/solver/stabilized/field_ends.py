@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.reductions.step_error import StepEnds, StepError, combine, combined, step_errors
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.problem import HeatProblem
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.field_statistics import FieldStatistics
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 

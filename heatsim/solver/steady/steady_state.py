@@ -16,6 +16,7 @@ from heatsim.kernels.multigrid.operator import shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.operator.balance import Balance
+from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.operator.steady_flows import Flows
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 from heatsim.physics.problem import HeatProblem
@@ -81,7 +82,9 @@ def find_steady_state(
     return SteadyState(progress, flows)
 
 
-def make_balance(problem: HeatProblem, field: Field, cells: Any, *, changing: bool = False) -> Balance:
+def make_balance(
+    problem: HeatProblem, field: Field, cells: Any, *, changing: bool = False, ledger: SumLayout | None = None
+) -> Balance:
     """The balance of a body with arrays of a field's device; arguments as of :class:`Balance`. Collective."""
     return Balance(
         problem,
@@ -89,6 +92,7 @@ def make_balance(problem: HeatProblem, field: Field, cells: Any, *, changing: bo
         field.device.xp,
         cells,
         changing=changing,
+        ledger=ledger,
         sums=PlaneSums(field),
         exchange=BalanceSurface.exchange if field.device.backend == "cpu" else surface_heat.exchange,
     )

@@ -20,12 +20,12 @@ from implicit_bodies import (
 )
 
 from heatsim.device import Device
+from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.time.stage_times import Side
 from heatsim.solver.field.field import Field
 from heatsim.solver.implicit import field_stages
 from heatsim.solver.implicit.field_stages import FieldStages
 from heatsim.solver.ledger.energy_ledger import Ledger
-from heatsim.solver.ledger.heat_sums import HeatSums
 from heatsim.solver.stabilized.substeps import End
 
 BODIES = {
@@ -97,7 +97,7 @@ def test_an_interval_between_rows_closes_like_its_ends() -> None:
     stages = backend_of(problem, 0.0)
     steps(stages, 0.0, 2.0, 3, 1e-5)
     flows = stages._first.flows
-    through = sum(float(values.sum()) for values in flows.surfaces.values())
+    through = float(flows.values.sum())
     capacity = float(problem.materials.cell_heat_capacity[0])
     gained = capacity * float(stages._first.F.sum())
     assert gained == pytest.approx(capacity * through + flows.sources, abs=1e-4)
@@ -172,6 +172,6 @@ def test_arrays_of_a_device_give_the_same_step(text: str, monkeypatch: pytest.Mo
     stages = FieldStages(problem, field, ledger, device.xp.asarray(problem.materials.cells))
     found = steps(stages, 0.0, h, 1, tolerance)
     assert np.abs(found.get() - expected).max() <= 0.2 * tolerance
-    for name, sums in known._first.sums.surfaces.items():
-        same: HeatSums = stages._first.sums
-        np.testing.assert_allclose(same.surfaces[name].get(), sums, rtol=1e-3, atol=1e-3 * np.abs(sums).max() + 1e-12)
+    sums: HeatSums = known._first.sums
+    same = stages._first.sums.values.get()
+    np.testing.assert_allclose(same, sums.values, rtol=1e-3, atol=1e-3 * np.abs(sums.values).max() + 1e-12)

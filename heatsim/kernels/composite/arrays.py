@@ -92,6 +92,7 @@ class CompositeArrays:
         self.open_faces = open_faces
         self.mixed = bool(len(mixed.places))
         self.body = HostBody(
+            materials=materials,
             cells=xp.ascontiguousarray(xp.asarray(materials.cells)),
             maps=tuple(xp.ascontiguousarray(xp.asarray(numbers)) for numbers in maps),
             mixed=replace(mixed, fractions=mixed.fractions.astype(precision)),
@@ -102,7 +103,7 @@ class CompositeArrays:
             reference=np.dtype(precision).type(reference),
             first_heated=materials.first_heated,
             void=-1 if materials.void is None else materials.void,
-            void_conditions=materials.void_conditions if materials.exposed_cells else materials.void_conditions[:0],
+            exposed=materials.exposed_cells > 0,
             enthalpies=EnthalpyTables(
                 **{name: xp.ascontiguousarray(xp.asarray(table)) for name, table in vars(enthalpies).items()}
             ),
@@ -136,7 +137,7 @@ class CompositeArrays:
         materials["weights"] = address(body.weights)
         materials["reference"] = body.reference
         materials["count"], materials["first_heated"], materials["beams"] = len(tables.inner), body.first_heated, beams
-        materials["void_type"], materials["exposed"] = body.void, bool(len(body.void_conditions))
+        materials["void_type"], materials["exposed"] = body.void, body.exposed
         materials["numbers"] = numbers
         materials["open"] = sum(1 << face for face, lets_through in enumerate(self.open_faces) if lets_through)
         if varies:

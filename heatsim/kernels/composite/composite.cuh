@@ -245,7 +245,7 @@ __device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const 
             fraction = cell_types.mixed.parts[part].fraction;
         }
         const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving);
-        const Real passing = fraction * (drop.share * drop.difference);
+        const Real passing = fraction * drop.share * drop.difference;
         if (sums && owned) enter(sweep, ledger, mixed ? ledger.parts + part : sums + i, passing, fraction * from_beam);
         heat += passing;
         if (part == last) break;

@@ -1,4 +1,4 @@
-"""NumPy reference for composite/cell_heat.cu and the macro LIT: heat of sources in cells, light on void surfaces."""
+"""NumPy reference for composite/cell_heat.cu: the heat of sources in single cells."""
 
 from typing import Any
 
@@ -39,12 +39,3 @@ def _densities(table: Field, entries: Field, T: Field) -> Field:
     step = np.fmin(np.floor(steps), last - T.dtype.type(1.0))
     value, rise = np.moveaxis(entries[(start + step).astype(np.int64)], -1, 0)
     return np.asarray(value + rise * (steps - step))
-
-
-def flux_on_lit(side: int, places: NDArray[np.int64], shape: tuple[int, ...], body: HostBody, row: StepRow) -> Any:
-    """The flux of beams in W/m² on the voxel faces of weighted cells on one side; 0 where no beam falls on them."""
-    if not body.lit.size or not row.beams[side].size:
-        return row.factor.dtype.type(0.0)
-    z, y, x = np.unravel_index(places, shape)
-    v, u = ((z, y), (z, x), (y, x))[side // 2]
-    return np.where(body.lit >> side & 1 > 0, row.beams[side][v, u], row.factor.dtype.type(0.0))

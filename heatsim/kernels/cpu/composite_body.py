@@ -1,6 +1,6 @@
 """Arguments of the CPU kernels for composite bodies: the body, tables, data of a step, the ledger's sums."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.composite.tables import EnthalpyTables
+from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.mixed_cells import MixedCells
 from heatsim.physics.conditions.surface_balance import EMISSION, FREE, LAW
 from heatsim.physics.matter.coefficients import Scheme
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, towards_void
 from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.sources.beam_rows import BeamRows
 
@@ -24,6 +26,7 @@ class HostBody:
     """Data that all steps of a body share: struct CellTypes of composite/materials.cuh, in the field's precision.
 
     Attributes:
+        materials: the cell types, on the host.
         cells: the bytes; empty if there is one type.
         maps: for each face the number of each cell's condition, or an empty array.
         mixed: the cells at faces that several conditions share.
@@ -32,13 +35,14 @@ class HostBody:
         reference: the absolute temperature of a deviation of 0, in K.
         first_heated: the first type with sources.
         void: the type of void; −1 if there is none.
-        void_conditions: the condition on surfaces of each type towards void; empty if these let nothing through.
+        exposed: whether surfaces towards void let heat through.
         enthalpies: tables of materials that vary with temperature; if there are any, the field holds contents.
         open_faces: which faces of the box let heat through.
         heated: the cells that sources heat individually.
         lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
     """
 
+    materials: CellTypes
     cells: NDArray[np.uint8]
     maps: Sequence[NDArray[np.uint8]]
     mixed: MixedCells
@@ -49,11 +53,15 @@ class HostBody:
     reference: Any
     first_heated: int
     void: int
-    void_conditions: NDArray[np.int32]
+    exposed: bool
     enthalpies: EnthalpyTables
     open_faces: tuple[bool, ...]
     heated: HeatTables
     lit: NDArray[np.uint8]
+
+    def surfaces_towards_void(self, periodic: tuple[bool, bool, bool]) -> Iterator[BoundaryFaces]:
+        """The boundary faces towards void, side by side; none if they let nothing through."""
+        yield from towards_void(self.materials, periodic, self.mixed) if self.exposed else ()
 
 
 @dataclass(frozen=True, eq=False)

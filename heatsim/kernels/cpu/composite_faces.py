@@ -230,12 +230,12 @@ def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, c
         number, fraction = longs_at(plan.mixed_numbers)[part], reals_at(plan.mixed_fractions, T)[part]
         condition = condition_of(plan, T, step, number)
         if plan.potentials > 0 and condition[FREE] == 0:
-            passing = fraction * (
-                whole_share * (held_potential(plan, T, step, number, cell_type) - here[plan.potentials])
+            passing = (
+                fraction * whole_share * (held_potential(plan, T, step, number, cell_type) - here[plan.potentials])
             )
         else:
             rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[BEAM_AT])
-            passing = fraction * (share * rise)
+            passing = fraction * share * rise
         if recorded and fields[SUMS]:
             light, sums = np.float64(fraction * from_beam), behind(doubles_at(plan.listed_sums), part)
             sums[0] += np.float64(factor) * (np.float64(passing) - light)

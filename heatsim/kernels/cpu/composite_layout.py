@@ -128,7 +128,7 @@ def layout_of(body: HostBody, shape: Shape, periodic: Wraps, axes: RingAxes) -> 
 def _lay_out(body: HostBody, shape: Shape, periodic: Wraps, axes: RingAxes) -> CompositeLayout:
     ring = axes.shape(shape)
     nz, ny, nx = ring
-    surfaces = void_surfaces(body, shape, periodic, ring)
+    surfaces = void_surfaces(body, periodic, ring)
     if not body.cells.size:
         rows, nothing = nz * ny, np.zeros(0, np.int32)
         runs = Runs(np.arange(rows + 1, dtype=np.int32), np.full(rows, nx, np.int32), np.zeros(rows, np.int32))

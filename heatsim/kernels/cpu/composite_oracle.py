@@ -3,22 +3,21 @@
 It does the operations of composite/composite.cuh in the same order and without fma.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
-from heatsim.kernels.cpu.cell_heat_oracle import cell_heat, flux_on_lit
+from heatsim.kernels.cpu.cell_heat_oracle import cell_heat
 from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRow
-from heatsim.kernels.cpu.oracle import FACE_SLICES, neighbours, rounded_sum
+from heatsim.kernels.cpu.oracle import neighbours, rounded_sum
 from heatsim.kernels.cpu.void_layout import weighted_cells
 from heatsim.physics.cells.cell_types import INTERIOR
-from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
-from heatsim.physics.operator.heat_sums import HeatSums, SurfaceHeats
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, of_map
 
 Field = NDArray[Any]
 
@@ -34,7 +33,7 @@ class Inside(NamedTuple):
 
 def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> None:
     """One step of the whole field, T to T_new; ``step`` counts from 0 in the call."""
-    periodic, body, tables, ledger, base = call.periodic, call.body, call.tables, call.ledger, call.base
+    periodic, body, tables, base = call.periodic, call.body, call.tables, call.base
     row = call.steps.row(step)
     cell_type = (body.cells if body.cells.size else np.zeros(T.shape, np.uint8)) & ~np.uint8(INTERIOR)
     around = [pair for axis in range(3) for pair in neighbours(T, 2 - axis, periodic[axis])]
@@ -60,17 +59,21 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
     # Adding -0 changes no bit of any number.
     total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
-    if len(body.void_conditions):
-        _add_exposed(cells, beside, call, row, total)
-    for face in range(6):
-        if not periodic[face // 2]:
-            _add_face(face, cells, call, row, total)
+    heat = np.full_like(T, -0.0)
+    for faces in body.surfaces_towards_void(periodic):
+        _exchange(faces, cells, call, row, heat)
+    total = total + heat
+    for side in range(6):
+        if not periodic[side // 2]:
+            heat, faces = np.full_like(T, -0.0), of_map(body.maps[side], body.mixed, body.materials.grid, side)
+            _exchange(faces.where(faces.types(body.materials) != body.void), cells, call, row, heat)
+            total = total + heat
 
     if len(body.heated):
         heat = cell_heat(cells.T, body, row)
         total.reshape(-1)[body.heated.cells] += heat
-        if ledger.cells.size:
-            ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
+        if call.ledger.cells.size:
+            call.ledger.cells[...] += np.float64(row.factor) * heat.astype(np.float64)
 
     if call.scheme == "seven_term":
         T_new[...] = total
@@ -139,115 +142,27 @@ def _conduct_by_enthalpy(
     return total
 
 
-def _from_surface(
-    body: HostBody,
-    tables: LinkTables,
-    row: StepRow,
-    number: Any,
-    axis: int,
-    cells: Inside,
-    beam: Any = 0.0,
-    weight: Any = 1.0,
-    fraction: Field | None = None,
-) -> tuple[Field, Field]:
-    """The heat from surfaces with condition ``number`` into their cells, as (share, difference in K).
-
-    ``weight`` = area of the voxel surface / area of the smooth surface; ``fraction``: the part with the condition.
-    """
-    conductance, share, _, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
-    if fraction is not None:
-        share = share * fraction
-    free = row.conditions[number][..., FREE]
-    conductance = np.where(conductance > 0, conductance * cells.conducting * weight, conductance.dtype.type(1.0))
-    difference = SurfaceConditions(row.conditions, number).rises(conductance, body.reference, cells.T, beam)
-    if not body.enthalpies.vary:
-        return share, difference
-    held = free == 0
-    difference = np.where(held, row.held[number, cells.cell_type] - cells.potential, difference)
-    return np.where(held, share, share * cells.conducting), difference
-
-
-def _add_exposed(
-    inside: Inside,
-    beside: Sequence[NDArray[np.uint8]],
-    call: CompositeCall,
-    row: StepRow,
-    total: Field,
-) -> None:
-    """Add the heat through surfaces towards void."""
-    body, tables = call.body, call.tables
-    places = weighted_cells(body, total.size)
-    cells = Inside(*(values.reshape(-1)[places] for values in inside))
-    heat = np.zeros_like(cells.T)
-    for side in range(6):
-        weight = body.weights[: len(places), side]
-        passes = (beside[side].reshape(-1)[places] == body.void) & (weight > 0)
-        flux = np.broadcast_to(flux_on_lit(side, places, total.shape, body, row), weight.shape)
-        for some, numbers, fractions, parts in _conditions_towards_void(body, side, places, cells, passes):
-            own = Inside(*(values[some] for values in cells))
-            beam = weight[some] * flux[some]
-            share, difference = _from_surface(body, tables, row, numbers, side // 2, own, beam, weight[some], fractions)
-            passing = share * difference
-            heat[some] += passing
-            from_beam = fractions * (tables.halves[own.cell_type, side // 2, 2] * flux[some])
-            if parts is None:
-                _enter(call.ledger, lambda of: of.towards_void, (some, side), passing, from_beam, row)
-            else:
-                _enter(call.ledger, lambda of: of.parts, parts, passing, from_beam, row)
-    total.reshape(-1)[places] += heat
-
-
-def _conditions_towards_void(
-    body: HostBody, side: int, places: NDArray[np.int64], cells: Inside, passes: NDArray[np.bool_]
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.integer], Field, NDArray[np.intp] | None]]:
-    """Weighted cells that exchange heat towards void on one side, conditions, fractions and, of mixed cells, parts.
-
-    A mixed cell comes once for each part, in the order of its parts; none comes twice at a time.
-    """
-    conditions = body.void_conditions[cells.cell_type]
-    whole = np.flatnonzero(passes & (conditions != MIXED))
-    yield whole, conditions[whole], np.ones(len(whole), body.weights.dtype), None
-    parts, owners = body.mixed.on_face(TOWARDS_VOID + side)
-    at, nth = np.searchsorted(places, owners), np.arange(len(owners)) - np.searchsorted(owners, owners)
-    for n in range(int(nth.max(initial=-1)) + 1):
-        some = np.flatnonzero((nth == n) & passes[at])
-        of_some = parts.start + some
-        yield at[some], body.mixed.numbers[of_some], body.mixed.fractions[of_some], of_some
-
-
-def _add_face(face: int, inside: Inside, call: CompositeCall, row: StepRow, total: Field) -> None:
-    """Add the heat through a face of the box."""
-    body, tables, place = call.body, call.tables, FACE_SLICES[face]
-    cells = Inside(*(values[place] for values in inside))
-    numbers = body.maps[face] if body.maps[face].size else np.full(cells.T.shape, face)
-    parts, owners = body.mixed.on_face(face)
-    numbers = np.where(numbers == MIXED, face, numbers)  # their heat is replaced below
-    beam = row.beams[face] if row.beams[face].size else np.zeros_like(cells.T)
-    share, difference = _from_surface(body, tables, row, numbers, face // 2, cells, beam)
-    heat = np.where(share > 0, share * difference, share)
-    alone, from_beam = heat.copy(), tables.halves[cells.cell_type, face // 2, 2] * beam
-    if len(owners):
-        divided = Inside(*(values.reshape(-1)[owners] for values in cells))
-        numbers, fractions = body.mixed.numbers[parts], body.mixed.fractions[parts]
-        share, difference = _from_surface(body, tables, row, numbers, face // 2, divided, beam.reshape(-1)[owners])
-        passing = np.where(share > 0, fractions * (share * difference), share)
-        heat.reshape(-1)[owners] = -0.0
-        np.add.at(heat.reshape(-1), owners, passing)
-        _enter(call.ledger, lambda of: of.parts, parts, passing, fractions * from_beam.reshape(-1)[owners], row)
-        alone.reshape(-1)[owners] = from_beam.reshape(-1)[owners] = 0.0
-    total[place] += heat
-    _enter(call.ledger, lambda of: of.faces[face], ..., alone, from_beam, row)
-
-
-def _enter(
-    ledger: HeatSums, run: Callable[[SurfaceHeats], Any], place: Any, heat: Field, from_beam: Field, row: StepRow
-) -> None:
-    """Add the heat through boundary faces to the sums at a place of a run, if these are recorded.
-
-    ``from_beam``: the light of beams, which ``heat`` contains; it has another sum.
-    """
-    if run(ledger.heats).size:
-        light = from_beam.astype(np.float64)
-        run(ledger.heats)[place] += np.float64(row.factor) * (heat.astype(np.float64) - light)
-        if ledger.beams is not None:
-            run(ledger.beams)[place] += np.float64(row.factor) * light
+def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: StepRow, heat: Field) -> None:
+    """Add the heat through boundary faces to ``heat``, an array of the grid, and to the ledger."""
+    body, tables, axis, one = call.body, call.tables, faces.axis, inside.T.dtype.type(1.0)
+    cells = Inside(*(values.reshape(-1)[faces.cells] for values in inside))
+    weight = body.weights[faces.places, faces.side] if faces.towards_void else one
+    fractions, lit = faces.fractions.astype(inside.T.dtype), faces.lit(body.materials)
+    flux = np.zeros(len(faces), inside.T.dtype)
+    if lit is not None and row.beams[faces.side].size:
+        flux = np.where(lit >= 0, row.beams[faces.side].reshape(-1)[lit], flux)
+    conductance, share, gain, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
+    conditions = SurfaceConditions(row.conditions, faces.conditions)
+    half = conductance * cells.conducting * weight
+    difference = conditions.rises(half, body.reference, cells.T, weight * flux)
+    if body.enthalpies.vary:
+        held = row.conditions[faces.conditions][..., FREE] == 0
+        difference = np.where(held, row.held[faces.conditions, cells.cell_type] - cells.potential, difference)
+        share = np.where(held, share, share * cells.conducting)
+    passing = fractions * share * difference
+    np.add.at(heat.reshape(-1), faces.cells, passing)
+    if call.ledger.layout.records(faces):
+        places, light = call.ledger.layout.places_of(faces), (fractions * (gain * flux)).astype(np.float64)
+        call.ledger.values[places] += np.float64(row.factor) * (passing.astype(np.float64) - light)
+        if call.ledger.layout.has_beams:
+            call.ledger.values[places + call.ledger.layout.to_beams] += np.float64(row.factor) * light

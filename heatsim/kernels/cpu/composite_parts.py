@@ -75,7 +75,7 @@ class OptionalParts(NamedTuple):
         """What a body has; the other arguments are as the attributes."""
         return cls(
             varying=body.enthalpies.vary,
-            void=len(body.void_conditions) > 0,
+            void=body.exposed,
             heated=len(body.heated) > 0,
             faces=any(is_open and not periodic[face // 2] for face, is_open in enumerate(body.open_faces)),
             beams=beams,

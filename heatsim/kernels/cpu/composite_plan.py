@@ -117,7 +117,7 @@ def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes
         "along_z": axes.index(2),
         "open_faces": np.count_nonzero(faces[:, IS_OPEN]),
         "surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight),
-        "surface_share": behind_surfaces[:, SHARE] * surface.fraction,
+        "surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE]),
         "void_conditions": len(np.unique(surface.condition)),
         "places": enthalpies.places,
         "bases": enthalpies.bases,

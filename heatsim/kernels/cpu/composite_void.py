@@ -110,7 +110,7 @@ def _enter_void(
     """
     first, count = some
     row, x = behind(ints_at(plan.surface_row), first), behind(ints_at(plan.surface_x), first)
-    places = behind(ints_at(plan.surface_sum), first)
+    places, fraction = behind(ints_at(plan.surface_sum), first), behind(reals_at(plan.surface_fraction, T), first)
     is_last, sums, rise = (
         behind(bytes_at(plan.surface_last), first),
         doubles_at(plan.listed_sums),
@@ -122,7 +122,7 @@ def _enter_void(
     if plan.listed_sums == 0 or not tile.first_z <= rows.z < tile.end_z:
         end_owned = first_owned
     for j in range(count):
-        passing = share[j] * T[rise + j]
+        passing = fraction[j] * share[j] * T[rise + j]
         gained = gained + passing
         if is_last[j]:
             T[plan.sums + (row[j] - first_row) * plan.stride + x[j]] += gained

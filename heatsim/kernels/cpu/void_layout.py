@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.ring_axes import Shape, Wraps
 from heatsim.physics.cells.cell_types import CELL_TYPE
-from heatsim.physics.conditions.mixed_cells import FACE_SHIFT, MIXED, TOWARDS_VOID
 
 Numbers = NDArray[np.int32]
 Bytes = NDArray[np.uint8]
@@ -50,61 +49,39 @@ class VoidSurfaces:
     v: Numbers
 
 
-def void_surfaces(body: HostBody, shape: Shape, periodic: Wraps, ring: Shape) -> VoidSurfaces:
+def void_surfaces(body: HostBody, periodic: Wraps, ring: Shape) -> VoidSurfaces:
     """The surfaces of a body towards void; ``ring``: the cells along the axes of the ring, along whose x rows lie."""
-    nx = ring[2]
-    cells = body.cells.reshape(-1)
-    places = weighted_cells(body, cells.size) if len(body.void_conditions) else np.zeros(0, np.int64)
-    own = cells[places] & CELL_TYPE
-    towards_void = types_around(cells, shape, periodic, places) == body.void
-    weights = body.weights[: len(places)]
-    rank, side = np.nonzero(towards_void & (own != body.void)[:, None] & (weights > 0))
-    rank, side, part, condition, fraction = _parts_of(body, places, own, rank, side)
-    row = places[rank] // nx
-    at = np.array(np.unravel_index(places[rank], shape))[::-1]
-    u = np.where(side // 2 == 0, at[1], at[0]).astype(np.int32)
-    v = np.where(side // 2 == 2, at[1], at[2]).astype(np.int32)
+    nz, ny, nx = ring
+    each = list(body.surfaces_towards_void(periodic))
+    lit = [places if (places := of.lit(body.materials)) is not None else np.full(len(of), -1) for of in each]
+    sides = [np.full(len(of), of.side) for of in each]
+    types = [of.types(body.materials) for of in each]
+    columns = [(of.places, of.cells, of.parts, of.conditions, of.fractions) for of in each]
+    nothing = [np.zeros(0, np.int64)]
+    rank, cells, part, condition, fraction = (
+        np.concatenate(column) for column in zip((*nothing * 5,), *columns, strict=True)
+    )
+    side, cell_type, place = (np.concatenate((*nothing, *column)) for column in (sides, types, lit))
+    order = np.argsort(rank, kind="stable")  # by cells; those of a cell by sides and conditions
+    rank, cells, part, condition, side, place = (of[order] for of in (rank, cells, part, condition, side, place))
+    shapes = np.array([body.materials.grid.face_shape(face)[1] for face in range(6)])
+    row = cells // nx
     return VoidSurfaces(
-        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=cells.size // nx)))).astype(np.int32),
+        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=nz * ny)))).astype(np.int32),
         row=row.astype(np.int32),
-        x=(places[rank] % nx).astype(np.int32),
+        x=(cells % nx).astype(np.int32),
         axis=(side // 2).astype(np.uint8),
-        type=own[rank],
-        condition=condition,
-        fraction=fraction,
-        weight=weights[rank, side],
+        type=cell_type[order].astype(np.uint8),
+        condition=condition.astype(np.int32),
+        fraction=fraction[order].astype(body.weights.dtype),
+        weight=body.weights[rank, side],
         sum=np.where(part < 0, len(body.mixed.numbers) + 6 * rank + side, part).astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
         side=side.astype(np.int32),
-        lit=(body.lit[rank] >> side & 1).astype(np.uint8) if body.lit.size else np.zeros(len(rank), np.uint8),
-        u=u,
-        v=v,
+        lit=(place >= 0).astype(np.uint8),
+        u=(place % shapes[side]).astype(np.int32),
+        v=(place // shapes[side]).astype(np.int32),
     )
-
-
-def _parts_of(
-    body: HostBody, places: NDArray[np.int64], own: Bytes, rank: NDArray[np.intp], side: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], Numbers, NDArray[np.floating]]:
-    """The surfaces towards void with one entry for each condition that shares them.
-
-    Returns:
-        For each entry the number of its cell, the side, the number of the part of a mixed cell or −1, the condition and
-        the fraction of the surface that has it.
-    """
-    condition = body.void_conditions[own[rank]] if len(rank) else np.zeros(0, np.int32)
-    mixed, of_body = condition == MIXED, body.mixed
-    if not mixed.any():
-        return rank, side, np.full(len(rank), -1), condition, np.ones(len(rank), body.weights.dtype)
-    wanted = (np.int64(TOWARDS_VOID) + side << FACE_SHIFT) + places[rank]
-    at = np.where(mixed, np.searchsorted(of_body.places, wanted), 0)
-    first = of_body.first[at]
-    counts = np.where(mixed, of_body.first[at + 1] - first, 1)
-    entry = np.repeat(np.arange(len(rank)), counts)
-    nth = np.arange(len(entry)) - np.repeat(np.cumsum(counts) - counts, counts)
-    part = np.where(mixed[entry], first[entry] + nth, -1)
-    shares = np.where(mixed[entry], of_body.fractions[part], of_body.fractions.dtype.type(1.0))
-    numbers = np.where(mixed[entry], of_body.numbers[part], condition[entry]).astype(np.int32)
-    return rank[entry], side[entry], part, numbers, shares
 
 
 def weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:

@@ -187,28 +187,31 @@ def at_box(boundary: Boundary, grid: Grid, side: int) -> BoundaryFaces:
     """
     known = _at_box.setdefault(boundary, {})
     if (grid, side) not in known:
-        known[grid, side] = _find_at_box(boundary, grid, side)
+        nothing = np.zeros(0, np.int64)
+        known[grid, side] = (
+            BoundaryFaces(grid, side, False, nothing, nothing, np.zeros(0), nothing, np.zeros(0))
+            if boundary.periodic[side // 2]
+            else of_map(boundary.maps[side], boundary.mixed, grid, side)
+        )
     return known[grid, side]
 
 
-def _find_at_box(boundary: Boundary, grid: Grid, side: int) -> BoundaryFaces:
-    if boundary.periodic[side // 2]:
-        nothing = np.zeros(0, np.int64)
-        return BoundaryFaces(grid, side, False, nothing, nothing, np.zeros(0), nothing, np.zeros(0))
-    if not boundary.maps[side].size:
+def of_map(numbers: NDArray[np.uint8], mixed: MixedCells, grid: Grid, side: int) -> BoundaryFaces:
+    """The boundary faces of all cells at a face of the box, from the map of its conditions (``Boundary.maps``)."""
+    if not numbers.size:
         rows, columns = grid.face_shape(side)
         every = np.arange(rows * columns)
         number, one, alone = (np.broadcast_to(value, every.shape) for value in (np.int64(side), 1.0, np.int64(_ALONE)))
         return BoundaryFaces(grid, side, False, every, number, one, alone, one)
-    numbers, (shared, cells) = boundary.maps[side].reshape(-1), boundary.mixed.on_face(side)
+    numbers, (shared, cells) = numbers.reshape(-1), mixed.on_face(side)
     whole = np.flatnonzero(numbers != MIXED)
     found = BoundaryFaces(
         grid,
         side,
         towards_void=False,
         places=np.concatenate((whole, cells)),
-        conditions=np.concatenate((numbers[whole], boundary.mixed.numbers[shared])).astype(np.int64),
-        fractions=np.concatenate((np.ones(len(whole)), boundary.mixed.fractions[shared])),
+        conditions=np.concatenate((numbers[whole], mixed.numbers[shared])).astype(np.int64),
+        fractions=np.concatenate((np.ones(len(whole)), mixed.fractions[shared])),
         parts=np.concatenate((np.full(len(whole), _ALONE), np.arange(shared.start, shared.stop))),
         ratios=np.broadcast_to(1.0, (len(whole) + len(cells),)),
     )

@@ -88,6 +88,10 @@ class SumLayout:
         """Bytes of the array."""
         return 8 * self.size
 
+    def records(self, faces: BoundaryFaces) -> bool:
+        """Whether boundary faces have sums."""
+        return self.beside_void > 0 if faces.towards_void else prod(self.face_shapes[faces.side]) > 0
+
     def places_of(self, faces: BoundaryFaces) -> NDArray[np.int64]:
         """The place of the sum of each boundary face."""
         if faces.towards_void:

@@ -14,6 +14,7 @@ from heatsim.physics.sources.beam_columns import absorbed_by, hits
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
 from heatsim.scenario.messages import show
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
+from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
 from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
 from heatsim.scenario.values.timefunction import Formula
@@ -158,11 +159,8 @@ class _HeatFinder:
         """Add a density that varies in space or time."""
         products = density.products()
         if products is None:
-            message = (
-                f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
-                "f(t)·g(x, y, z): its shape moves; write a moving heat source as a beam"
-            )
-            raise self._mistake(number, "power_density", message)
+            self._add_moments(number, cells, density)
+            return
         end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
         every = [(function, in_place.evaluate(**points)) for function, in_place in products]
         factors = [(function, weights) for function, weights in every if weights.any()] or every[:1]
@@ -179,6 +177,22 @@ class _HeatFinder:
             raise self._mistake(number, "power_density", message)
         for function, weights in factors:
             self._enter(cells, Amount(number, function), weights)
+
+    def _add_moments(self, number: int, cells: Cells, density: SpaceFormula) -> None:
+        """Add a density that is no sum of products f(t)·g(x, y, z), from its values at a few moments."""
+        end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
+        moments = moments_of(density.expression, end, points) if len(cells) else []
+        if moments is None:
+            message = (
+                f"got {show(density.expression.text)}, which is no sum of at most {MOST_TERMS} products "
+                f"f(t)·g(x, y, z): its shape moves, and until {end:.6g} s by so much that its values at {MOST_MOMENTS} "
+                "moments do not give it to a millionth; write a moving heat source as a beam with a path, or several "
+                "sources that are each switched on `during` a part of the time"
+            )
+            raise self._mistake(number, "power_density", message)
+        values = self._values(number, "power_density", density, cells, np.array([moment.time for moment in moments]))
+        for moment, weights in zip(moments, values, strict=True):
+            self._enter(cells, Amount(number, Formula(moment.factor, end)), weights)
 
     def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
         """See that a factor in time is finite at all times."""

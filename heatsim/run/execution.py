@@ -264,7 +264,8 @@ class Execution:
             StorageError: the disk refused the last files.
         """
         run.end()
-        self.warnings += run.warnings + temperature_warnings(self.state)
+        of_method = self.state.method.warnings if self.state.method is not None else []
+        self.warnings += run.warnings + temperature_warnings(self.state) + of_method
         with self.state.team.agreeing():
             if self.state.team.first:
                 folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *run.files])

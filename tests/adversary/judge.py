@@ -105,7 +105,7 @@ def _judge_adaptive(case: Case) -> Verdict:
     found, body = run(case.document), Body(case.document)
     exact, summary = solve(body, found.times, case.marks), found.summary
     default = max(1e-3, 2e-4 * max(_range_with_peaks(case, body, exact), _range_of_conditions(case, body)))
-    tolerance = case.document["time"].get("tolerance", summary["tolerance"] or default)
+    tolerance = max(case.document["time"].get("tolerance", 0.0), summary["tolerance"] or default)
     faults = []
     if tolerance > 1.2 * default and "tolerance" not in case.document["time"]:
         faults.append(f"the tolerance is {tolerance:.3g} K instead of {default:.3g} K")

@@ -7,6 +7,7 @@ steps        ──┴───┴──────────────┴�
 import json
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from heatsim.counts import counted
@@ -196,27 +197,51 @@ class AdaptiveStepper:
         self.method.interpolate(float(self._problem.timeline.times[self.step + 1]))
         self.step += 1
 
-    def _check_tolerance(self) -> None:
-        """Refuse a tolerance that rounding hides, now or later, at the temperatures around the body.
+    @property
+    def warnings(self) -> list[str]:
+        """That the tolerance of the scenario could not be kept, if it could not."""
+        given = self._problem.scenario.time.tolerance
+        if given is None or self.tolerance <= given:
+            return []
+        return [
+            f"time.tolerance = {given!r} K was not kept to the end: {self._resolved(self._largest_deviation)}, and "
+            f'this was allowed; set solver.precision = "float64" to keep it'
+        ]
 
-        Steps would become ever shorter.
+    def _check_tolerance(self) -> None:
+        """Refuse a tolerance that rounding hides at the first temperatures, or at those around the body.
+
+        Steps would become ever shorter. Where heat in the body leads to temperatures at which rounding hides it, the
+        run goes on with the least tolerance that rounding shows: see :attr:`warnings`.
 
         Raises:
             ScenarioError: says which tolerance is possible.
         """
-        tolerance, reference, limits = self.method.tolerance, self._reference, self._limits
-        low, high = min(tolerance.low, limits.coldest), max(tolerance.high, limits.hottest)
-        largest = max(reference - low, high - reference)
+        tolerance, largest = self.method.tolerance, self._largest_deviation
         least = least_tolerance(self._problem.precision, largest)
-        if tolerance.kelvin < least:
-            message = (
-                f"got {tolerance.of_run!r} K; {self._problem.precision} resolves errors of "
-                f"{tolerance.run_with(least):.3g} K or more where temperatures differ by {largest:.6g} K from "
-                f"{reference:.6g} K; allow a larger tolerance"
-            )
-            if self._problem.precision == "float32":
-                message += ', or set solver.precision = "float64"'
-            raise ScenarioError(self._problem.scenario.path, [Mistake("time.tolerance", message)])
+        if tolerance.kelvin >= least:
+            return
+        if self.method.work.steps > 0:
+            self.method.tolerance = replace(tolerance, given=tolerance.run_with(least))
+            return
+        message = f"got {tolerance.of_run!r} K; {self._resolved(largest)}; allow a larger tolerance"
+        if self._problem.precision == "float32":
+            message += ', or set solver.precision = "float64"'
+        raise ScenarioError(self._problem.scenario.path, [Mistake("time.tolerance", message)])
+
+    @property
+    def _largest_deviation(self) -> float:
+        """How far temperatures lie from the reference, of the field so far and around the body, in K."""
+        tolerance, limits = self.method.tolerance, self._limits
+        low, high = min(tolerance.low, limits.coldest), max(tolerance.high, limits.hottest)
+        return max(self._reference - low, high - self._reference)
+
+    def _resolved(self, largest: float) -> str:
+        least = self.method.tolerance.run_with(least_tolerance(self._problem.precision, largest))
+        return (
+            f"{self._problem.precision} resolves errors of {least:.3g} K or more where temperatures differ by "
+            f"{largest:.6g} K from {self._reference:.6g} K"
+        )
 
     def restart_point(self) -> RestartPoint:
         """The end of the last step; its start as long as due times in it are still to come."""

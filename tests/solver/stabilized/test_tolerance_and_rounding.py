@@ -42,6 +42,34 @@ def test_it_is_refused_before_the_first_step(tmp_path: Path, method: str) -> Non
     assert simulation.state.method.reached == 0.0
 
 
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+def test_heat_that_makes_rounding_large_ends_no_run(tmp_path: Path, method: str) -> None:
+    """One half rises by 350 K, where float32 shows 3.3 mK: the run goes on with what it shows, and says so."""
+    source = """
+[[sources]]
+power = 700.0
+box = { min = [0, 0, 0], max = [0.005, 0.01, 0.01] }
+[solver]
+precision = "float32"
+"""
+    text = SCENARIO.replace("tolerance = 2e-6", "tolerance = 2e-3").replace("value = 400.0", "value = 300.0") + source
+    simulation = Simulation.from_scenario(
+        runs.write(tmp_path, text), [f"time.method={method}"], output=tmp_path / "out"
+    )
+    simulation.run()
+    assert simulation.state.method is not None
+    assert 3e-3 < simulation.state.method.tolerance < 4e-3
+    (warning,) = simulation.warnings
+    assert "was not kept to the end: float32 resolves errors of" in warning
+    exact = Simulation.from_scenario(
+        runs.write(tmp_path, text.replace("float32", "float64")), [f"time.method={method}"], output=tmp_path / "exact"
+    )
+    exact.run()
+    assert not exact.warnings
+    difference = np.abs(simulation.temperature - exact.temperature).max()
+    assert difference < 2.0 * (simulation.state.method.tolerance + 2e-3)
+
+
 def test_float64_resolves_it(tmp_path: Path) -> None:
     text = SCENARIO + '[solver]\nprecision = "float64"\n'
     simulation = Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "out")

@@ -22,6 +22,13 @@ def test_cells_follow_their_equations(first: int) -> None:
     all_within_the_tolerance(range(first, first + 10))
 
 
+def test_heat_that_bends_hides_no_error() -> None:
+    """Cells with rates λ of 1.1 to 1.8 1/s follow |sin(ω·t)| with ω = 1.6 1/s: λ²·dT/dt cancels d²q/dt² in d³T/dt³."""
+    verdict = judge(random_case(21041))
+    assert not verdict.faults
+    assert verdict.error < 2.0
+
+
 def test_the_judge_sees_kinks_between_a_node_and_the_end_of_a_panel() -> None:
     """The heat through a face whose flux is a clipped sine, against a sum over a million intervals."""
     case = random_case(20201)

@@ -71,6 +71,13 @@ def test_smooth_heat_costs_nothing(scale: str) -> None:
     assert found.longest(0.0, 500.0, TOLERANCE) == 500.0
 
 
+def test_heat_bends_by_what_the_values_at_both_ends_miss_of_it() -> None:
+    """Of a·t² the trapezoidal rule misses a·h³/6."""
+    found = source('power_density = 3e5\nscale = "1 + t + 0.01*t^2"')
+    assert found.bent(40.0, 10.0) == pytest.approx(0.01 * 10.0**3 / 6.0, rel=1e-6)
+    assert face(ambient='"300 + t^2"').bent(40.0, 10.0) == 0.0
+
+
 def test_steps_pass_jumps_of_heat_that_is_switched_fast_if_it_is_little() -> None:
     """Rates at both ends of a step have the heat of that moment: the cubic misses up to 4/27 of it, over the step."""
     for part, least, most in ((0.004, 999.0, 1000.0), (0.4, 20.0, 100.0), (40.0, 0.1, 1.0)):

@@ -154,6 +154,15 @@ class Drive:
                 too_long = middle
         return h
 
+    def bent(self, time: float, h: float) -> float:
+        """By how many K the heat of a step differs from h times the mean of its values at both ends; 0 for others."""
+        if not self.averaged:
+            return 0.0
+        heat = self._heats(np.array([time, time + h]))
+        apart = NEAR_JUMP * self.end
+        ends = self._product(np.array([time + apart, time + h - apart]))
+        return self.kelvin * abs(float(heat[0] - h * ends.mean()))
+
     def _missed(self, time: float, h: float) -> float:
         """By how many K the cubic through both ends of a step misses the course of the function."""
         start, stop = max(time, self.during[0]), min(time + h, self.during[1])
@@ -227,6 +236,10 @@ class Drives:
         """Those of which steps can miss anything; ``tolerance`` is that of the first step."""
         allowed = PART * tolerance.of_run
         return replace(self, drives=tuple(drive for drive in self.drives if drive.watched(allowed)))
+
+    def bent(self, time: float, h: float) -> float:
+        """By how many K at most the heat of a step of ``h`` s from ``time`` (s) bends, as rates at both ends see it."""
+        return sum(drive.bent(time, h) for drive in self.drives)
 
     def longest(self, time: float, h: float, tolerance: Tolerance) -> float:
         """The longest step in s from ``time`` (s), not above ``h`` s."""

@@ -14,7 +14,7 @@ from heatsim.physics.drives.drives import NOTHING, Drives
 from heatsim.physics.time.stage_times import Side
 from heatsim.physics.time.tolerance import Tolerance
 from heatsim.solver.stabilized.controller import Controller, SavedController
-from heatsim.solver.stabilized.interpolation import change_of_rate, error_estimate, hermite
+from heatsim.solver.stabilized.interpolation import HIDDEN, change_of_rate, error_estimate, hermite
 from heatsim.solver.stabilized.substeps import End, Measure, StepInterrupted, StepStages, Substeps
 
 # No step has to be shorter, in parts of the Euler limit and of the step that its drives allow: one that is still
@@ -207,7 +207,8 @@ class AdaptiveMethod:
         error, tolerance, outside = inf, self.tolerance, 0.0
         if all(isfinite(number) for number in measure):
             outside = max(self.bounds[0] - measure.low, measure.high - self.bounds[1])
-            error, tolerance = max(measure.size, outside), self.tolerance.widened(measure.low, measure.high)
+            size = measure.size + HIDDEN * self.substeps.factor * self.drives.bent(self.t, attempt.h)
+            error, tolerance = max(size, outside), self.tolerance.widened(measure.low, measure.high)
         part, tried = error / tolerance.kelvin, attempt.stages + stages.count
         if error > tolerance.kelvin:
             self.substeps.reject()

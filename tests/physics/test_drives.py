@@ -76,6 +76,11 @@ def test_heat_bends_by_what_the_values_at_both_ends_miss_of_it() -> None:
     found = source('power_density = 3e5\nscale = "1 + t + 0.01*t^2"')
     assert found.bent(40.0, 10.0) == pytest.approx(0.01 * 10.0**3 / 6.0, rel=1e-6)
     assert face(ambient='"300 + t^2"').bent(40.0, 10.0) == 0.0
+    # Sources of different cells do not add up.
+    halves = [f"box = {{ min = [{low}, 0, 0], max = [{low + 0.04}, 0.1, 0.1] }}" for low in (0.0, 0.06)]
+    scale = 'power_density = 3e5\nscale = "1 + t + 0.01*t^2"'
+    both = drives("\n".join(f"[[sources]]\n{scale}\n{half}\n" for half in halves))
+    assert both.bent(40.0, 10.0) == pytest.approx(found.bent(40.0, 10.0))
 
 
 def test_steps_pass_jumps_of_heat_that_is_switched_fast_if_it_is_little() -> None:

@@ -13,7 +13,7 @@ nothing is too narrow to be seen.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import expm1, inf, pi, sqrt
 from typing import Protocol
@@ -80,6 +80,7 @@ class Drive:
         relative: whether f is a film coefficient or an emissivity, of which a part counts and no K.
         during: the start and end in s between which it acts.
         end: of the run in s.
+        of_types: ``kelvin`` of each cell type; None if it is the same for all.
     """
 
     keys: tuple[str, ...]
@@ -89,6 +90,7 @@ class Drive:
     during: tuple[float, float]
     end: float
     relative: bool = False
+    of_types: Array | None = field(default=None, compare=False)
 
     @property
     def of_temperature(self) -> bool:
@@ -154,14 +156,15 @@ class Drive:
                 too_long = middle
         return h
 
-    def bent(self, time: float, h: float) -> float:
-        """By how many K the heat of a step differs from h times the mean of its values at both ends; 0 for others."""
+    def bent(self, time: float, h: float) -> Array:
+        """By how many K the heat of a step differs from h times the mean of its values at both ends, in cell types."""
         if not self.averaged:
-            return 0.0
+            return np.zeros(1)
         heat = self._heats(np.array([time, time + h]))
         apart = NEAR_JUMP * self.end
         ends = self._product(np.array([time + apart, time + h - apart]))
-        return self.kelvin * abs(float(heat[0] - h * ends.mean()))
+        of_types = self.kelvin if self.of_types is None else self.of_types
+        return np.asarray(of_types * np.abs(heat - h * ends.mean()))
 
     def _missed(self, time: float, h: float) -> float:
         """By how many K the cubic through both ends of a step misses the course of the function."""
@@ -239,7 +242,7 @@ class Drives:
 
     def bent(self, time: float, h: float) -> float:
         """By how many K at most the heat of a step of ``h`` s from ``time`` (s) bends, as rates at both ends see it."""
-        return sum(drive.bent(time, h) for drive in self.drives)
+        return float(np.max(sum(drive.bent(time, h) for drive in self.drives), initial=0.0))
 
     def longest(self, time: float, h: float, tolerance: Tolerance) -> float:
         """The longest step in s from ``time`` (s), not above ``h`` s."""
@@ -306,7 +309,8 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
         if source.even:
             capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
             rates = sources.density_of(sources.even.index(source)) / capacity
-            yield _drive(key, [("scale", source.scale)], float(np.abs(rates).max()), during, end)
+            found = _drive(key, [("scale", source.scale)], float(np.abs(rates).max()), during, end)
+            yield replace(found, of_types=np.abs(rates))
         elif source.beam is not None:
             during = max(during[0], source.beam.start), during[1]
             yield _drive(key, [("scale", source.scale)], _beam_rate(sources, source), during, end)

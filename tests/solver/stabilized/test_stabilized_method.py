@@ -271,6 +271,9 @@ class SomeDrives(NamedTuple):
     def longest(self, time: float, h: float, tolerance: Tolerance) -> float:
         return min(h, self.most)
 
+    def bent(self, time: float, h: float) -> float:
+        return 0.0
+
 
 def test_a_pulse_of_the_surroundings_is_seen_if_steps_are_not_longer() -> None:
     """For some 20 s of 700 s, while a single long step would take no face values."""

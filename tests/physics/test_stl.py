@@ -172,6 +172,24 @@ def test_a_shell_that_paints_no_cell_is_named(tmp_path: Path) -> None:
     assert not file_hints(of_shells(tmp_path, block(*A), ball_outside).scenario)
 
 
+TURNED = np.array([[2.0, -2.0, 1.0], [2.0, 1.0, -2.0], [1.0, 2.0, 2.0]]) / 3.0
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        block((0.64, 0.1, 0.1), (0.66, 0.7, 0.7)),
+        block((0.61, 0.25, 0.25), (0.612, 0.55, 0.55)),
+        0.5 + block((0.2, -0.002, -0.001), (0.32, 0.002, 0.003)) @ TURNED.T,
+    ],
+    ids=["sheet beside it", "lip on it", "oblique rod"],
+)
+def test_a_shell_that_paints_no_cell_adds_no_area(shell: np.ndarray, tmp_path: Path) -> None:
+    alone, beside = size(of_shells(tmp_path, block(*A))), of_shells(tmp_path, block(*A), shell)
+    assert len(file_hints(beside.scenario)) == 1
+    assert size(beside) == pytest.approx(alone, rel=1e-12)
+
+
 def test_two_balls_are_their_union(tmp_path: Path) -> None:
     """Two caps of 2 π r (r + d) with d = 0.1 m from the centres to the plane of their circle."""
     centres, radius = ((0.41, 0.5, 0.5), (0.61, 0.5, 0.5)), 0.25

@@ -1,6 +1,6 @@
 """The sizes of regions as the scenario draws them, and as their cells have them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from heatsim.counts import counted
@@ -80,25 +80,15 @@ def file_hints(scenario: Scenario) -> list[str]:
             size = " × ".join(f"{length:.4g}" for length in grid.size)
             hints.append(f"{begin} is {lengths} m large, and the domain {size} m: {OTHER_UNIT}")
         assert isinstance(solid.shape, Surface)
-        boxes = solid.shape.boxes.tolist()
-        lost = [(low, high) for low, high in boxes if _lies_between_centres(low, high, grid)]
+        boxes, lost = solid.shape.boxes, solid.shape.shells_without_cells(grid)
         if lost:
-            low, high = (f"({', '.join(f'{coordinate:.4g}' for coordinate in end)})" for end in lost[0])
+            low, high = (f"({', '.join(f'{coordinate:.4g}' for coordinate in end)})" for end in boxes[lost[0]].tolist())
             one = "s" if len(lost) == 1 else ""
             hints.append(
                 f"{begin}: {len(lost)} of its {counted(len(boxes), 'shell')} contain{one} no centre of a cell and "
                 f"paint{one} none, the first from {low} to {high} m; use more cells"
             )
     return hints
-
-
-def _lies_between_centres(low: Sequence[float], high: Sequence[float], grid: Grid) -> bool:
-    """Whether a box within the domain contains no centre of a cell."""
-    spans = [cells_between(grid, axis, low[axis], high[axis]) for axis in range(3)]
-    ends = zip(low, high, grid.origin, grid.size, strict=True)
-    return any(span.stop <= span.start for span in spans) and all(
-        first < start + length and last > start for first, last, start, length in ends
-    )
 
 
 def _overlap(solid: Solid, grid: Grid, axis: int) -> float:

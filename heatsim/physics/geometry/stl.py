@@ -4,6 +4,7 @@ Inside is where the winding number is not 0. So shells that overlap, touch or re
 shell of the opposite orientation within another one is a cavity.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,6 +26,7 @@ _MERGED = 1e-6
 _BESIDE = 1e-6  # fraction of the part's size: distance from a triangle at which its two sides are looked at
 _SAMPLES = 16  # along the size of a shell, at least
 _MOST_SAMPLES = 2**17
+_CELLS_AT_ONCE = 2**18
 _STRAY = 1e-3  # part of the samples of a shell that may differ from the others: surfaces in contact are rounded
 
 Array = NDArray[np.float64]
@@ -37,8 +39,8 @@ class _Shells(NamedTuple):
     Attributes:
         points: corners (x, y, z) in the unit of the file, shape (n, 3).
         triangles: indices of three corners each, shape (m, 3).
-        boxes: the lowest and the highest coordinates of each shell, a closed surface that is connected; shape
-            (shells, 2, 3).
+        of: the shell of each triangle, a closed surface that is connected; shape (m,).
+        boxes: the lowest and the highest coordinates of each shell, shape (shells, 2, 3).
         cavities: the number of shells that are cavities.
         reversed_shells: the number of shells beside the others whose triangles point inwards.
         joined: whether shells overlap, touch or repeat each other, or a shell overlaps itself.
@@ -46,6 +48,7 @@ class _Shells(NamedTuple):
 
     points: Array
     triangles: Indices
+    of: Indices
     boxes: Array
     cavities: int
     reversed_shells: int
@@ -86,6 +89,42 @@ class Surface:
             raise ValueError(f"{show(stl.file.path.name)} reaches beyond {LARGEST!r} m with this scale")
         return cls(placed, boxes, shells)
 
+    def shells_without_cells(self, grid: Grid) -> list[int]:
+        """The shells of several that reach into the domain and hold no centre of a cell; none of a single shell."""
+        ends = np.array([grid.origin, np.add(grid.origin, grid.size)])
+        within = (self.boxes[:, 0] < ends[1]).all(axis=1) & (self.boxes[:, 1] > ends[0]).all(axis=1)
+        order = np.argsort(self._shells.of, kind="stable")
+        starts = np.searchsorted(self._shells.of[order], np.arange(len(self.boxes) + 1))
+        return [
+            shell
+            for shell in np.flatnonzero(within).tolist()
+            if len(self.boxes) > 1 and not self._has_cells(order[starts[shell] : starts[shell + 1]], shell, grid)
+        ]
+
+    def _has_cells(self, of_shell: Indices, shell: int, grid: Grid) -> bool:
+        """Whether a shell alone holds a centre of a cell; planes in its middle are looked at first."""
+        first, last = (_in_cells(each, grid) for each in self.boxes[shell])
+        begin = np.maximum(np.ceil(first), 0).astype(int).tolist()
+        end = (np.minimum(np.floor(last), np.array(grid.cells) - 1).astype(int) + 1).tolist()
+        if any(stop <= start for start, stop in zip(begin, end, strict=True)):
+            return False
+        alone = Winding(_in_cells(self.points, grid), self.triangles[of_shell])
+        x, y, z = (slice(start, stop) for start, stop in zip(begin, end, strict=True))
+        planes = max(1, _CELLS_AT_ONCE // ((x.stop - x.start) * (y.stop - y.start)))
+        middle = (z.start + z.stop - planes) // 2
+        return any(
+            alone.in_cells((slice(bottom, min(bottom + planes, z.stop)), y, x)).any()
+            for bottom in sorted(range(z.start, z.stop, planes), key=lambda bottom: abs(bottom - middle))
+        )
+
+    def without(self, shells: Sequence[int]) -> "Surface":
+        """The surface without some of its shells."""
+        if not shells:
+            return self
+        kept = ~np.isin(self._shells.of, shells)
+        left = self._shells._replace(triangles=self.triangles[kept], of=self._shells.of[kept])
+        return Surface(self.points, self.boxes, left)
+
     @property
     def plain(self) -> bool:
         """Whether all of it is the surface of the body, and normals from the order of corners point out of the body."""
@@ -113,8 +152,7 @@ class Surface:
         cell.
         """
         if self._in_cells is None or self._in_cells[0] != grid:
-            cells = (self.points - np.array(grid.origin)) * (np.array(grid.cells) / np.array(grid.size)) - 0.5
-            self._in_cells = grid, Winding(cells, self.triangles)
+            self._in_cells = grid, Winding(_in_cells(self.points, grid), self.triangles)
         return np.asarray(self._in_cells[1].in_cells(block) != 0)
 
     def winding(self, points: Array) -> Indices:
@@ -136,6 +174,11 @@ class Surface:
         ahead, behind = self.winding(front), self.winding(back)
         counts = (ahead == 0) != (behind == 0)
         return np.where(counts, 1.0, 0.0) / np.where(counts, behind - ahead, 1), ahead != 0
+
+
+def _in_cells(points: Array, grid: Grid) -> Array:
+    """Points in numbers of cells: a centre of a cell has whole numbers."""
+    return np.asarray((points - np.array(grid.origin)) * (np.array(grid.cells) / np.array(grid.size)) - 0.5)
 
 
 @lru_cache(maxsize=8)
@@ -161,7 +204,7 @@ def _closed(file: InputFile) -> _Shells:
         joints = _joints(points, triangles, shell, volumes)
     except ValueError as error:
         raise ValueError(f"{show(file.path.name)} {error}") from None
-    return _Shells(points, triangles, _boxes(points[triangles], shell, len(volumes)), *joints)
+    return _Shells(points, triangles, shell, _boxes(points[triangles], shell, len(volumes)), *joints)
 
 
 def _merged(corners: Array) -> tuple[Array, Indices]:

@@ -1,10 +1,11 @@
 """Find the visible pieces of a region's smooth surface: those that no other region covers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import Grid
 from heatsim.parallel.slab import HALO
 from heatsim.physics.geometry.division import NOWHERE, Division
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
@@ -12,6 +13,7 @@ from heatsim.physics.geometry.polygons import Polygons
 from heatsim.physics.geometry.shapes import Solid
 from heatsim.physics.geometry.stl import Surface
 from heatsim.scenario import Region, load_labels
+from heatsim.scenario.tables.regions import Shape
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -43,6 +45,14 @@ class SurfacePieces:
         return SurfacePieces(self.points[which], self.normals[which], self.areas[which], self.other[which])
 
 
+def _painting(shape: Shape, grid: Grid) -> Solid:
+    """The solid of a shape; of an STL file without the shells that paint no cell."""
+    solid = Solid.of(shape)
+    if not isinstance(solid.shape, Surface):
+        return solid
+    return replace(solid, shape=solid.shape.without(solid.shape.shells_without_cells(grid)))
+
+
 class VisibleSurfaces:
     """The surfaces of all regions.
 
@@ -60,7 +70,10 @@ class VisibleSurfaces:
     def __init__(self, division: Division, held: PaintedPlanes, periodic: tuple[bool, bool, bool]) -> None:
         scenario = division.scenario
         self.grid, self._periodic, self._held = scenario.grid, periodic, held
-        self.solids = [None, *(None if region.shape is None else Solid.of(region.shape) for region in scenario.regions)]
+        self.solids = [
+            None,
+            *(None if region.shape is None else _painting(region.shape, self.grid) for region in scenario.regions),
+        ]
         self.materials = [
             division.kind(scenario.domain.material or division.kinds[0][0], NOWHERE),
             *(division.kind(region.materials[0], region.name) for region in scenario.regions),

@@ -31,7 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
     # The processes that tests start share the bytecode of the package, like its compiled kernels, as a user's do.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # What tests keep, results of kernels and half a million objects of pytest, is not garbage: look at it rarely.
+    # Workers of pytest-xdist and processes that tests start share the cores: threads that wait for work would take them.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(50_000, 20, 20)
 
 
@@ -41,6 +42,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         require_gpu()
     if item.get_closest_marker("slow") is not None and not on_gpu and not SLOW:
         pytest.skip("slow; set HEATSIM_SLOW=1 to run it")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """After each file, what it keeps counts as no garbage: searches of later tests would take a second each."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 def require_gpu() -> None:

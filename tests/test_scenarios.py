@@ -140,10 +140,12 @@ def test_swing_of_the_day_fades_and_lags_in_the_wall(tmp_path: Path) -> None:
     assert lag[1] - lag[0] == pytest.approx(24.0 / (2.0 * math.pi), rel=0.01)
 
 
-def test_a_wall_loses_the_heat_of_a_year_that_its_comment_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["euler", pytest.param("auto", marks=pytest.mark.slow)])
+def test_a_wall_loses_the_heat_of_a_year_that_its_comment_says(tmp_path: Path, method: str) -> None:
     """21.2 kWh/m² through the inner surface: U times the mean difference, as if the year were steady."""
     # Cells of half the number have the same resistances.
-    run("wall_year", tmp_path, "domain.cells=[19, 1, 1]", "output.fields=false", "output.figures=false")
+    overrides = ["domain.cells=[19, 1, 1]", "output.fields=false", "output.figures=false", f"time.method={method}"]
+    run("wall_year", tmp_path, *overrides)
     energy = run_tables.read_energy(tmp_path / "wall_year")
     assert energy is not None
     kwh = energy.in_unit("J")["x_max"][-1] / 3.6e6

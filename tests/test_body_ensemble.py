@@ -11,14 +11,14 @@ from bodies import EVERYTHING
 from cuda_host import gpu
 
 from heatsim.errors import Interrupted, NotFiniteError
-from heatsim.kernels.ensemble.body_launches import BodySteps
+from heatsim.kernels.ensemble.launches import BodySteps
 from heatsim.kernels.launch import CudaKernel
 from heatsim.kernels.reductions import fused
 from heatsim.run import batch_size
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
-from heatsim.solver.euler.body_ensemble import BodyEnsemble
 from heatsim.solver.euler.cuda_stepper import CudaStepper
+from heatsim.solver.euler.ensemble_stepper import BodyEnsemble
 from heatsim.solver.rows.observables import Observables
 from heatsim.solver.rows.row_sums import RowSums
 

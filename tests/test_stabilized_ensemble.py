@@ -21,8 +21,8 @@ from heatsim.run import ensemble_rounds
 from heatsim.run.ensemble import run_together
 from heatsim.run.simulation import Simulation
 from heatsim.solver.kernels import ensemble_stages
+from heatsim.solver.kernels.stage_arguments import StageValues
 from heatsim.solver.kernels.stage_kernels import StageKernels
-from heatsim.solver.kernels.stage_work import StageValues
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.storage import folder
 

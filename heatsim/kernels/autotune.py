@@ -4,6 +4,8 @@ All CUDA kernels give the same bits, so the choice affects only the time. A kern
 autotuning never makes a run fail.
 """
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,10 +17,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.device import Device
-from heatsim.kernels import autotune_cache, launch, structs
+from heatsim.kernels import disk_cache, launch, structs
+from heatsim.kernels.catalog import KERNELS
+from heatsim.kernels.compilation import FOLDER
 from heatsim.kernels.cuda_graphs import LARGEST_GRID, Sweeps, record
 from heatsim.kernels.ensemble.launches import MemberSteps, trial
 from heatsim.kernels.launch_shapes import Choice, Shape, Task, candidates
+
+# The code that launches the kernels and chooses among them.
+_LAUNCHING = ("tiling.py", "launch_shapes.py", "autotune.py")
+
+
+def path_of(circumstances: dict[str, Any]) -> Path:
+    """The cache file of a choice; its name is a digest of all that the choice depends on.
+
+    Args:
+        circumstances: device, grid, precision and so on, as JSON values.
+    """
+    text = json.dumps([circumstances, _kernels_digest()], sort_keys=True)
+    return disk_cache.cache_folder() / "tuning" / f"{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+
+
+def read(path: Path) -> Any:
+    """The description of the fastest shape in a cache file; None if there is none."""
+    try:
+        return json.loads(disk_cache.load(path))["shape"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def write(
+    path: Path, fastest: dict[str, Any], circumstances: dict[str, Any], microseconds: Sequence[dict[str, Any]]
+) -> None:
+    """Write a cache file.
+
+    Args:
+        path: the file.
+        fastest: the description of the fastest shape.
+        circumstances: as for :func:`path_of`.
+        microseconds: the measured time per step of each shape.
+    """
+    content = {"shape": fastest, "for": circumstances, "microseconds_a_step": microseconds}
+    with suppress(OSError):
+        disk_cache.store(path, json.dumps(content, indent=1).encode())
+
+
+def _kernels_digest() -> str:
+    """A digest of the kernels' text and of the code that launches them."""
+    digest = hashlib.sha256(repr([spec for spec in KERNELS if spec.backend == "cuda"]).encode())
+    for path in sorted([*FOLDER.rglob("*.cu*"), *(FOLDER / name for name in _LAUNCHING)]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
 
 # Runs shorter than this many seconds are not tuned. The time of a run is estimated from the highest speed of any GPU in
 # cells/s and the shortest time of a step in s.
@@ -58,7 +108,7 @@ def choose_for_members(task: Task, steps: float, members: Sequence[MemberSteps],
 
 
 def _choose(task: Task, steps: float, work_of: WorkOf, timer: Timer) -> Choice:
-    path = autotune_cache.path_of(_circumstances(task))
+    path = path_of(_circumstances(task))
     shapes = candidates(task)
     remembered = _read(path, shapes)
     if remembered is not None:
@@ -176,11 +226,11 @@ def _circumstances(task: Task) -> dict[str, Any]:
 
 def _read(path: Path, shapes: Sequence[Shape]) -> Shape | None:
     """The shape in a cache file; None if there is none, or it is not among ``shapes``."""
-    named = autotune_cache.read(path)
+    named = read(path)
     return next((shape for shape in shapes if shape.describe() == named), None)
 
 
 def _write(path: Path, task: Task, fastest: Shape, times: dict[Shape, float]) -> None:
     """Write the fastest shape, and the times of all shapes for information, to a cache file."""
     microseconds = [{**shape.describe(), "microseconds": round(time * 1e6, 3)} for shape, time in times.items()]
-    autotune_cache.write(path, fastest.describe(), _circumstances(task), microseconds)
+    write(path, fastest.describe(), _circumstances(task), microseconds)

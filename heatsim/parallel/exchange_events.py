@@ -1,12 +1,38 @@
 """Track which of the exchanges on the streams of a GPU have started and ended."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from heatsim.device import Device
+from heatsim.parallel.signs import Sign
 from heatsim.parallel.team import ExchangeProgress
+
+
+class Hangs:
+    """Counts how often the same exchange was found unfinished although all ranks have started it."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[int, int]] = {}  # of each followed progress: the exchange, and how often
+
+    def look(self, signs: Sequence[Sign]) -> tuple[int, int]:
+        """How many times in sequence an exchange was found unfinished, and a rank on which it hangs.
+
+        Args:
+            signs: the latest one of each rank.
+        """
+        most = 0, 0
+        for number in range(min(len(sign.progress) for sign in signs)):
+            of_ranks = [sign.progress[number] for sign in signs]
+            exchange = min(each.reached for each in of_ranks)
+            rank = next((rank for rank, each in enumerate(of_ranks) if each.done < exchange), None)
+            before, count = self._seen.get(number, (exchange, 0))
+            count = count + 1 if rank is not None and before == exchange else 0
+            self._seen[number] = exchange, count
+            if rank is not None:
+                most = max(most, (count, rank))
+        return most
 
 
 class ExchangeEvents:

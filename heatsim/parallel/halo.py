@@ -8,12 +8,11 @@ import numpy as np
 
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.parallel.parcels import DeviceParcel, Transport
 from heatsim.parallel.peer_copies import Counterparts, Push
 from heatsim.parallel.peer_memory import Offer
 from heatsim.parallel.slab import HALO, Slab
 from heatsim.parallel.team import ALONE, Parcel, Team
-from heatsim.parallel.transport import HostTransport
+from heatsim.parallel.transport import DeviceParcel, HostTransport, Transport
 
 ALWAYS = 1 << 62
 

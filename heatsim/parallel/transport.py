@@ -9,16 +9,51 @@ import os
 import socket
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from heatsim.counts import counted
 from heatsim.device import Device
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, logged, name_of
-from heatsim.parallel.parcels import DeviceParcel, Transport
 from heatsim.parallel.peer_copies import PEER_COPIES, PeerCopies, connect_peers
 from heatsim.parallel.team import ExchangeProgress, Parcel, Team
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceParcel:
+    """An array on a device that is sent to another rank, or received from it.
+
+    Attributes:
+        peer: the other rank.
+        mark: a number that distinguishes the parcels between two ranks; equal at both ends.
+        array: contiguous; the values to send, or the buffer for the values to receive.
+    """
+
+    peer: int
+    mark: int
+    array: Any
+
+
+class Transport(Protocol):
+    """A method to send arrays on devices between ranks.
+
+    Attributes:
+        copies: copies to neighbours that overlap with kernels; None if this rank has no neighbour that they reach.
+        copying: whether any rank has such copies.
+    """
+
+    copies: PeerCopies | None
+    copying: bool
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    def exchange(self, sent: Sequence[DeviceParcel], received: Sequence[DeviceParcel]) -> None:
+        """Send some arrays and receive others. On a GPU this call may return before the exchange ends. Collective."""
+
 
 _ALL = 1 << 62
 

@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from heatsim.errors import DeviceError, HeatsimError, RanksError, from_system_error
 from heatsim.parallel.deadline import in_time
 from heatsim.parallel.ending import SECONDS_TO_TELL, end_if_late, leave_failed, print_message, why_no_end
-from heatsim.parallel.hangs import Hangs
+from heatsim.parallel.exchange_events import Hangs
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import MOST_BYTES, Notice, Sign
 from heatsim.parallel.team import ExchangeProgress

@@ -25,9 +25,8 @@ from heatsim.run import batch_size
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
-from heatsim.solver.euler.body_ensemble import BodyEnsemble
 from heatsim.solver.euler.cuda_stepper import CudaStepper
-from heatsim.solver.euler.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.ensemble_stepper import BodyEnsemble, EnsembleStepper
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.rows.row_sums import RowSums
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble

@@ -19,10 +19,9 @@ from heatsim.run.interrupt import Stop, stop_of_ranks
 from heatsim.run.plan import Plan
 from heatsim.run.resume import check_inputs, check_scenario, identity
 from heatsim.scenario import Scenario
-from heatsim.solver.field.cell_parts import CellParts
+from heatsim.solver.field.cell_parts import CellParts, own_cells, set_thermometers
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.field_statistics import FieldStatistics
-from heatsim.solver.field.thermometers import own_cells, set_thermometers
 from heatsim.solver.kernels.cpu_codes import compile_ahead
 from heatsim.solver.kernels.kernel_arguments import composite_arrays
 from heatsim.solver.ledger.energy_ledger import Ledger

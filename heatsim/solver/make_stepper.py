@@ -9,8 +9,8 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.solver.euler.cpu_stepper import CpuStepper
 from heatsim.solver.euler.cuda_stepper import CudaStepper
 from heatsim.solver.euler.stepper import Stepper
+from heatsim.solver.field.cell_parts import own_cells
 from heatsim.solver.field.field import Field
-from heatsim.solver.field.thermometers import own_cells
 from heatsim.solver.implicit.field_stages import FieldStages
 from heatsim.solver.kernels.stage_kernels import CpuStageKernels, CudaStageKernels
 from heatsim.solver.ledger.energy_ledger import Ledger

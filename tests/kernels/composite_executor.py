@@ -18,7 +18,7 @@ from heatsim.kernels.composite.arrays import CompositeArrays, ledger_struct, mak
 from heatsim.kernels.composite.cell_heat import compile_kernel as compile_with_cell_heat
 from heatsim.kernels.composite.cell_heat import heating_build, heating_launch
 from heatsim.kernels.cpu.composite_body import CompositeCall
-from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.temporal_composite import correction
 from heatsim.physics.cells.cell_types import CellTypes

@@ -18,7 +18,7 @@ from cuda_host import gpu
 from heatsim import device
 from heatsim.device import Device
 from heatsim.grid import Grid
-from heatsim.kernels import autotune, autotune_cache, compiled, launch, structs
+from heatsim.kernels import autotune, compiled, launch, structs
 from heatsim.kernels.autotune import choose
 from heatsim.kernels.disk_cache import cache_folder
 from heatsim.kernels.launch_shapes import Choice, Shape, Task, candidates
@@ -89,7 +89,7 @@ def test_another_grid_precision_or_device_is_tuned_again(monkeypatch: pytest.Mon
     for other in others:
         assert chosen(other, clock).chosen == "tried"
         assert chosen(other, clock).chosen == "remembered"
-    monkeypatch.setattr(autotune_cache, "_kernels_digest", lambda: "the kernels were changed")
+    monkeypatch.setattr(autotune, "_kernels_digest", lambda: "the kernels were changed")
     assert chosen(task(), clock).chosen == "tried"
 
 

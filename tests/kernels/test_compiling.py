@@ -17,7 +17,7 @@ import heatsim
 from heatsim import numba_cache
 from heatsim.kernels.cpu import blocked, compiling, composite
 from heatsim.kernels.cpu.compiling import Code, compile_ahead, compile_all, sweeps
-from heatsim.kernels.multigrid.cpu_coarsening import codes
+from heatsim.kernels.multigrid.cpu_sweeps import codes
 from heatsim.kernels.reductions import cpu_fused, cpu_step_error
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes fork on Linux only")

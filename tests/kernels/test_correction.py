@@ -20,8 +20,8 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, launch, structs
 from heatsim.kernels.composite.arrays import ledger_struct, make_tables
-from heatsim.kernels.temporal_composite import box_cells, boxes, correction
-from heatsim.kernels.temporal_composite.box_cells import LISTED
+from heatsim.kernels.temporal_composite import box_contents, boxes, correction
+from heatsim.kernels.temporal_composite.box_contents import LISTED
 from heatsim.kernels.temporal_composite.boxes import BRICK
 from heatsim.physics.cells import cell_type_map, cell_types
 from heatsim.physics.cells.cell_types import INTERIOR
@@ -219,7 +219,7 @@ def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
         found = re.search(rf"#define {name} \(sizeof\(Real\) == 4 \? (\d+) : (\d+)\)", text)
         assert found is not None
         assert [int(number) for number in found.groups()] == [values["float32"], values["float64"]]
-    for module in (boxes, box_cells):
+    for module in (boxes, box_contents):
         assert (module._INTERIOR, module._CELL_TYPE) == (INTERIOR, CELL_TYPE)
 
 

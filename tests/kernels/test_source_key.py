@@ -16,9 +16,8 @@ from heatsim.kernels.source_key import source_key
 KEPT: dict[str, Callable[[Any], Any]] = {
     "heatsim.kernels.cpu.blocked": lambda module: module.advance,
     "heatsim.kernels.cpu.composite": lambda module: module.advance,
-    "heatsim.kernels.multigrid.cpu_coarsening": lambda module: module.coarsen,
+    "heatsim.kernels.multigrid.cpu_sweeps": lambda module: module.coarsen,
     "heatsim.kernels.reductions.cpu_step_error": lambda module: module.look,
-    "heatsim.kernels.temporal_composite.box_contents": lambda module: module.contents,
 }
 NOT_COMPILED = {
     *("heatsim.device", "heatsim.parallel", "heatsim.kernels.cpu.compiling"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim import Simulation
 from heatsim.device import Device, choose
-from heatsim.kernels.reductions import uploads
+from heatsim.kernels.reductions import launch_batch
 from heatsim.kernels.reductions.find import first_of_each
 from heatsim.observers import table
 from heatsim.observers.energy import balance
@@ -94,14 +94,14 @@ def test_a_balance_that_a_watcher_reads_changes_no_row(tmp_path: Path) -> None:
 
 def test_a_table_is_uploaded_once_until_many_others_follow() -> None:
     xp = choose("cpu").xp
-    first = uploads.uploaded(xp, np.arange(7))
-    assert uploads.uploaded(xp, np.arange(7)) is first
-    assert uploads.uploaded(xp, np.arange(1, 8)) is not first
+    first = launch_batch.uploaded(xp, np.arange(7))
+    assert launch_batch.uploaded(xp, np.arange(7)) is first
+    assert launch_batch.uploaded(xp, np.arange(1, 8)) is not first
     assert first.tobytes() == np.arange(7).tobytes()
     for number in range(200):
-        uploads.uploaded(xp, np.full(5, number))
-    assert len(uploads._kept) <= uploads._MOST
-    assert uploads.uploaded(xp, np.arange(7)) is not first
+        launch_batch.uploaded(xp, np.full(5, number))
+    assert len(launch_batch._kept) <= launch_batch._MOST
+    assert launch_batch.uploaded(xp, np.arange(7)) is not first
 
 
 def test_a_gpu_finds_the_cells_of_the_records_of_a_row_without_a_second_wait(

@@ -58,7 +58,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     grid = derived.grid
     from heatsim.kernels.composite.arrays import make_tables
     from heatsim.kernels.cpu.composite_body import CompositeCall
-    from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+    from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
     from heatsim.physics.operator.heat_sums import no_sums
     from heatsim.solver.kernels.kernel_arguments import composite_arrays
 

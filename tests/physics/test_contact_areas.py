@@ -16,7 +16,7 @@ from painted import body, cylinder, region, sphere, write_turned_box
 from heatsim import device
 from heatsim.kernels.composite.arrays import CompositeArrays, make_tables
 from heatsim.kernels.cpu.composite_body import CompositeCall
-from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.physics.operator.heat_sums import no_sums
 from heatsim.physics.problem import HeatProblem
 

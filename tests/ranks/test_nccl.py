@@ -13,8 +13,7 @@ from thread_team import on_ranks
 
 from heatsim.errors import DeviceError
 from heatsim.parallel import nccl
-from heatsim.parallel.exchange_events import ExchangeEvents
-from heatsim.parallel.hangs import Hangs
+from heatsim.parallel.exchange_events import ExchangeEvents, Hangs
 from heatsim.parallel.nccl import NcclExchange, check_connections, connections, name_of
 from heatsim.parallel.process import Process
 from heatsim.parallel.signs import Sign

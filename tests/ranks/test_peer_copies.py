@@ -12,8 +12,8 @@ from slab_runs import LINEAR, problem_of, same
 from thread_team import current_team, on_ranks
 
 from heatsim.parallel import peer_copies
+from heatsim.parallel.exchange_events import Hangs
 from heatsim.parallel.halo import Halo
-from heatsim.parallel.hangs import Hangs
 from heatsim.parallel.signs import Sign
 from heatsim.parallel.slab import HALO, slabs
 from heatsim.parallel.team import ExchangeProgress, Team

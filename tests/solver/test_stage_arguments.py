@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim import device
 from heatsim.kernels.cpu.composite_body import CompositeCall
-from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.matter.coefficients import choose_stage_scheme
 from heatsim.physics.problem import HeatProblem

@@ -9,14 +9,12 @@ import runs
 import study_text
 from cuda_host import gpu
 
-from heatsim.kernels.ensemble.body_launches import BodySteps
-from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.kernels.ensemble.launches import BodySteps, MemberSteps
 from heatsim.run import batch_size
 from heatsim.run.interrupt import Stop
 from heatsim.run.simulation import Simulation
-from heatsim.solver.euler.body_ensemble import BodyEnsemble
 from heatsim.solver.euler.cuda_stepper import CudaStepper
-from heatsim.solver.euler.ensemble_stepper import EnsembleStepper
+from heatsim.solver.euler.ensemble_stepper import BodyEnsemble, EnsembleStepper
 from heatsim.solver.euler.stepper import Stepper
 from heatsim.solver.stabilized.ensemble import StabilizedEnsemble
 from heatsim.study import folder as study_folder

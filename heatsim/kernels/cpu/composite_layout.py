@@ -23,9 +23,174 @@ from numpy.typing import NDArray
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.oracle import FACE_SLICES
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
-from heatsim.kernels.cpu.stencils import Bytes, Numbers, StencilFinder, Stencils
-from heatsim.kernels.cpu.void_layout import VoidSurfaces, void_surfaces
-from heatsim.physics.cells.cell_types import CELL_TYPE, planes_at_once
+from heatsim.physics.cells.cell_types import CELL_TYPE, INTERIOR, planes_at_once
+
+Numbers = NDArray[np.int32]
+Bytes = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class VoidSurfaces:
+    """The surfaces towards void, those of a cell one after the other.
+
+    Attributes:
+        first: as in :class:`Runs`.
+        row: number of the row of the cell behind each surface.
+        x: place of this cell along x.
+        axis: direction of the surface.
+        type: the type of the cell.
+        condition: the number of the condition. A surface that several conditions share stands here once for each.
+        fraction: the part of the surface that has it.
+        weight: area of the voxel surface / area of the smooth surface.
+        sum: the place of its sum among those of the parts of mixed cells and, behind them, of the sides towards void.
+        last: 1 for the last surface of a cell, else 0.
+        side: direction of the surface from the cell, 0 for x−, …, 5 for z+.
+        lit: 1 if beams through the face of the box on this side fall on it, else 0.
+        u, v: place of the cell along the axes of this face.
+    """
+
+    first: Numbers
+    row: Numbers
+    x: Numbers
+    axis: Bytes
+    type: Bytes
+    condition: Numbers
+    fraction: NDArray[np.floating]
+    weight: NDArray[np.floating]
+    sum: Numbers
+    last: Bytes
+    side: Numbers
+    lit: Bytes
+    u: Numbers
+    v: Numbers
+
+
+def void_surfaces(body: HostBody, periodic: Wraps, ring: Shape) -> VoidSurfaces:
+    """The surfaces of a body towards void; ``ring``: the cells along the axes of the ring, along whose x rows lie."""
+    nz, ny, nx = ring
+    each = list(body.surfaces_towards_void(periodic))
+    lit = [places if (places := of.lit(body.materials)) is not None else np.full(len(of), -1) for of in each]
+    sides = [np.full(len(of), of.side) for of in each]
+    types = [of.types(body.materials) for of in each]
+    columns = [(of.places, of.cells, of.parts, of.conditions, of.fractions) for of in each]
+    nothing = [np.zeros(0, np.int64)]
+    rank, cells, part, condition, fraction = (
+        np.concatenate(column) for column in zip((*nothing * 5,), *columns, strict=True)
+    )
+    side, cell_type, place = (np.concatenate((*nothing, *column)) for column in (sides, types, lit))
+    order = np.argsort(rank, kind="stable")  # by cells; those of a cell by sides and conditions
+    rank, cells, part, condition, side, place = (of[order] for of in (rank, cells, part, condition, side, place))
+    shapes = np.array([body.materials.grid.face_shape(face)[1] for face in range(6)])
+    row = cells // nx
+    return VoidSurfaces(
+        first=np.concatenate(([0], np.cumsum(np.bincount(row, minlength=nz * ny)))).astype(np.int32),
+        row=row.astype(np.int32),
+        x=(cells % nx).astype(np.int32),
+        axis=(side // 2).astype(np.uint8),
+        type=cell_type[order].astype(np.uint8),
+        condition=condition.astype(np.int32),
+        fraction=fraction[order].astype(body.weights.dtype),
+        weight=body.weights[rank, side],
+        sum=np.where(part < 0, len(body.mixed.numbers) + 6 * rank + side, part).astype(np.int32),
+        last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
+        side=side.astype(np.int32),
+        lit=(place >= 0).astype(np.uint8),
+        u=(place % shapes[side]).astype(np.int32),
+        v=(place // shapes[side]).astype(np.int32),
+    )
+
+
+def weighted_cells(body: HostBody, count: int) -> NDArray[np.int64]:
+    """The cells with weights, in the order of the weights."""
+    return np.flatnonzero(np.unpackbits(body.bits.view(np.uint8), bitorder="little")[:count])
+
+
+def types_around(
+    cells: NDArray[np.uint8], shape: Shape, periodic: Wraps, places: NDArray[np.int64]
+) -> NDArray[np.uint8]:
+    """The types of the neighbours of some cells towards x−, x+, …, z+, shape (n, 6); at an end the cell's own."""
+    around, stride = np.empty((len(places), 6), dtype=np.uint8), 1
+    for axis, n in enumerate(reversed(shape)):
+        place = places // stride % n
+        for side in (-1, 1):
+            other = (place + side) % n if periodic[axis] else np.clip(place + side, 0, n - 1)
+            around[:, 2 * axis + (side > 0)] = cells[places + (other - place) * stride] & CELL_TYPE
+        stride *= n
+    return around
+
+
+@dataclass(frozen=True, eq=False)
+class Stencils:
+    """All stencils of a body.
+
+    Attributes:
+        own: the type of the cell, shape (stencils,).
+        around: the types of its neighbours towards x−, x+, …, z+, shape (stencils, 6).
+        weights: the weights of the links to them, shape (stencils, 6).
+        between: a bit for each neighbour of another material, if materials vary with temperature; shape (stencils,).
+    """
+
+    own: Bytes
+    around: Bytes
+    weights: NDArray[np.floating]
+    between: Bytes
+
+
+class StencilFinder:
+    """Numbers the stencils of a body: first those of cells inside each type, then the others as they are found."""
+
+    def __init__(self, body: HostBody, shape: Shape, periodic: Wraps) -> None:
+        self._shape, self._periodic, self._body, self.bases = shape, periodic, body, body.enthalpies.bases
+        self._cells = body.cells.reshape(-1)
+        self._count = int((self._cells & CELL_TYPE).max()) + 1
+        own = np.arange(self._count, dtype=np.uint8)
+        self._own, self._around = [own], [np.repeat(own[:, None], 6, axis=1)]
+        self._weights = [np.ones((self._count, 6), body.weights.dtype)]
+        self._weighted = weighted_cells(body, self._cells.size) if body.contacts else np.zeros(0, np.int64)
+        self._numbers: dict[bytes, int] = {}
+
+    def stencils_of(self, first: int, end: int) -> Numbers:
+        """The stencils of some cells, shape (end − first,)."""
+        cells = self._cells[first:end]
+        numbers = (cells & CELL_TYPE).astype(np.int32)
+        others = np.flatnonzero((cells & INTERIOR) == 0)
+        places = others + first
+        types = np.column_stack(
+            (numbers[others].astype(np.uint8), types_around(self._cells, self._shape, self._periodic, places))
+        )
+        weights = np.ones((len(others), 6), self._body.weights.dtype)
+        if len(self._weighted):
+            rank = np.minimum(np.searchsorted(self._weighted, places), len(self._weighted) - 1)
+            has = self._weighted[rank] == places
+            weights[has] = self._body.weights[rank[has]]
+        if self._body.void >= 0:  # nothing reaches void, whatever is beside it
+            is_void = types[:, 0] == self._body.void
+            types[is_void], weights[is_void] = self._body.void, 1.0
+        keys = np.column_stack((types, weights.view(np.uint8))) if len(self._weighted) else types
+        keys = np.ascontiguousarray(keys).view(f"V{keys.shape[1]}").reshape(-1)
+        found, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        known = np.array([self._number(key.tobytes(), types[i], weights[i]) for key, i in zip(found, at, strict=True)])
+        if len(others):
+            numbers[others] = known[inverse]
+        return numbers
+
+    def stencils(self) -> Stencils:
+        """All stencils found so far."""
+        own, around, bases = np.concatenate(self._own), np.concatenate(self._around), self._body.enthalpies.bases
+        others = bases[around] != bases[own][:, None] if bases.size else np.zeros(around.shape, bool)
+        between = np.packbits(others, axis=1, bitorder="little")[:, 0]
+        return Stencils(own, around, np.concatenate(self._weights), between)
+
+    def _number(self, key: bytes, types: NDArray[np.uint8], weights: NDArray[np.floating]) -> int:
+        if (types == types[0]).all() and (weights == 1.0).all():
+            return int(types[0])
+        if key not in self._numbers:
+            self._numbers[key] = self._count + len(self._numbers)
+            self._own.append(types[:1])
+            self._around.append(types[None, 1:])
+            self._weights.append(weights[None])
+        return self._numbers[key]
+
 
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8

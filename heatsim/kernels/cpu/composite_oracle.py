@@ -3,23 +3,21 @@
 It does the operations of composite/composite.cuh in the same order and without fma.
 """
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
-from heatsim.kernels.cpu.cell_heat_oracle import cell_heat
-from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRow
-from heatsim.kernels.cpu.oracle import neighbours, rounded_sum
-from heatsim.kernels.cpu.void_layout import weighted_cells
+from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, LinkTables, StepRow
+from heatsim.kernels.cpu.composite_layout import weighted_cells
+from heatsim.kernels.cpu.oracle import choose_tiling, neighbours, rounded_sum, run_sweeps
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, of_map
-
-Field = NDArray[Any]
 
 
 class Inside(NamedTuple):
@@ -166,3 +164,80 @@ def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: St
         call.ledger.values[places] += np.float64(row.factor) * (passing.astype(np.float64) - light)
         if call.ledger.layout.has_beams:
             call.ledger.values[places + call.ledger.layout.to_beams] += np.float64(row.factor) * light
+
+
+def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:
+    """The heat in K that sources give to each heated cell in a step, from T − T_ref of all cells in K."""
+    heated, count = body.heated, len(body.heated.table_of)
+    warmth, dtype = T.reshape(-1)[heated.cells], heated.weights.dtype
+    entries = np.zeros(len(heated.numbers), dtype)
+    owners = np.repeat(np.arange(len(heated)), np.diff(heated.first))
+    for number, table in enumerate(heated.table_of.tolist()):
+        some = heated.numbers == number
+        entries[some] = heated.weights[some] * row.amounts[number]
+        if table >= 0:
+            entries[some] *= _densities(heated.tables[table], heated.entries, warmth[owners[some]])
+    for number, beam in enumerate(row.spots, start=count):
+        some = np.flatnonzero(heated.numbers == number)
+        entries[some] = heated.weights[some] * (row.amounts[count] * beam.fluxes(0, heated.spots[some]))
+    heat = np.zeros(len(heated), dtype)
+    counts = np.diff(heated.first)
+    for nth in range(counts.max()):
+        some = np.flatnonzero(counts > nth)
+        heat[some] += entries[heated.first[some] + nth]
+    return heat
+
+
+def _densities(table: Field, entries: Field, T: Field) -> Field:
+    """Densities in W/m³ at T − T_ref in K, from a table that is constant beyond its ends."""
+    start, last, per_kelvin, low = table
+    steps = np.fmin(np.fmax((T - low) * per_kelvin, T.dtype.type(0.0)), last)
+    step = np.fmin(np.floor(steps), last - T.dtype.type(1.0))
+    value, rise = np.moveaxis(entries[(start + step).astype(np.int64)], -1, 0)
+    return np.asarray(value + rise * (steps - step))
+
+
+def _advance_numpy(T: Field, T_new: Field, call: CompositeCall) -> tuple[Field, Field]:
+    from heatsim.kernels.cpu.subnormals import subnormals_flushed
+
+    with subnormals_flushed():
+        for step in range(call.steps.count):
+            advance_numpy(T, T_new, call, step)
+            T, T_new = T_new, T
+    return T, T_new
+
+
+def _advance_numba(T: Field, T_new: Field, call: CompositeCall) -> tuple[Field, Field]:
+    # Imported here, because importing numba takes half a second.
+    from heatsim.kernels.cpu.composite_parts import OptionalParts, kernel_for
+    from heatsim.kernels.cpu.composite_plan import make_plan
+    from heatsim.kernels.cpu.ring_axes import AS_IN_GRID, ring_axes
+    from heatsim.kernels.cpu.surface_rises import ROOM
+
+    body, steps, (nz, ny, nx) = call.body, call.steps, T.shape
+    # Stochastic rounding depends on the place of a cell along each axis.
+    axes = AS_IN_GRID if call.scheme == "stochastic" else ring_axes((nz, ny, nx))
+    ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(call.periodic, (nz, ny, nx))
+    fields = 2 if body.enthalpies.vary else 1
+    chosen = choose_tiling(ring, wraps, T.itemsize, steps.count, fields)
+    # A worker's memory: the rings of its fields, sums of some rows, surfaces.
+    sums = fields * chosen.ring
+    surfaces = sums + chosen.rows * chosen.stride + chosen.margin
+    plan = make_plan(T.shape, call, axes, chosen, sums, surfaces)
+    has = OptionalParts.of(
+        body,
+        call.periodic,
+        beams=len(steps.beams) > 0,
+        radiating=steps.radiates,
+        seven_term=call.scheme == "seven_term",
+    )
+    advance = kernel_for(has, plan.numbers, T.dtype)
+    return run_sweeps(partial(advance, plan.numbers), T, T_new, steps.count, chosen, surfaces + ROOM)
+
+
+# kernel(T, T_new, call) does the steps of the call. It returns (result, other array); the other array has no useful
+# contents. With one step the result is in T_new and T is unchanged.
+COMPOSITE_KERNELS: dict[str, Callable[[Field, Field, CompositeCall], tuple[Field, Field]]] = {
+    "numpy": _advance_numpy,
+    "numba": _advance_numba,
+}

@@ -138,10 +138,10 @@ class CpuSweeps(WholeLevels):
     """
 
     def __init__(self, team: Team = ALONE) -> None:
-        from heatsim.kernels.multigrid import cpu_coarsening, cpu_sweeps
+        from heatsim.kernels.multigrid import cpu_sweeps
 
         self._team = team
-        self._compiled, self._coarsening = cpu_sweeps, cpu_coarsening
+        self._compiled = cpu_sweeps
         self._levels: WeakKeyDictionary[Operator, Any] = WeakKeyDictionary()
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
@@ -156,7 +156,7 @@ class CpuSweeps(WholeLevels):
 
     def residual(self, A: Operator, T: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
-        self._coarsening.compile_cycle(A.ground.dtype)
+        self._compiled.compile_cycle(A.ground.dtype)
         self._share(A, self._compiled.residual, self._level(A), _run(T), _run(b), _run(out))
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
@@ -177,8 +177,8 @@ class CpuSweeps(WholeLevels):
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        self._coarsening.compile_cycle(A.ground.dtype)
-        work = partial(self._coarsening.coarsen, self._level(A), self._level(out), *factors)
+        self._compiled.compile_cycle(A.ground.dtype)
+        work = partial(self._compiled.coarsen, self._level(A), self._level(out), *factors)
         share_rows(work, _rows(out.ground), A.size)
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:

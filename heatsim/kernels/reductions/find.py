@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import compiled
+from heatsim.kernels.reductions.launch_batch import uploaded
 from heatsim.kernels.reductions.statistics import STATISTICS
-from heatsim.kernels.reductions.uploads import uploaded
 
 SOURCE = "find.cu"
 THREADS = 256

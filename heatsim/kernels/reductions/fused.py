@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.kernels import compiled
 from heatsim.kernels.cpu.oracle import share_rows
+from heatsim.kernels.reductions.launch_batch import uploaded
 from heatsim.kernels.reductions.statistics import NUMBERS, STATISTICS, Partials, Statistics, combined
-from heatsim.kernels.reductions.uploads import uploaded
 
 SOURCE = "fused.cu"
 THREADS = 256  # of a block

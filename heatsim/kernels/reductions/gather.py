@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import compiled
-from heatsim.kernels.reductions.uploads import uploaded
+from heatsim.kernels.reductions.launch_batch import uploaded
 
 SOURCE = "gather.cu"
 _THREADS = 64

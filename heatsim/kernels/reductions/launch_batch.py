@@ -1,5 +1,6 @@
 """Run several launches on a GPU with one copy of all results to the host, and one wait."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any, Protocol
@@ -9,6 +10,24 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.kernels import cuda_graphs
+
+_MOST = 64
+
+_kept: "OrderedDict[tuple[int, bytes], Any]" = OrderedDict()
+
+
+def uploaded(xp: Any, table: NDArray[Any]) -> Any:
+    """The bytes of a table as an array of ``xp``. Equal tables share it, so it must not be changed."""
+    content = table.tobytes()
+    key = (id(xp), content)
+    found = _kept.pop(key, None)
+    if found is None:
+        found = xp.asarray(np.frombuffer(content, np.uint8))
+    _kept[key] = found
+    if len(_kept) > _MOST:
+        _kept.popitem(last=False)
+    return found
+
 
 # Results begin at multiples of this many bytes.
 _ALIGNMENT = 256

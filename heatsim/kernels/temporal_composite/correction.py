@@ -132,8 +132,7 @@ def boxes(
         most: cells of the boxes with halos / cells of the grid, above which single steps are faster.
         written: the first plane that must be right and the end; None for all planes.
     """
-    from heatsim.kernels.temporal_composite.box_cells import StencilBody
-    from heatsim.kernels.temporal_composite.box_contents import contents
+    from heatsim.kernels.temporal_composite.box_contents import StencilBody, contents
 
     grid = materials.grid
     second = correction_build(build, block_memory)
@@ -210,7 +209,7 @@ def _table(
 
 def _box_dtype(steps: int) -> np.dtype[Any]:
     """The layout of struct Box."""
-    from heatsim.kernels.temporal_composite.box_cells import LISTED
+    from heatsim.kernels.temporal_composite.box_contents import LISTED
 
     reach: list[Any] = [
         *(("first", np.int32, 3), ("planes", np.int32), ("lanes", np.int32), ("columns", np.int32)),
@@ -228,8 +227,7 @@ def _box_dtype(steps: int) -> np.dtype[Any]:
 
 def _vectors(build: Build, room: int) -> int:
     """Vectors per buffer. There are two buffers of values, of infos, and of descriptions of a box."""
-    from heatsim.kernels.temporal_composite.box_cells import LISTED
-    from heatsim.kernels.temporal_composite.box_contents import PORTION
+    from heatsim.kernels.temporal_composite.box_contents import LISTED, PORTION
 
     stencil = 8 + (build.spec.steps if build.variant.heated else 0)  # numbers of struct Stencil
     known = _box_dtype(build.spec.steps).itemsize + LISTED * (stencil * build.itemsize + 15) // 16 * 16

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from heatsim.kernels.cpu.composite_body import CompositeCall, StepRows
-from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.kernels.cpu.tiling import MOST_STEPS
 from heatsim.kernels.launch_shapes import Choice, Shape

@@ -5,8 +5,7 @@ from functools import cached_property
 from typing import Any
 
 from heatsim.kernels.composite.arrays import SweepTable
-from heatsim.kernels.ensemble.body_launches import BodySteps
-from heatsim.kernels.ensemble.launches import MemberSteps
+from heatsim.kernels.ensemble.launches import BodySteps, MemberSteps
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.physics.time.steps_ahead import StepsAhead
 from heatsim.solver.euler.stepper import Stepper

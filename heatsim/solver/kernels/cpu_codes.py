@@ -50,9 +50,9 @@ def codes_of_steps(problem: HeatProblem, arrays: CompositeArrays | None, spec: K
     """
     dtype, method = np.dtype(problem.precision), problem.scenario.time.method
     if method in ("steady", "implicit"):
-        from heatsim.kernels.multigrid import cpu_coarsening
+        from heatsim.kernels.multigrid import cpu_sweeps
 
-        codes = cpu_coarsening.codes(dtype)
+        codes = cpu_sweeps.codes(dtype)
     else:
         codes = _codes_of_kernel(problem, arrays, spec, dtype)
     if problem.timeline.adaptive:

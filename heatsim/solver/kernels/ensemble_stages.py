@@ -9,8 +9,8 @@ from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.ensemble.launches import EnsembleLaunches, MemberSteps
 from heatsim.kernels.launch_shapes import Choice, Shape, Task
 from heatsim.solver.kernels.kernel_arguments import LinearArguments
+from heatsim.solver.kernels.stage_arguments import StageRun, Work
 from heatsim.solver.kernels.stage_kernels import CudaStageKernels
-from heatsim.solver.kernels.stage_work import StageRun, Work
 
 # Bytes of stage data that are sent to the device together.
 _BYTES_PER_TABLE = 1 << 26

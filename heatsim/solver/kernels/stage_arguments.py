@@ -4,8 +4,10 @@
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Generator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +16,57 @@ from heatsim.kernels import structs
 from heatsim.kernels.compilation import Variant
 from heatsim.kernels.composite.arrays import SweepTable
 from heatsim.kernels.cpu.composite_body import CompositeCall
-from heatsim.kernels.cpu.composite_kernels import COMPOSITE_KERNELS
+from heatsim.kernels.cpu.composite_oracle import COMPOSITE_KERNELS
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.solver.field.field import Field
 from heatsim.solver.kernels.kernel_arguments import GeneralArguments, LinearArguments
-from heatsim.solver.kernels.stage_work import Numbers, StageValues
 from heatsim.solver.ledger.energy_ledger import Ledger
+
+Numbers = TypeVar("Numbers")
+
+
+@dataclass(eq=False)
+class StageValues(Generic[Numbers]):
+    """Conditions and sources of the stages of a step.
+
+    Attributes:
+        numbers: of the stages, in the form that their :class:`StageArguments` have.
+        increments: of the stages that are added to another field.
+        table: the stages on a GPU; None until they are needed there.
+    """
+
+    numbers: Numbers
+    increments: StepInputs
+    table: SweepTable | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class StageRun:
+    """A request for :meth:`StageKernels.advance`, with its arguments; its result is the reply."""
+
+    T: Any
+    T_new: Any
+    values: StageValues[Any]
+    some: slice
+    enters: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class IncrementRun:
+    """A request for :meth:`StageKernels.add_increments`, with its arguments; its result is the reply."""
+
+    base: Any
+    T: Any
+    out: Any
+    values: StageValues[Any]
+    number: int
+
+
+Result = TypeVar("Result")
+Work = Generator[StageRun | IncrementRun, Any, Result]
 
 
 class StageArguments(ABC, Generic[Numbers]):

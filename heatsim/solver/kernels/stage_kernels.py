@@ -24,8 +24,14 @@ from heatsim.solver.kernels.corrected_trial import TrialSteps
 from heatsim.solver.kernels.cpu_codes import codes_of_steps
 from heatsim.solver.kernels.cuda_kernels import CudaKernels, Wanted
 from heatsim.solver.kernels.kernel_arguments import GeneralArguments
-from heatsim.solver.kernels.stage_arguments import make_stage_arguments
-from heatsim.solver.kernels.stage_work import IncrementRun, Result, StageRun, StageValues, Work
+from heatsim.solver.kernels.stage_arguments import (
+    IncrementRun,
+    Result,
+    StageRun,
+    StageValues,
+    Work,
+    make_stage_arguments,
+)
 from heatsim.solver.ledger.energy_ledger import Ledger
 
 # Trying out kernels pays if they do many stages: about a tenth of the steps that Euler's method would do.

@@ -16,8 +16,8 @@ from heatsim.physics.operator.heat_sums import HeatSums
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.time.stage_times import Side, StageTimes
 from heatsim.solver.field.field import Field
+from heatsim.solver.kernels.stage_arguments import IncrementRun, StageRun, StageValues, Work
 from heatsim.solver.kernels.stage_kernels import StageKernels
-from heatsim.solver.kernels.stage_work import IncrementRun, StageRun, StageValues, Work
 from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.stabilized.field_ends import FieldEnds
 from heatsim.solver.stabilized.roundings import roundings_of_step

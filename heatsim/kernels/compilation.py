@@ -1,6 +1,5 @@
 """What is compiled: a kernel's source, the variant that a run needs, and its macros."""
 
-import re
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from heatsim.grid import Grid
-from heatsim.kernels import structs, tiling
+from heatsim.kernels import compiled, structs, tiling
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
 from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
@@ -25,18 +24,8 @@ _REAL = {"float32": "float", "float64": "double"}
 
 
 def source(name: str) -> str:
-    """The source of a .cu file with its headers inserted, so that every cache notices a change in a header."""
-    return _spliced(name)
-
-
-def _spliced(name: str) -> str:
-    text = (FOLDER / name).read_text(encoding="utf-8")
-
-    def splice(include: re.Match[str]) -> str:
-        next_line = text[: include.start()].count("\n") + 2
-        return f'#line 1 "{include[1]}"\n{_spliced(include[1])}\n#line {next_line} "{name}"'
-
-    return re.sub(r'#include "(.+)"', splice, text)
+    """The source of a .cu file with its headers inserted."""
+    return compiled.spliced(FOLDER / name)
 
 
 @dataclass(frozen=True)

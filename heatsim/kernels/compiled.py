@@ -1,5 +1,6 @@
 """The functions of .cu files that stand alone, compiled for the current GPU."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -7,8 +8,20 @@ from typing import Any
 
 from heatsim.kernels import binaries
 
-FOLDER = Path(__file__).parent / "reductions"
+KERNELS = Path(__file__).parent
+FOLDER = KERNELS / "reductions"
 REAL = {"float32": "float", "float64": "double"}
+
+
+def spliced(source: Path) -> str:
+    """The source of a .cu file with its headers inserted, so that every cache notices a change in a header."""
+    text = source.read_text(encoding="utf-8")
+
+    def splice(include: re.Match[str]) -> str:
+        next_line = text[: include.start()].count("\n") + 2
+        return f'#line 1 "{include[1]}"\n{spliced(KERNELS / include[1])}\n#line {next_line} "{source.name}"'
+
+    return re.sub(r'#include "(.+)"', splice, text)
 
 
 def options(macros: Mapping[str, str | int]) -> tuple[str, ...]:
@@ -28,4 +41,4 @@ def _function(folder: str, source: str, name: str, macros: tuple[tuple[str, str 
 
 @cache
 def _module(source: Path, compiler_options: tuple[str, ...]) -> Any:
-    return binaries.load(source.read_text(encoding="utf-8"), compiler_options)
+    return binaries.load(spliced(source), compiler_options)

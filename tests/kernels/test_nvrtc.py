@@ -317,8 +317,8 @@ def test_multigrid_compiles_without_warnings_or_spills(architecture: int) -> Non
 @on(75, 90)
 def test_the_heat_of_surfaces_compiles_without_warnings_or_spills(architecture: int) -> None:
     skip_if_unknown(architecture)
-    source = (surface_heat.FOLDER / surface_heat.SOURCE).read_text(encoding="utf-8")
-    result = compile_source(source, surface_heat.SOURCE, architecture, compiled.options(surface_heat.MACROS))
+    source = compiled.spliced(surface_heat.FOLDER / surface_heat.SOURCE)
+    result = compile_source(source, surface_heat.SOURCE, architecture, compiled.options({}))
     assert "warning" not in result.log, result.log
     assert set(result.local_memory) == {(0, 0, 0)}, result.log
 

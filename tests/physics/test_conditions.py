@@ -1,6 +1,7 @@
 """Conditions that kernels evaluate: the surface between a cell and what lies outside."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from problem_text import box, problem
 
 from heatsim.kernels.cpu import surface_rises
 from heatsim.kernels.cpu.lines import OPTIONS
+from heatsim.kernels.cpu.plan import address_of, reals_at
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.surface_balance import STEFAN_BOLTZMANN, TOLERANCES, surface_rise
 
@@ -73,6 +75,14 @@ def test_newtons_steps_reach_rounding_from_anywhere(precision: str) -> None:
     assert (np.abs(rise - exact) <= bound).all()
 
 
+@njit(**OPTIONS)
+def find_rises(row: int, scale: int, surface: int, T: int, K: int, count: int, like: NDArray[Any]) -> None:
+    """The function of the CPU kernels, which takes addresses of arrays with numbers like those of an array."""
+    surface_rises.find_rises(
+        reals_at(row, like), reals_at(scale, like), reals_at(surface, like), reals_at(T, like), reals_at(K, like), count
+    )
+
+
 @pytest.mark.parametrize("precision", ["float32", "float64"])
 def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     """A cell that was cooled beyond it is heated by its surroundings, however good a conductor it is."""
@@ -81,11 +91,11 @@ def test_nothing_radiates_below_absolute_zero(precision: str) -> None:
     cells = np.array([-10.0, -300.0, -700.0, -4000.0], dtype=precision) - number(REFERENCE)
     rise = surface_rise(row, number(1e6), number(REFERENCE), cells)
     assert (rise > 0.0).all()
-    scale = np.array([REFERENCE, TOLERANCES[precision]], dtype=precision)
-    # Inner functions of the kernels have no wrapper that Python could call.
-    surface_rise_of_cell = njit(**OPTIONS)(surface_rises.surface_rise.py_func)
-    compiled = [surface_rise_of_cell(row, number(1e6), scale, cell, number(0.0)) for cell in cells]
-    np.testing.assert_array_equal(np.array(compiled, dtype=precision), rise)
+    scale, surface = np.array([REFERENCE, TOLERANCES[precision]], precision), np.zeros(surface_rises.ROOM, precision)
+
+    arrays = row, scale, surface, cells, np.full(len(cells), 1e6, precision)
+    find_rises(*(address_of(array) for array in arrays), len(cells), cells)
+    np.testing.assert_array_equal(surface[surface_rises.RISE_AT :][: len(cells)], rise)
 
 
 def text_of(condition: str, precision: str = "float32") -> str:

@@ -21,92 +21,24 @@
 //
 // The unknown is T_s - T, so that float32 loses no digits, neither in good nor in bad conductors.
 
-#define NEWTON_STEPS 16  // upper bound; more than two occur only if surface and surroundings differ by a factor
-
 __device__ __forceinline__ float larger(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double larger(double a, double b) { return fmax(a, b); }
 __device__ __forceinline__ float smaller(float a, float b) { return fminf(a, b); }
 __device__ __forceinline__ double smaller(double a, double b) { return fmin(a, b); }
-__device__ __forceinline__ float root(float a) { return sqrtf(a); }
-__device__ __forceinline__ double root(double a) { return sqrt(a); }
-__device__ __forceinline__ bool settled(float change, float value) { return fabsf(change) <= 1e-4f * fabsf(value); }
-__device__ __forceinline__ bool settled(double change, double value) { return fabs(change) <= 1e-8 * fabs(value); }
 
-#if LAWS
-// The segment between low and high of a law's table that contains a distance from the ambient temperature.
-__device__ __forceinline__ int law_segment(const Real* nodes, Real distance, int low, int high)
-{
-    while (low < high) {
-        const int middle = (low + high + 1) / 2;
-        if (nodes[middle] <= distance) low = middle;
-        else high = middle - 1;
-    }
-    return low;
-}
+#include "composite/surface_balance.cuh"
 
-// T_s - T for a condition whose heat flux is a table in T_s (physics/conditions/surface_laws.py): solved on one segment after the other,
-// until the solution lies in its own. The heat flux falls with T_s, so a solution beyond an end tells on which side to go on.
-__device__ __forceinline__ Real law_rise(const Condition& at, Real conductance, Real T, Real beam)
-{
-    const Real* const numbers = reinterpret_cast<const Real*>(&at);
-    const Real* const nodes = numbers + (int)at.emission;
-    const Real* const fluxes = numbers + (int)at.flux;
-    const Real distance = T - at.ambient;
-    int low = 0, high = (int)at.film - 2, segment = law_segment(nodes, distance, low, high);
-#pragma unroll 1
-    for (;;) {
-        const Real start = nodes[segment], end = nodes[segment + 1], first = fluxes[segment];
-        const Real slope = (fluxes[segment + 1] - first) / (end - start);
-        const Real rise = (multiply_add(slope, distance - start, first) + beam) / (conductance - slope), there = distance + rise;
-        if (there > end && segment < high) low = segment + 1;
-        else if (there < start && segment > low) high = segment - 1;
-        else return rise;
-        segment = law_segment(nodes, there, low, high);
-    }
-}
-#endif
-
-// Solves film (T_amb - T_s) + flux + emission (T_sur^4 - T_s^4) = K (T_s - T) for T_s - T (absolute temperatures in the
-// fourth powers).
-// 1. No radiation: linear, one division.
-// 2. Weak radiation: one Newton step from T_s = T, and a second with the same slope. `second` is the size of the second relative
-//    to the first; the remaining error is at most 4 second^2, relative to the step. Below absolute zero nothing radiates.
-// 3. Otherwise: at most NEWTON_STEPS steps. The first guess takes radiation as linear between cell and surroundings; each step
-//    squares the error. Every guess is capped at the hottest possible surface: cell, ambient, or the temperature at which
-//    radiation alone balances flux and surroundings. Above it Newton's method on T^4 would come back by a quarter per step only.
-__device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
+// T_s - T for the condition `at`, which may be a law: then its numbers say where its tables are.
+__device__ __forceinline__ Real rise_at(const Condition& at, Real conductance, Real reference, Real T, Real beam)
 {
 #if LAWS
-    if (at.free > Real(1)) return law_rise(at, conductance, T, beam);
-#endif
-    const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
-    const Real linear = multiply_add(at.film, to_ambient, flux);
-    const Real losses = multiply_add(at.free, conductance, at.film);
-    if (at.emission == Real(0)) return linear / losses;
-
-    const Real to_surroundings = at.surroundings - T, b = at.surroundings + reference;
-    Real a = T + reference;
-    Real exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
-    const Real driving = multiply_add(exchange, to_surroundings, linear);
-    const Real inverse = Real(1) / multiply_add(Real(4) * at.emission, a * a * a, losses), step = driving * inverse;
-    const Real second = at.emission * step * multiply_add(step, multiply_add(Real(4), a, step), Real(6) * a * a) * inverse;
-    if (settled(second, Real(1)) && a > Real(0) && a + step > Real(0)) return multiply_add(-step, second, step);
-
-    Real rise = driving / (losses + exchange);
-    const Real hottest = root(root(multiply_add(b * b, b * b, larger(flux, Real(0)) / at.emission))) - reference;
-    const Real most = larger(larger(to_ambient, Real(0)), hottest - T);
-    rise = smaller(rise, most);
-#pragma unroll 1
-    for (int i = 0; i < NEWTON_STEPS; ++i) {
-        a = larger(T + rise + reference, Real(0));
-        exchange = at.emission * ((a + b) * multiply_add(a, a, b * b));
-        const Real excess = multiply_add(exchange, to_surroundings - rise, multiply_add(-losses, rise, linear));
-        const Real slope = multiply_add(Real(4) * at.emission, a * a * a, losses);
-        const Real change = excess / slope;
-        rise = smaller(rise + change, most);
-        if (settled(change, rise)) break;
+    if (at.free > Real(1)) {
+        const Real* const numbers = reinterpret_cast<const Real*>(&at);
+        Real slope;
+        return law_rise(numbers + (int)at.emission, numbers + (int)at.flux, (int)at.film - 1, T - at.ambient, conductance, beam, slope);
     }
-    return rise;
+#endif
+    return surface_rise(at, conductance, reference, T, beam);
 }
 
 // pointers[face], for one of the first FIRST_FACES faces. Indexing a kernel parameter would copy the array to local memory.
@@ -197,7 +129,7 @@ __device__ __forceinline__ Drop drop_to_surface(const CellTypes& cell_types, con
         conducting = Real(1);  // no return from here: that would take more registers
     } else
 #endif
-        rise = surface_rise(condition, half.conductance * conducting * weight, cell_types.reference, T, beam);
+        rise = rise_at(condition, half.conductance * conducting * weight, cell_types.reference, T, beam);
     return {half.share * conducting, rise};  // loaded after the solution, so the share takes no register during it
 }
 

@@ -9,7 +9,7 @@ struct Condition {
     Real flux;          // W/m2 into the body
     Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
     Real surroundings;  // K
-    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers law_rise() reads
+    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers rise_at() reads
 };
 
 // One of the spots of all beams during a step, and the rectangle of its face that it reaches: u and v are the face's axes in the

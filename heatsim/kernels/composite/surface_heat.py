@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import compiled
-from heatsim.physics.conditions.surface_balance import NEWTON_STEPS, TOLERANCES
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 
 SOURCE = "surface_heat.cu"
 FOLDER = Path(__file__).parent
 THREADS = 128  # of a block
-MACROS: dict[str, str | int] = {"STEPS": NEWTON_STEPS, "TOLERANCE": repr(TOLERANCES["float64"])}
 
 # struct Numbers and struct Surface of surface_heat.cu.
 _NUMBERS = np.dtype([("each", np.uint64), ("all", np.float64)])
@@ -54,7 +52,7 @@ def exchange(surface: BalanceSurface, T: Any, conducting: Any = 1.0, below_held:
         struct.put_each("below_held", below_held)
     struct.values["free"], struct.values["reference"] = free, surface.reference
     arguments = struct.values.view(_OPAQUE), struct.each(T), np.uint32(heat.size), heat, slope
-    compiled.function(SOURCE, "exchange", MACROS, FOLDER)((ceil(heat.size / THREADS),), (THREADS,), arguments)
+    compiled.function(SOURCE, "exchange", {}, FOLDER)((ceil(heat.size / THREADS),), (THREADS,), arguments)
     return heat, slope
 
 

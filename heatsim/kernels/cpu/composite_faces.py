@@ -36,7 +36,6 @@ from heatsim.kernels.cpu.surface_rises import (
     SURFACES,
     find_linear_rises,
     find_rises,
-    surface_rise,
 )
 from heatsim.physics.conditions import mixed_cells
 from heatsim.physics.conditions.mixed_cells import MIXED
@@ -153,7 +152,7 @@ def _adding_cells(pass_mixed: Any, find: Any) -> Any:
                 enter_state(plan, surface, j, cell_type, conductance[j], share[j], held)
             conductance, share = behind(surface, CONDUCTANCE_AT), behind(surface, SHARE_AT)
         if number == MIXED:
-            cell = (degrees[0], conductance[0], share[0], gain[0] * surface[BEAM_AT])
+            cell = (degrees, conductance, share[0], gain[0] * surface[BEAM_AT])
             surface[RISE_AT] = pass_mixed(plan, step, T, face, place, here, cell, end_recorded > first_recorded)
             surface[SHARE_AT] = type(surface[RISE_AT])(1.0)
             share = behind(surface, SHARE_AT)
@@ -203,14 +202,14 @@ def gather_beams(plan: Any, step: int, T: Any, face: int, place: Any, count: int
 @compiled
 def pass_nothing(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
     """Return 0: no cell has several conditions."""
-    return cell[0] - cell[0]
+    return cell[2] - cell[2]
 
 
 @compiled
 def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, cell: Any, recorded: bool) -> Any:
     """The heat into a cell of a face through the parts of its surface, also added to the ledger.
 
-    ``cell`` holds its temperature, the conductance and share of its half, and the heat of beams.
+    ``cell`` holds arrays with its temperature and its half's conductance; the half's share, and the heat of beams.
     """
     degrees, conductance, share, from_beam = cell
     surface, fields = behind(T, plan.surfaces), behind(longs_at(plan.faces), len(FACE_FIELDS) * face)
@@ -234,8 +233,8 @@ def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, c
                 fraction * whole_share * (held_potential(plan, T, step, number, cell_type) - here[plan.potentials])
             )
         else:
-            rise = surface_rise(condition, conductance, reals_at(plan.scale, T), degrees, surface[BEAM_AT])
-            passing = fraction * share * rise
+            find_rises(condition, reals_at(plan.scale, T), surface, degrees, conductance, 1)
+            passing = fraction * share * surface[RISE_AT]
         if recorded and fields[SUMS]:
             light, sums = np.float64(fraction * from_beam), behind(doubles_at(plan.listed_sums), part)
             sums[0] += np.float64(factor) * (np.float64(passing) - light)

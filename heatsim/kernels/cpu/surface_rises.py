@@ -31,7 +31,10 @@ DEGREES_AT, CONDUCTANCE_AT, SHARE_AT, BEAM_AT, LIGHT_AT, RISE_AT, MOST_AT, FOUND
 
 @compiled
 def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
-    """The temperature of each surface minus that of its cell."""
+    """The temperature of each surface minus that of its cell, as ``surface_rise`` in conditions/surface_balance.py.
+
+    ``scale`` is (reference, tolerance).
+    """
     if condition[FREE] == LAW:
         beam, rise = behind(surface, BEAM_AT), behind(surface, RISE_AT)
         for j in range(count):
@@ -58,11 +61,12 @@ def find_linear_rises(condition: Any, scale: Any, surface: Any, degrees: Any, co
 
 @compiled
 def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> Any:
-    """The second-order step of :func:`surface_rise`; the number of surfaces for which it is accurate enough."""
+    """The second-order step; the number of surfaces for which it is accurate enough."""
     whole_vectors()
     film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
     emission, surroundings, reference, tolerance = condition[EMISSION], condition[SURROUNDINGS], scale[0], scale[1]
-    zero, b, twice, found = film - film, surroundings + reference, emission + emission, np.int64(0)
+    zero, one, b, twice = film - film, emission / emission, surroundings + reference, emission + emission
+    found = np.int64(0)
     beam, rise, is_found = behind(surface, BEAM_AT), behind(surface, RISE_AT), behind(surface, FOUND_AT)
     for j in range(np.uint64(count)):
         T = degrees[j]
@@ -70,9 +74,9 @@ def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, con
         losses, a = free * conductance[j] + film, T + reference
         exchange = emission * ((a + b) * (a * a + b * b))
         driving = exchange * (surroundings - T) + linear
-        double, slope = a + a, (twice + twice) * (a * a * a) + losses
-        step = driving / slope
-        second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
+        double, inverse = a + a, one / ((twice + twice) * (a * a * a) + losses)
+        step = driving * inverse
+        second = emission * step * (step * (double + double + step) + (double + a) * double) * inverse
         rise[j] = step - step * second
         settled = (abs(second) <= tolerance) & (a > zero) & (a + step > zero)
         is_found[j] = settled
@@ -82,7 +86,7 @@ def _find_weak_rises(condition: Any, scale: Any, surface: Any, degrees: Any, con
 
 @compiled
 def _guess_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductance: Any, count: int) -> None:
-    """Where Newton's method of :func:`surface_rise` begins, and the most, for surfaces that are not found."""
+    """Where Newton's method begins, and the most, for surfaces that are not found."""
     whole_vectors()
     film, ambient, flux_in, free = condition[FILM], condition[AMBIENT], condition[FLUX], condition[FREE]
     emission, surroundings, reference = condition[EMISSION], condition[SURROUNDINGS], scale[0]
@@ -128,73 +132,17 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
 
 
 @compiled
-def surface_rise(condition: Any, conductance: Any, scale: Any, T: Any, beam: Any) -> Any:
-    """As ``surface_rise`` in conditions/surface_balance.py, for one cell; ``scale`` is (reference, tolerance)."""
-    if condition[FREE] == LAW:
-        return _law_rise(condition, conductance, T, beam)
-    reference, tolerance = scale[0], scale[1]
-    film, emission, free = condition[FILM], condition[EMISSION], condition[FREE]
-    zero = T - T
-    to_ambient = condition[AMBIENT] - T
-    flux = free * (condition[FLUX] + beam)
-    linear = film * to_ambient + flux
-    losses = free * conductance + film
-    if not emission > zero:
-        return linear / losses
-
-    to_surroundings, b = condition[SURROUNDINGS] - T, condition[SURROUNDINGS] + reference
-    a = T + reference
-    exchange = emission * ((a + b) * (a * a + b * b))
-    driving = exchange * to_surroundings + linear
-    twice, double = emission + emission, a + a
-    slope = (twice + twice) * (a * a * a) + losses
-    step = driving / slope
-    second = emission * step * (step * (double + double + step) + (double + a) * double) / slope
-    if abs(second) <= tolerance and smaller(a, a + step) > zero:
-        return step - step * second
-
-    hottest = np.sqrt(np.sqrt((b * b) * (b * b) + larger(flux, zero) / emission)) - reference
-    most = larger(larger(to_ambient, zero), hottest - T)
-    rise = smaller(driving / (losses + exchange), most)
-    for _ in range(NEWTON_STEPS):
-        a = larger(T + rise + reference, zero)
-        exchange = emission * ((a + b) * (a * a + b * b))
-        excess = exchange * (to_surroundings - rise) + (linear - losses * rise)
-        change = excess / ((twice + twice) * (a * a * a) + losses)
-        rise = smaller(rise + change, most)
-        if abs(change) <= tolerance * abs(rise):
-            break
-    return rise
-
-
-@compiled
 def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
     """As :func:`heatsim.physics.conditions.surface_laws.rise_and_slope`, for one cell."""
-    nodes, fluxes = np.int64(condition[EMISSION]), np.int64(condition[FLUX])
+    nodes, fluxes = behind(condition, np.int64(condition[EMISSION])), behind(condition, np.int64(condition[FLUX]))
     distance = T - condition[AMBIENT]
-    low, high = np.int64(0), np.int64(condition[FILM]) - 2
-    segment = _segment(condition, nodes, distance, low, high)
-    while True:
-        start, end, first = condition[nodes + segment], condition[nodes + segment + 1], condition[fluxes + segment]
-        slope = (condition[fluxes + segment + 1] - first) / (end - start)
-        rise = (first + slope * (distance - start) + beam) / (conductance - slope)
-        there = distance + rise
-        if there > end and segment < high:
-            low = segment + 1
-        elif there < start and segment > low:
-            high = segment - 1
+    segment, end = np.int64(0), np.int64(condition[FILM]) - 1
+    while end - segment > 1:
+        middle = (segment + end) // 2
+        if conductance * (distance - nodes[middle]) + fluxes[middle] + beam >= 0:
+            segment = middle
         else:
-            return rise
-        segment = _segment(condition, nodes, there, low, high)
-
-
-@compiled
-def _segment(condition: Any, nodes: int, distance: Any, low: int, high: int) -> int:
-    """The segment between ``low`` and ``high`` that contains a distance; ``nodes``: where the nodes begin."""
-    while low < high:
-        middle = (low + high + 1) // 2
-        if condition[nodes + middle] <= distance:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+            end = middle
+    start, flux = nodes[segment], fluxes[segment]
+    slope = (fluxes[segment + 1] - flux) / (nodes[segment + 1] - start)
+    return (flux + slope * (distance - start) + beam) / (conductance - slope)

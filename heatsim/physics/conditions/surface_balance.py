@@ -55,7 +55,7 @@ def linear_terms(
 
 
 def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:
-    """T_s − T in K, by the same operations as in kernels (composite/composite.cuh).
+    """T_s − T in K, by the same operations as in kernels (composite/surface_balance.cuh, cpu/surface_rises.py).
 
     Args:
         row: the six numbers of the condition; each may be an array of the cells' shape.
@@ -80,13 +80,14 @@ def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any =
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         exchange = emission * ((a + b) * (a * a + b * b))
         driving = exchange * to_surroundings + linear
-        slope = four * emission * (a * a * a) + losses
-        step = driving / slope
-        second = emission * step * (step * (four * a + step) + six * a * a) / slope
+        inverse = number(1.0) / (four * emission * (a * a * a) + losses)
+        step = driving * inverse
+        second = emission * step * (step * (four * a + step) + six * a * a) * inverse
         settled = ~radiating | ((xp.abs(second) <= tolerance) & (xp.minimum(a, a + step) > zero))
         hottest = xp.sqrt(xp.sqrt((b * b) * (b * b) + xp.maximum(flux, zero) / emission)) - reference
         most = xp.where(radiating, xp.maximum(xp.maximum(to_ambient, zero), hottest - T), number(xp.inf))
         rise = xp.where(settled, step - step * second, xp.minimum(driving / (losses + exchange), most))
+        rise = xp.where(radiating, rise, linear / losses)
     for _ in range(NEWTON_STEPS):
         if settled.all():
             break

@@ -15,7 +15,9 @@ from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.face_terms import face_terms
 from heatsim.physics.conditions.surface_balance import AMBIENT
+from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
+from heatsim.physics.estimates.temperature_range import of_surfaces
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.matter.coefficients import (
@@ -31,6 +33,7 @@ from heatsim.physics.matter.coefficients import (
 from heatsim.physics.operator.balance import Balance
 from heatsim.physics.operator.grounding import refuse_floating
 from heatsim.physics.operator.stability import Stability, StabilityLimit
+from heatsim.physics.operator.steep_laws import refuse_steep_laws
 from heatsim.physics.operator.step_inputs import StepInputs
 from heatsim.physics.same_body import body_of
 from heatsim.physics.sources.sources import Sources
@@ -100,6 +103,9 @@ class HeatProblem:
                 that cannot be painted.
         """
         painted, stability = body_of(scenario, held, like)
+        if painted.boundary.laws_rise:
+            start = InitialField.from_scenario(scenario, painted.parts, held=held)
+            refuse_steep_laws(painted.boundary, painted.materials, of_surfaces(start, painted.boundary, painted.materials))
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(

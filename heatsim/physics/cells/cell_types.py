@@ -279,6 +279,11 @@ class CellTypes:
         return self.half / np.array([enthalpy.conducting for enthalpy in self.enthalpies]) if self.varies else self.half
 
     @cached_property
+    def most_half(self) -> Array:
+        """d/2k in m² K/W of each type at its smallest conductivity, shape (3, types)."""
+        return self.half / np.array([table.least_conducting for table in self.enthalpies]) if self.varies else self.half
+
+    @cached_property
     def warming(self) -> Array:
         """The largest dT/dθ of each type: temperature change per content; shape (types,)."""
         return np.array([enthalpy.warming for enthalpy in self.enthalpies]) if self.varies else np.ones(len(self.types))

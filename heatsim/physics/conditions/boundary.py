@@ -15,7 +15,7 @@ from heatsim.physics.conditions.condition_numbers import largest_film, largest_r
 from heatsim.physics.conditions.condition_terms import Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
 from heatsim.physics.conditions.surface_balance import AMBIENT, SURROUNDINGS
-from heatsim.physics.conditions.surface_laws import LawTables, SurfaceLaw
+from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Scenario
 from heatsim.scenario.tables.boundaries import Insulated, Periodic, depends_on_surface, is_linear, radiates
@@ -194,6 +194,20 @@ class Boundary:
     def laws(self) -> tuple[SurfaceLaw, ...]:
         """The conditions whose film coefficient or emissivity depends on the temperature of the surface."""
         return self._law_tables.laws
+
+    def rises_of_laws(self, low: float, high: float) -> dict[int, Rise]:
+        """Where the heat flux of each law rises fastest with the temperature of surfaces from ``low`` to ``high`` K.
+
+        Laws whose heat flux never rises are left out.
+        """
+        nodes, end = self._law_tables.nodes, self.scenario.time.end
+        rises = {law.number: law.steepest(nodes, end, low, high) for law in self.laws}
+        return {number: rise for number, rise in rises.items() if rise.slope > 0.0}
+
+    @cached_property
+    def laws_rise(self) -> bool:
+        """Whether the heat flux of any law rises anywhere with the temperature of the surface."""
+        return bool(self.rises_of_laws(0.0, np.inf))
 
     @cached_property
     def _law_tables(self) -> LawTables:

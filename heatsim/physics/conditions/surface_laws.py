@@ -5,8 +5,8 @@ between its nodes. The table defines the condition for all kernels. The balance 
 
     q(T_s) + beam = K·(T_s − T)
 
-is solved exactly: bisection finds the segment with the solution, on which the balance is linear. q falls with T_s, so
-there is one solution. Nodes lie around the ambient temperature, 2 % of their distance from it
+is solved exactly: bisection finds the segment with the solution, on which the balance is linear. There is one solution
+as long as q rises more slowly with T_s than K, on every segment; operator/steep_laws.py refuses other laws. Nodes lie around the ambient temperature, 2 % of their distance from it
 apart but at most 2 K up to 1,500 K: the heat flux of natural convection has a relative error of 2e-5.
 
 In the rows of conditions a law has these numbers, and two tables behind all conditions:
@@ -15,7 +15,7 @@ In the rows of conditions a law has these numbers, and two tables behind all con
     ambient: T∞                 free: LAW
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, NamedTuple
@@ -73,7 +73,6 @@ class SurfaceLaw:
         """Heat fluxes in W/m² at the nodes at times in s, shape (times, nodes); and when they are physical.
 
         Where a value is not possible any more, it keeps the last possible one from the ambient temperature outwards.
-        A hotter surface counts as giving off at least as much as a colder one.
         """
         ambient, surroundings = (of.at(times)[:, None] for of in (self.ambient, self.surroundings))
         T = np.maximum(ambient + nodes, 0.0)
@@ -82,23 +81,36 @@ class SurfaceLaw:
         emissivity, also_possible = _values(self.emissivity, times, T, middle, 1.0)
         with np.errstate(invalid="ignore", over="ignore"):  # ∞·0: the caller reports it
             flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
-        flux[:, middle:] = np.minimum.accumulate(flux[:, middle:], axis=1)
-        flux[:, : middle + 1] = np.maximum.accumulate(flux[:, middle::-1], axis=1)[:, ::-1]
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
 
-    def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
-        """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+    def slopes(self, nodes: Array, end: float) -> Iterator[tuple[Array, Array]]:
+        """Temperatures in K and dq/dT_s in W/(m² K) between 0 and ``end`` (s), for some times after others.
+
+        Both have the shape (times, segments): the lower ends of segments, and the slopes; 0 where a slope is not finite.
+        """
         functions = (self.film, self.emissivity, self.ambient, self.surroundings)
         moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
         times = np.unique(np.concatenate([np.zeros(1), *moments]))
-        largest = 0.0
         for some in np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE)):
             fluxes, _ = self.fluxes(nodes, some)
             with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
-                slopes = -np.diff(fluxes, axis=1) / np.diff(nodes)
-            reached = self.ambient.at(some)[:, None] + nodes[:-1] < hottest
-            largest = float(np.max(slopes, where=reached & np.isfinite(slopes), initial=largest))
-        return largest
+                slopes = np.diff(fluxes, axis=1) / np.diff(nodes)
+            yield self.ambient.at(some)[:, None] + nodes[:-1], np.where(np.isfinite(slopes), slopes, 0.0)
+
+    def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
+        """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
+        pairs = self.slopes(nodes, end)
+        return max(float(np.max(-slopes, where=starts < hottest, initial=0.0)) for starts, slopes in pairs)
+
+    def steepest(self, nodes: Array, end: float, low: float, high: float) -> "Rise":
+        """Where q rises fastest with T_s between 0 and ``end`` (s), on surfaces from ``low`` to ``high`` K."""
+        found, lengths = Rise(0.0, low, high), np.diff(nodes)
+        for starts, slopes in self.slopes(nodes, end):
+            reached = np.where((starts < high) & (starts + lengths > low), slopes, 0.0)
+            row, segment = np.unravel_index(np.argmax(reached), reached.shape)
+            start = float(starts[row, segment])
+            found = max(found, Rise(float(reached[row, segment]), start, start + float(lengths[segment])))
+        return found
 
     def fault(self, time: float) -> tuple[str, str] | None:
         """The key and the message of an expression whose value at T = Tamb is not allowed at a time in s; else None.
@@ -133,6 +145,14 @@ def _values(
     below = np.minimum.accumulate(np.where(possible, nodes, T.shape[1] - 1)[:, middle::-1], axis=1)[:, ::-1]
     last_possible = np.concatenate((below[:, :-1], above), axis=1)
     return np.take_along_axis(values, last_possible, axis=1), possible[:, middle]
+
+
+class Rise(NamedTuple):
+    """A slope dq/dT_s in W/(m² K), and the temperatures in K of the surface at the ends of its segment."""
+
+    slope: float
+    low: float
+    high: float
 
 
 class LawTables:

@@ -88,6 +88,16 @@ class Occurring:
         return min(max(min(known), low), high), min(max(max(known), low), high)
 
 
+def of_surfaces(start: InitialField, conditions: Boundary, materials: CellTypes) -> tuple[float, float]:
+    """The lowest and highest temperature in K that surfaces can have in a run; a beam may heat them above their cells.
+
+    Arguments as of :meth:`Occurring.in_run`.
+    """
+    scenario = conditions.scenario
+    occurring = Occurring.in_run(scenario, start, conditions, materials)
+    return occurring.low, inf if any(source.beam is not None for source in scenario.sources) else occurring.high
+
+
 def check(scenario: Scenario, occurring: Occurring) -> None:
     """Check that expressions of materials are valid in the whole range.
 

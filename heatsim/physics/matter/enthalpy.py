@@ -93,6 +93,11 @@ class EnthalpyTable:
         """The largest k(T)/k."""
         return float(self.conductivities.max())
 
+    @property
+    def least_conducting(self) -> float:
+        """The smallest k(T)/k."""
+        return float(self.conductivities.min())
+
     def content_at(self, temperature: Any, xp: Any = np) -> Any:
         """θ in K at T − T_ref in K, of the same shape; ``xp``: NumPy or CuPy."""
         return temperature if self.steps == 1 else _along(temperature, self.temperatures, self.contents, xp=xp)

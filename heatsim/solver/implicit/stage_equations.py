@@ -101,7 +101,7 @@ class StageEquations(Equations):
         Raises:
             NotConvergedError: always.
         """
-        raise NotConvergedError("sources that grow with the temperature need shorter steps")
+        raise NotConvergedError("heat that grows with the temperature needs shorter steps")
 
     def _differs(self, slopes: list[Any]) -> bool:
         """Whether the operator must be made again. Newton's method also converges with one that is nearly right.

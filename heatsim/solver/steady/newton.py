@@ -59,9 +59,10 @@ MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
 # imbalance below which a step is long enough to leave time out.
 MOST_TIME_STEPS, FIRST_CHANGE, MISSED, SLOWER, FASTER, LONG = 400, 1.0, 0.5, 4.0, 0.1, 0.1
 _RUNAWAY = (
-    "Sources whose heat grows with the temperature heat the body faster than it can lose the heat (thermal runaway). "
-    "Look for a colder state that is stable: begin below it with initial.temperature. If there is none, cool the body "
-    'more, or follow its temperature in time with time.method = "stabilized"'
+    "Sources whose heat grows with the temperature, or surfaces that give off less heat when they are hotter, heat the "
+    "body faster than it can lose the heat (thermal runaway). Look for a colder state that is stable: begin below it "
+    "with initial.temperature. If there is none, cool the body more, or follow its temperature in time with "
+    'time.method = "stabilized"'
 )
 
 

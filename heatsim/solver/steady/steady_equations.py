@@ -54,7 +54,7 @@ class Equations:
 
         (A + slopes(T))·δ = sources + exchange(T) − A·T          slopes and exchange of the surfaces that radiate
 
-    Sources whose heat grows with the temperature have negative slopes. Where A + slopes is then not positive, the body
+    Heat that grows with the temperature, of sources or through surfaces, has negative slopes. Where A + slopes is then not positive, the body
     heats up faster than it loses heat: a state there is unstable. :meth:`turn_rises` makes the operator positive.
 
     With ``pace`` above 0 a change is an implicit step of the length 1/pace in time: pace·C stands on the diagonal.
@@ -103,7 +103,7 @@ class Equations:
                 self._add(surface, heat, slope)
         self._lines: list[tuple[BalanceSurface, Any]] = []
         self._safe = None
-        if balance.body.whole.sources.heated.tables:
+        if balance.body.whole.sources.heated.tables or balance.body.whole.boundary.laws_rise:
             self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)
         # Right-hand side and ground without the surfaces that each step linearises.
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
@@ -212,7 +212,7 @@ class Equations:
             return 0.0
         xp, below = self.xp, surface.law.ambient - surface.of(self.temperature)
         line = (heat - unit * surface.brought) / xp.where(below == 0.0, xp.inf, below)
-        added = xp.where(slope > 0.0, 0.0, xp.maximum(line, 0.0))
+        added = xp.where(slope == 0.0, xp.maximum(line, 0.0), 0.0)
         self._lines.append((surface, added))
         return added
 
@@ -289,7 +289,7 @@ class VaryingEquations(Equations):
         for surface in balance.surfaces:
             T = surface.of(self.temperature)
             heat, slope = balance.exchange(surface, T)
-            if isinstance(surface, CellExchange) and float(self.xp.min(slope)) < 0.0:
+            if self._safe is not None and float(self.xp.min(slope)) < 0.0:
                 # The next lines give these slopes the wrong sign.
                 self._rising.append((surface, self.xp.minimum(slope, 0.0) * surface.of(weights) / scale))
             # Where k(T) bends, the heat may change faster than with k(T) held.

@@ -1,0 +1,89 @@
+"""Refuse laws of surfaces whose heat flux rises so fast with the temperature that the surface has no single temperature.
+
+The balance q(T_s) = K·(T_s − T) has one solution as long as dq/dT_s < K on every segment of the law's table. K belongs to
+the half cell behind the surface, at the smallest conductivity that can occur:
+
+    K = 2k/(d·ratio)        ratio: of the area of the smooth surface to that of the voxel face
+"""
+
+from dataclasses import dataclass
+from functools import reduce
+from math import inf
+
+import numpy as np
+
+from heatsim.errors import Mistake, ScenarioError
+from heatsim.physics.cells.cell_types import CellTypes
+from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.surface_laws import Rise
+from heatsim.physics.operator.boundary_faces import boundary_faces
+
+# Of K. Above it roundings in float32 count, and a small change of the cell moves the surface a hundred times as far.
+STEEPEST = 0.99
+
+
+@dataclass(frozen=True, order=True)
+class HalfCellBehind:
+    """A half cell behind a surface: its K in W/(m² K), the axis across the surface, the type of the cell, the ratio."""
+
+    conductance: float
+    axis: int
+    cell_type: int
+    ratio: float
+
+
+def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[float, float]) -> None:
+    """Check that each law has one balance. Collective.
+
+    Args:
+        boundary: the conditions.
+        materials: the cell types.
+        reached: the lowest and highest temperature in K that surfaces can have.
+
+    Raises:
+        ScenarioError: some laws may have several; names slopes, temperatures, conductances and the cells needed.
+    """
+    behind, mistakes = _least_conductances(boundary, materials), dict[str, Mistake]()
+    for number, rise in boundary.rises_of_laws(*reached).items():
+        if number in behind and rise.slope >= STEEPEST * behind[number].conductance:
+            key, scenario = boundary.keys[number], boundary.scenario
+            unit = scenario.output.temperature_unit
+            between = f"between {unit.text(rise.low)} and {unit.text(rise.high)} of the surface"
+            mistakes.setdefault(key, Mistake(key, f"{between} {_reason(materials, rise.slope, behind[number])}"))
+    if mistakes:
+        raise ScenarioError(boundary.scenario.path, list(mistakes.values()))
+
+
+def _least_conductances(boundary: Boundary, materials: CellTypes) -> dict[int, HalfCellBehind]:
+    """The half cell that conducts least behind each law. Collective."""
+    laws, found = {law.number for law in boundary.laws}, dict[int, HalfCellBehind]()
+    with np.errstate(divide="ignore"):
+        for faces in boundary_faces(boundary, materials):
+            for number, some in faces.by_condition():
+                if number in laws and len(some):
+                    types = some.types(materials)
+                    conductances = 1.0 / (materials.most_half[some.axis, types] * some.ratios)
+                    least = int(conductances.argmin())
+                    here = float(conductances[least]), some.axis, int(types[least]), float(some.ratios[least])
+                    found[number] = min(found.get(number, HalfCellBehind(inf, 0, 0, 1.0)), HalfCellBehind(*here))
+    of_ranks = materials.held.gathered(found)
+    return {
+        number: reduce(min, (of_rank[number] for of_rank in of_ranks if number in of_rank))
+        for number in sorted(set().union(*of_ranks))
+    }
+
+
+def _reason(materials: CellTypes, slope: float, behind: HalfCellBehind) -> str:
+    axis, material = "xyz"[behind.axis], materials.palette[materials.types[behind.cell_type].material]
+    d = materials.grid.spacing[behind.axis]
+    finer = STEEPEST * behind.conductance / slope * d
+    conductivity = behind.conductance * behind.ratio * d / 2.0
+    cause = f'2k/d with k = {conductivity:.3g} W/(m K) of "{material.name}" and d = {d:.3g} m along {axis}'
+    if behind.ratio != 1.0:
+        cause += f", divided by {behind.ratio:.3g}, the ratio of the smooth surface to the voxel face"
+    return (
+        f"the heat flux into the body rises by {slope:.4g} W/(m² K), faster than half a cell can conduct it away: "
+        f"{behind.conductance:.4g} W/(m² K) ({cause}); so the surface would have several temperatures. Use cells below "
+        f"{finer:.2g} m along {axis}, or a law that changes over a wider range of temperatures. If surfaces do not reach "
+        'these temperatures, hold the law constant there, for example with "min(T, 600)" instead of T'
+    )

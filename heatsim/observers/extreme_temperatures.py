@@ -37,7 +37,7 @@ class ExtremeTemperatures(Observer):
             state.beyond = {LeftRange(*which): Record.from_list(record) for *which, record in beyond}
             self._lowest_there, self._highest_there = there
         self._state = state
-        self._ranged = ranged(state)
+        self._ranged = ranged(state, looking=True)
 
     def reads(self, state: RunState) -> Reads:
         """The extremes of all cell types; the field if cells of a source must be compared with its table."""
@@ -82,7 +82,7 @@ def _passes(temperature: float, record: float, sign: float) -> bool:
 
 
 def temperature_warnings(state: RunState) -> list[str]:
-    """Warnings about the temperatures of a run: below absolute zero, or beyond the tables of materials and sources."""
+    """Warnings about the temperatures of a run: below absolute zero, one of several states, beyond tables."""
     found = []
     lowest, unit = state.lowest, state.problem.scenario.output.temperature_unit
     if lowest is not None and lowest.temperature < -ROUNDING:
@@ -90,5 +90,13 @@ def temperature_warnings(state: RunState) -> list[str]:
             f"the lowest temperature is {unit.text(lowest.temperature)}, below absolute zero, at t = {lowest.time:.6g} "
             f"s in cell {list(lowest.cell or ())}: fluxes or sources remove more heat than the body has; make them "
             "smaller or shorter"
+        )
+    rising = state.problem.boundary.rises_of_laws(*state.problem.reached) if state.steady is not None else {}
+    if rising and lowest is not None and state.highest is not None:
+        keys = dict.fromkeys(state.problem.boundary.keys[number] for number in rising)
+        found.append(
+            f"several steady states may exist, because the heat flux of {', '.join(keys)} rises with the temperature "
+            f"of the surface; the stable one that was found has {unit.text(lowest.temperature)} to "
+            f"{unit.text(state.highest.temperature)}; begin with another initial.temperature to look for others"
         )
     return [*found, *warnings(state)]

@@ -53,10 +53,10 @@ class Record:
 
 
 class LeftRange(NamedTuple):
-    """A material or source that left the range of its tables, and the side.
+    """A material, source or surface that left the range of its tables, and the side.
 
     Attributes:
-        kind: "material" or "source".
+        kind: "material", "source" or "surface".
         name: its name.
         side: "low" or "high".
     """

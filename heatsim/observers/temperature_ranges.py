@@ -1,4 +1,4 @@
-"""Record temperatures outside the tables of materials, and of sources that depend on temperature."""
+"""Record temperatures outside the tables of materials, and of sources and surfaces that depend on temperature."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import LeftRange, Record, RunState
+from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.scenario.messages import show
 from heatsim.solver.field.field import Field
 
@@ -15,20 +16,21 @@ ROUNDING = 0.01  # K; rounding moves a temperature less than this beyond a limit
 
 _CELLS_AT_ONCE = 2**22
 _SIDES = (("low", -1.0), ("high", 1.0))
-_MATERIAL, _SOURCE = "material", "source"
+_MATERIAL, _SOURCE, _SURFACE = "material", "source", "surface"
 
 
 @dataclass(frozen=True, eq=False)
 class Ranged:
-    """A material or a source with tables of temperature, which have a first and a last entry.
+    """A material, a source or a surface with tables of temperature, which have a first and a last entry.
 
     Attributes:
-        kind: "material" or "source".
-        name: its name in the scenario.
+        kind: "material", "source" or "surface".
+        name: its name in the scenario; the key of a surface's condition.
         ends: for each table (key, lowest, highest), temperatures in K.
         types: the cell types of a material.
         amount: index of a source among the amounts of :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
         during: the start and the end in s of a source; None if it is always on.
+        surface: the surface, whose own temperature counts.
     """
 
     kind: str
@@ -37,6 +39,7 @@ class Ranged:
     types: Sequence[int] = ()
     amount: int | None = None
     during: tuple[float, float] | None = None
+    surface: "LawSurface | None" = None
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
         """The key and the end in K of each table that does not reach to ``temperature`` on one side."""
@@ -57,6 +60,7 @@ class Ranged:
         ends = max(low for _, low, _ in self.ends), min(high for _, _, high in self.ends)
         types = self.types or range(len(lowest))
         of_types = min(lowest[place] for place in types), max(highest[place] for place in types)
+        of_types = of_types if self.surface is None else self.surface.extremes(state)
         for (side, sign), found, end in zip(_SIDES, of_types, ends, strict=True):
             which = LeftRange(self.kind, self.name, side)
             before = state.beyond.get(which)
@@ -68,8 +72,13 @@ class Ranged:
                 state.beyond[which] = Record(found, state.time)
 
 
-def ranged(state: RunState) -> list[Ranged]:
-    """The materials and sources of a run whose tables have ends."""
+def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
+    """The materials, sources and surfaces of a run whose tables have ends.
+
+    Args:
+        state: the run.
+        looking: whether to look at the temperatures of surfaces; then it is collective.
+    """
     problem = state.problem
     materials, palette, heated = problem.materials, dict(problem.scenario.palette), problem.materials.heated
     types: dict[str, list[int]] = {}
@@ -85,7 +94,27 @@ def ranged(state: RunState) -> list[Ranged]:
             table, source = heated.tables[amount.table], problem.scenario.sources[amount.source]
             ends = [("power_density", table.low, table.high)]
             found.append(Ranged(_SOURCE, source.name, ends, amount=number, during=source.during))
+    (coldest, hottest), boundary = problem.reached, problem.boundary
+    for name, every in boundary.ends_of_laws.items():
+        ends = [(key, low, high) for key, low, high in every if coldest < low or high < hottest]
+        if ends:
+            found.append(Ranged(_SURFACE, name, ends, surface=LawSurface(state, name) if looking else None))
     return found
+
+
+class LawSurface:
+    """The surface with a condition that depends on its temperature; ``key``: of the condition. Collective."""
+
+    def __init__(self, state: RunState, key: str) -> None:
+        numbers = [number for number, each in enumerate(state.problem.boundary.keys) if each == key]
+        self._cells = SurfaceCells(state.part, None, None, state.team, numbers)
+        self._points = state.field.points(*self._cells.own_places)
+
+    def extremes(self, state: RunState) -> tuple[float, float]:
+        """The lowest and the highest temperature in K of the surface. Collective."""
+        T = self._cells.of(self._points.own_temperatures(), state.step)
+        ends = state.team.gathered((float(T.min(initial=inf)), float(T.max(initial=-inf))))
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def extremes(field: Field, cells: NDArray[np.int64]) -> tuple[float, float]:
@@ -104,7 +133,7 @@ def extremes(field: Field, cells: NDArray[np.int64]) -> tuple[float, float]:
 
 
 def warnings(state: RunState) -> Iterator[str]:
-    """A warning for each material and each source that left the range of its tables."""
+    """A warning for each material, source and surface that left the range of its tables."""
     unit = state.problem.scenario.output.temperature_unit
     for one in ranged(state):
         records = [(side, state.beyond.get(LeftRange(one.kind, one.name, side))) for side, _ in _SIDES]
@@ -119,5 +148,5 @@ def warnings(state: RunState) -> Iterator[str]:
         )
         yield (
             f"{one.kind} {show(one.name)} reached {places}, but {ends}: outside, the run used the nearest known value; "
-            "extend the table or the temperature_range"
+            f"{'write a law that holds there' if one.kind == _SURFACE else 'extend the table or the temperature_range'}"
         )

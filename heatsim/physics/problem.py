@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,7 @@ class HeatProblem:
         timeline: due times and steps.
         precision, rounding, scheme: how steps are summed.
         coefficients: c0…c6 for every dt used, of the same material as the rates.
+        reached: the lowest and highest temperature in K that surfaces can have, if any condition depends on it.
         choice: why the method of the scenario was taken, if the scenario left it to "auto"; else None.
     """
 
@@ -84,6 +85,7 @@ class HeatProblem:
     rounding: Rounding
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
+    reached: tuple[float, float] = (0.0, inf)
     choice: MethodChoice | None = None
     held: PaintedPlanes = EVERYTHING
 
@@ -103,9 +105,11 @@ class HeatProblem:
                 that cannot be painted.
         """
         painted, stability = body_of(scenario, held, like)
-        if painted.boundary.laws_rise:
+        reached = 0.0, inf
+        if painted.boundary.laws_rise or painted.boundary.ends_of_laws:
             start = InitialField.from_scenario(scenario, painted.parts, held=held)
-            refuse_steep_laws(painted.boundary, painted.materials, of_surfaces(start, painted.boundary, painted.materials))
+            reached = of_surfaces(start, painted.boundary, painted.materials)
+            refuse_steep_laws(painted.boundary, painted.materials, reached)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
@@ -125,6 +129,7 @@ class HeatProblem:
             rounding=rounding,
             scheme="increments",
             coefficients={},
+            reached=reached,
         )
         if scenario.time.method != "auto":
             return problem.with_method(scenario.time.method)

@@ -25,6 +25,7 @@ from heatsim.scenario import (
     Sphere,
     Stl,
     SurfaceFormula,
+    SurfaceTable,
     Table,
     Temperature,
     TimeFunction,
@@ -78,6 +79,9 @@ def in_time(function: TimeFunction, number: Number, unit: str, end: float) -> st
             return f"{number(value)} {unit}".rstrip().replace("-", "−")
         case SpaceFormula(expression=expression) | SurfaceFormula(expression=expression):
             return _short(expression.text)
+        case SurfaceTable(table=table):
+            ends = (number(value).replace("-", "−") for value in (min(table.values), max(table.values)))
+            return f"{'…'.join(ends)} {unit} (a table in T)"
         case Formula(expression=expression) if not function.constant:
             return f"{_range(function, number, unit, end)} ({_short(expression.text)})"
         case Table(origin=origin) if not function.constant:

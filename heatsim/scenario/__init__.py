@@ -33,7 +33,7 @@ from heatsim.scenario.tables.sources import Beam, Source
 from heatsim.scenario.tables.time import ADAPTIVE, Time
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
-from heatsim.scenario.values.surfacefunction import SurfaceFormula
+from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
 from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 
 __all__ = [
@@ -84,6 +84,7 @@ __all__ = [
     "Stl",
     "Surface",
     "SurfaceFormula",
+    "SurfaceTable",
     "Table",
     "Temperature",
     "Time",

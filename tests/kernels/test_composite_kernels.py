@@ -171,8 +171,9 @@ def with_laws(conditions: NDArray[np.float64]) -> NDArray[np.float64]:
     """The conditions with tables of the temperature of the surface in place of two of them."""
     nodes = make_nodes(300.0)
     natural = -3.0 * np.sign(nodes) * np.abs(nodes) ** 1.25
-    # With corners, and one straight part that is level.
+    # With corners, one straight part that is level, and one that rises as in boiling.
     clipped = np.clip(-500.0 * nodes, -2e4, 1e3) - 5.0 * np.maximum(nodes - 200.0, 0.0)
+    clipped += np.clip(40.0 * (nodes - 60.0), 0.0, 4e3)
     fluxes = [np.linspace(1.0, 2.0, len(conditions))[:, None] * flux for flux in (natural, clipped)]
     return append_tables(conditions, (0, 8), nodes, fluxes)
 

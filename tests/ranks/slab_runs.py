@@ -84,7 +84,7 @@ ambient = 290.0
 [initial]
 temperature = "320 + 2000*x + 1000*y"
 [boundaries]
-default = { type = "convection", coefficient = "5*abs(T - Tamb)**0.3", ambient = 290.0, emissivity = 0.7 }
+default = { type = "convection", coefficient = "9 + 2e3*exp(-((T - 330)/15)^2)", ambient = 290.0, emissivity = 0.7 }
 x_max = { type = "flux", value = "1e4 + 3e6*y" }
 z_min = { type = "periodic" }
 z_max = { type = "periodic" }

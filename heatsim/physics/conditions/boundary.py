@@ -210,6 +210,14 @@ class Boundary:
         return bool(self.rises_of_laws(0.0, np.inf))
 
     @cached_property
+    def ends_of_laws(self) -> dict[str, list[tuple[str, float, float]]]:
+        """For conditions that are laws, by their keys: what :meth:`SurfaceLaw.ends` says, if anything."""
+        nodes, end, found = self._law_tables.nodes, self.scenario.time.end, dict[str, list[tuple[str, float, float]]]()
+        for law in self.laws:
+            found.setdefault(self.keys[law.number], []).extend(law.ends(nodes, end))
+        return {key: ends for key, ends in found.items() if ends}
+
+    @cached_property
     def _law_tables(self) -> LawTables:
         laws = [
             SurfaceLaw(number, of.film, of.emissivity, ambient_of_law(of), of.surroundings)

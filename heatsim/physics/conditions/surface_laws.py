@@ -6,8 +6,9 @@ between its nodes. The table defines the condition for all kernels. The balance 
     q(T_s) + beam = K·(T_s − T)
 
 is solved exactly: bisection finds the segment with the solution, on which the balance is linear. There is one solution
-as long as q rises more slowly with T_s than K, on every segment; operator/steep_laws.py refuses other laws. Nodes lie around the ambient temperature, 2 % of their distance from it
-apart but at most 2 K up to 1,500 K: the heat flux of natural convection has a relative error of 2e-5.
+as long as q rises more slowly with T_s than K, on every segment; operator/steep_laws.py refuses other laws. Nodes lie
+around the ambient temperature, 2 % of their distance from it apart but at most 2 K up to 1,500 K: the heat flux of
+natural convection has a relative error of 2e-5.
 
 In the rows of conditions a law has these numbers, and two tables behind all conditions:
 
@@ -36,7 +37,7 @@ from heatsim.physics.conditions.surface_balance import (
 from heatsim.scenario import TimeFunction
 from heatsim.scenario.messages import show
 from heatsim.scenario.values.quantities import COEFFICIENT, EMISSIVITY
-from heatsim.scenario.values.surfacefunction import SurfaceFormula
+from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceFunction
 
 Array = NDArray[np.float64]
 
@@ -86,16 +87,20 @@ class SurfaceLaw:
     def slopes(self, nodes: Array, end: float) -> Iterator[tuple[Array, Array]]:
         """Temperatures in K and dq/dT_s in W/(m² K) between 0 and ``end`` (s), for some times after others.
 
-        Both have the shape (times, segments): the lower ends of segments, and the slopes; 0 where a slope is not finite.
+        Both have the shape (times, segments): the lower ends of segments, and the slopes, 0 where they are not finite.
         """
-        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
-        moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
-        times = np.unique(np.concatenate([np.zeros(1), *moments]))
-        for some in np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE)):
+        for some in self._moments(end):
             fluxes, _ = self.fluxes(nodes, some)
             with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
                 slopes = np.diff(fluxes, axis=1) / np.diff(nodes)
             yield self.ambient.at(some)[:, None] + nodes[:-1], np.where(np.isfinite(slopes), slopes, 0.0)
+
+    def _moments(self, end: float) -> list[Array]:
+        """Times between 0 and ``end`` (s) at which the tables are looked at, some of them together."""
+        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
+        moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
+        times = np.unique(np.concatenate([np.zeros(1), *moments]))
+        return np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE))
 
     def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
         """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
@@ -110,6 +115,27 @@ class SurfaceLaw:
             row, segment = np.unravel_index(np.argmax(reached), reached.shape)
             start = float(starts[row, segment])
             found = max(found, Rise(float(reached[row, segment]), start, start + float(lengths[segment])))
+        return found
+
+    def ends(self, nodes: Array, end: float) -> list[tuple[str, float, float]]:
+        """For each key the temperatures in K of the surface between which its values are known and possible.
+
+        They are so at all times between 0 and ``end`` (s).
+        """
+        found = []
+        for key, function, most in (("coefficient", self.film, np.inf), ("emissivity", self.emissivity, 1.0)):
+            if not isinstance(function, SurfaceFunction):
+                continue
+            low, high = function.ends
+            for times in self._moments(end) if isinstance(function, SurfaceFormula) else ():
+                ambient = self.ambient.at(times)[:, None]
+                T = np.maximum(ambient + nodes, 0.0)
+                values = function.of(T, np.broadcast_to(ambient, T.shape))
+                wrong = ~((values >= 0.0) & (values <= most))
+                high = float(np.min(T[:, :-1], where=wrong[:, 1:] & (nodes[1:] > 0.0), initial=high))
+                low = float(np.max(T[:, 1:], where=wrong[:, :-1] & (nodes[:-1] < 0.0), initial=low))
+            if low > 0.0 or high < np.inf:
+                found.append((key, low, high))
         return found
 
     def fault(self, time: float) -> tuple[str, str] | None:
@@ -135,7 +161,7 @@ def _values(
     function: TimeFunction, times: Array, T: Array, middle: int, most: float
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Values at temperatures T in K, and when that at the ambient temperature, T[:, middle], is possible."""
-    if not isinstance(function, SurfaceFormula):
+    if not isinstance(function, SurfaceFunction):
         values = np.broadcast_to(function.at(times)[:, None], T.shape)
         return values, (values[:, 0] >= 0.0) & (values[:, 0] <= most)
     values = function.of(T, np.broadcast_to(T[:, middle : middle + 1], T.shape))

@@ -1,7 +1,7 @@
-"""Refuse laws of surfaces whose heat flux rises so fast with the temperature that the surface has no single temperature.
+"""Refuse laws of surfaces whose heat flux rises so fast that the surface would have several temperatures.
 
-The balance q(T_s) = K·(T_s − T) has one solution as long as dq/dT_s < K on every segment of the law's table. K belongs to
-the half cell behind the surface, at the smallest conductivity that can occur:
+The balance q(T_s) = K·(T_s − T) has one solution as long as dq/dT_s < K on every segment of the law's table. K belongs
+to the half cell behind the surface, at the smallest conductivity that can occur:
 
     K = 2k/(d·ratio)        ratio: of the area of the smooth surface to that of the voxel face
 """
@@ -15,7 +15,6 @@ import numpy as np
 from heatsim.errors import Mistake, ScenarioError
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
-from heatsim.physics.conditions.surface_laws import Rise
 from heatsim.physics.operator.boundary_faces import boundary_faces
 
 # Of K. Above it roundings in float32 count, and a small change of the cell moves the surface a hundred times as far.
@@ -84,6 +83,6 @@ def _reason(materials: CellTypes, slope: float, behind: HalfCellBehind) -> str:
     return (
         f"the heat flux into the body rises by {slope:.4g} W/(m² K), faster than half a cell can conduct it away: "
         f"{behind.conductance:.4g} W/(m² K) ({cause}); so the surface would have several temperatures. Use cells below "
-        f"{finer:.2g} m along {axis}, or a law that changes over a wider range of temperatures. If surfaces do not reach "
-        'these temperatures, hold the law constant there, for example with "min(T, 600)" instead of T'
+        f"{finer:.2g} m along {axis}, or a law that changes over a wider range of temperatures. If surfaces do not "
+        'reach these temperatures, hold the law constant there, for example with "min(T, 600)" instead of T'
     )

@@ -6,6 +6,8 @@ Each cell has the surface temperature T_s of its condition, from the balance of
 A rank finds the cells in its own planes. Cells gathered from all ranks have the same order as on one rank.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,9 +34,10 @@ class SurfaceCells:
 
     Args:
         problem: the problem of the planes that this rank steps.
-        surface: the name of a face, or "void".
+        surface: the name of a face, or "void"; None for all.
         region: the region whose cells belong to it; None for all.
         team: the ranks.
+        conditions: the numbers of the conditions of its cells; None for all.
 
     Attributes:
         count: the number of cells on all ranks.
@@ -43,16 +46,24 @@ class SurfaceCells:
         own_areas: the areas of their surfaces in m², shape (own,).
     """
 
-    def __init__(self, problem: HeatProblem, surface: str, region: str | None = None, team: Team = ALONE) -> None:
+    def __init__(
+        self,
+        problem: HeatProblem,
+        surface: str | None,
+        region: str | None = None,
+        team: Team = ALONE,
+        conditions: Sequence[int] | None = None,
+    ) -> None:
         self._problem, slab = problem, problem.slab
         self._faces = list[BoundaryFaces]()
         keys, areas = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
         cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
         not_cut = [True] * 4 + [not cut for cut in slab.cut]
         for faces in boundary_faces(problem.boundary, problem.materials, not_cut):
-            if surface != (VOID if faces.towards_void else FACES[faces.side]):
+            if surface not in (None, VOID if faces.towards_void else FACES[faces.side]):
                 continue
-            faces = faces.where(self._wanted(faces.cells, region))
+            wanted = True if conditions is None else np.isin(faces.conditions, conditions)
+            faces = faces.where(wanted & self._wanted(faces.cells, region))
             self._faces.append(faces)
             cells.append(faces.cells)
             areas.append(faces.area * faces.fractions * faces.ratios)

@@ -20,7 +20,7 @@ from heatsim.scenario.tables.time import KEYS_OF_EULER
 from heatsim.scenario.values.csv_table import CsvOrigin
 from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialTable, Orthotropic
-from heatsim.scenario.values.surfacefunction import SurfaceFormula
+from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceTable
 from heatsim.scenario.values.timefunction import Constant, Formula, SpaceFormula, Table, TimeFunction
 from heatsim.storage import system
 from heatsim.storage.disk import free_part_of, make_folders, sync_folder, write_synced, writing
@@ -206,6 +206,8 @@ def _plain_in_time(function: TimeFunction, copies: Mapping[Path, str]) -> Any:
             Formula(expression=expression) | SpaceFormula(expression=expression) | SurfaceFormula(expression=expression)
         ):
             return expression.text
+        case SurfaceTable(table=table):
+            return _plain(table, copies)
         case Table(origin=CsvOrigin(file=file, keys=keys), repeat=repeat):
             return {"file": copies[file.path], **dict(keys), "repeat": repeat}
         case Table(times=times, values=values, repeat=repeat):

@@ -15,7 +15,7 @@ from heatsim.scenario.tables.fields import (
     PowerInTime,
     TemperatureInTime,
 )
-from heatsim.scenario.values.surfacefunction import SurfaceFormula
+from heatsim.scenario.values.surfacefunction import SurfaceFunction
 from heatsim.scenario.values.timefunction import Constant
 
 # The default of a key whose value comes from another key.
@@ -136,8 +136,8 @@ def radiates(condition: Face) -> bool:
 
 
 def depends_on_surface(condition: Face) -> bool:
-    """Whether a film coefficient or an emissivity is an expression in the temperature of the surface."""
-    return any(isinstance(value, SurfaceFormula) for value in vars(condition).values())
+    """Whether a film coefficient or an emissivity depends on the temperature of the surface."""
+    return any(isinstance(value, SurfaceFunction) for value in vars(condition).values())
 
 
 def is_linear(condition: Face) -> bool:

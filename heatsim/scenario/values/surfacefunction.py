@@ -1,5 +1,6 @@
 """Numbers that depend on the temperature of a surface: film coefficients and emissivities."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from heatsim.scenario.messages import show
 from heatsim.scenario.values import units
 from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.materialfunction import MaterialTable, read_material_function
 from heatsim.scenario.values.quantities import Quantity
 from heatsim.scenario.values.timefunction import TimeFunction, read_time_function
 
@@ -22,23 +24,25 @@ class AtSurface:
     """Marks a field type whose values may depend on the temperature of the surface."""
 
 
-@dataclass(frozen=True)
-class SurfaceFormula(TimeFunction):
-    """An expression in T, the temperature of the surface, and Tamb, that of the fluid or the surroundings, in K.
+class SurfaceFunction(TimeFunction):
+    """A number that depends on T, the temperature of the surface, and Tamb, that of the fluid or surroundings, in K.
 
     It does not depend on time in itself: as a function of time it counts as constant.
     """
-
-    expression: Expression
 
     @property
     def constant(self) -> bool:
         """True: only the temperatures change."""
         return True
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The temperatures in K of the surface between which values are known."""
+        return -np.inf, np.inf
+
+    @abstractmethod
     def of(self, T: ArrayLike, ambient: ArrayLike) -> NDArray[np.float64]:
         """Values at temperatures of the surface and around it in K; the caller checks them."""
-        return self.expression.evaluate(T=T, Tamb=ambient)
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """NaN: there is no value without a temperature."""
@@ -57,6 +61,33 @@ class SurfaceFormula(TimeFunction):
         return 0.0
 
 
+@dataclass(frozen=True)
+class SurfaceFormula(SurfaceFunction):
+    """An expression in T and Tamb."""
+
+    expression: Expression
+
+    def of(self, T: ArrayLike, ambient: ArrayLike) -> NDArray[np.float64]:
+        """Values of the expression."""
+        return self.expression.evaluate(T=T, Tamb=ambient)
+
+
+@dataclass(frozen=True)
+class SurfaceTable(SurfaceFunction):
+    """A table in T: linear between its temperatures, constant beyond the ends."""
+
+    table: MaterialTable
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last temperature of the table."""
+        return self.table.temperatures[0], self.table.temperatures[-1]
+
+    def of(self, T: ArrayLike, ambient: ArrayLike) -> NDArray[np.float64]:
+        """Values of the table."""
+        return self.table.at(T)
+
+
 def read_surface_value(value: object, quantity: Quantity, folder: Path) -> TimeFunction:
     """A value that may depend on time or on the temperature of the surface.
 
@@ -65,10 +96,8 @@ def read_surface_value(value: object, quantity: Quantity, folder: Path) -> TimeF
         ValidationError: mistakes inside a table, each at its key.
     """
     if isinstance(value, Mapping) and "temperatures" in value:
-        raise ValueError(
-            f"got {show(value)}; a table in temperature is not possible here: write an expression in T, the "
-            'temperature of the surface in K, such as "where(T < 350, 5, 5 + 0.1*(T - 350))"'
-        )
+        table = read_material_function(value, quantity)
+        return SurfaceTable(table) if isinstance(table, MaterialTable) else read_time_function(table, quantity, folder)
     if not isinstance(value, str) or units.split(value) is not None:
         return read_time_function(value, quantity, folder, in_space=True)
     try:

@@ -54,8 +54,9 @@ class Equations:
 
         (A + slopes(T))·δ = sources + exchange(T) − A·T          slopes and exchange of the surfaces that radiate
 
-    Heat that grows with the temperature, of sources or through surfaces, has negative slopes. Where A + slopes is then not positive, the body
-    heats up faster than it loses heat: a state there is unstable. :meth:`turn_rises` makes the operator positive.
+    Heat that grows with the temperature, of sources or through surfaces, has negative slopes. Where A + slopes is then
+    not positive, the body heats up faster than it loses heat: a state there is unstable. :meth:`turn_rises` makes the
+    operator positive.
 
     With ``pace`` above 0 a change is an implicit step of the length 1/pace in time: pace·C stands on the diagonal.
 

@@ -128,6 +128,28 @@ def test_three_materials_see_each_other_and_void_apart() -> None:
         assert found.sum() == pytest.approx(exact, rel=0.02)
 
 
+@pytest.mark.parametrize("axis", range(3))
+def test_a_mirrored_body_has_the_mirrored_areas(axis: int) -> None:
+    """Of two materials in void, whose surfaces are always seen from the material."""
+    n, void = 14, 2
+    grid = Grid((n, n, n), (1.0, 1.0, 1.0))
+    x, y, z = centres(grid)
+    material = np.full(grid.shape, void, np.uint8)
+    material[(x - 0.5) ** 2 + (y - 0.5) ** 2 + (z - 0.5) ** 2 < 0.13] = 0
+    material[((x - 0.57) ** 2 + (y - 0.43) ** 2 + (z - 0.54) ** 2 < 0.082) & (z > 0.5)] = 1
+
+    def of(material: NDArray[np.uint8]) -> NDArray[np.float64]:
+        """The areas of the upper faces of the cells, shape (3, nz, ny, nx)."""
+        faces = cell_faces.between(grid, material, ~np.eye(3, dtype=bool), NO)
+        found = np.zeros((*grid.shape, 3))
+        found.reshape(-1)[faces] = voxel_areas.areas(grid, material, faces, void, NO)
+        return np.moveaxis(found, 3, 0)
+
+    mirrored = np.flip(of(np.flip(material, 2 - axis)), 3 - axis).copy()
+    mirrored[axis] = np.roll(mirrored[axis], -1, 2 - axis)  # an upper face becomes a lower one
+    np.testing.assert_array_equal(of(material), mirrored)
+
+
 def test_cells_are_found_by_their_bits() -> None:
     """The place of a cell in the list is the number of exposed cells before it."""
     rng = np.random.default_rng(0)

@@ -458,3 +458,14 @@ def test_ctrl_c_while_modules_are_imported_gives_no_traceback(tmp_path: Path) ->
 def test_little_is_imported_before_the_command_line_catches_ctrl_c(tmp_path: Path) -> None:
     code = "import sys; before = {*sys.modules}; import heatsim.__main__; print(len({*sys.modules} - before))"
     assert int(python("-c", code, path=tmp_path).stdout) < 10
+
+
+@pytest.mark.parametrize("words", [("study", "s.toml", "--workers"), ("bench", "--cells"), ("bench", "--repeats")])
+@pytest.mark.parametrize("value", ["1.5", "2.0", "0x4"])
+def test_options_of_whole_numbers_are_not_rounded(words: tuple[str, ...], value: str) -> None:
+    assert f'"{value}" is not a whole number' in refused(*words, value)
+
+
+@pytest.mark.parametrize(("option", "value"), [("--range", "-20 degC, 80 degC"), ("--times", "-5 s")])
+def test_values_of_render_may_begin_with_a_minus(option: str, value: str, tmp_path: Path) -> None:
+    assert f"{tmp_path}: scenario.toml is missing" in refused("render", tmp_path, option, value)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from heatsim.commands.bench_methods import bench_methods
-from heatsim.commands.options import PICTURES, Overrides, Overwrite
+from heatsim.commands.options import PICTURES, Overrides, Overwrite, whole_numbers
 from heatsim.commands.terminal import show_table
 from heatsim.errors import InputError, RunError
 
@@ -27,6 +27,7 @@ Cells = Annotated[
     tuple[int, ...] | None,
     Parameter(
         help="Cells: one number for a cube, or three along x, y, z. Default: 512 on a GPU, 256 on a CPU.",
+        converter=whole_numbers,
         consume_multiple=True,
         negative="",
     ),
@@ -43,8 +44,13 @@ Primers = Annotated[
 ]
 Members = Annotated[
     int | None,
-    Parameter(help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells."),
+    Parameter(
+        help="Instead, measure an ensemble of this many grids on a GPU, each of 64³ cells or of --cells.",
+        converter=whole_numbers,
+    ),
 ]
+
+Repeats = Annotated[int, Parameter(help="Repeats of each measurement, at least 5.", converter=whole_numbers)]
 
 
 def bench(
@@ -58,7 +64,7 @@ def bench(
     precision: Annotated[Literal["float32", "float64"] | None, Parameter(help="Measure only this precision.")] = None,
     kernel: Annotated[tuple[str, ...], Parameter(help="Measure only this kernel; may be repeated.", negative="")] = (),
     device: Annotated[Literal["auto", "cuda", "cpu"], Parameter(help="Device to measure.")] = "auto",
-    repeats: Annotated[int, Parameter(help="Repeats of each measurement, at least 5.")] = _REPEATS,
+    repeats: Repeats = _REPEATS,
     energy: Annotated[bool, Parameter(help="Also sum the heat through the faces.", negative="")] = False,
     reductions: Reductions = False,
     primers: Primers = False,

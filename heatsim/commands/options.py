@@ -1,10 +1,11 @@
 """Arguments that several commands share."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_origin
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 
 if TYPE_CHECKING:
     from heatsim.scenario import Scenario as ScenarioModel
@@ -29,6 +30,15 @@ Verbose = Annotated[bool, Parameter(help="Also print c0…c6 and other details o
 
 # Suffixes of the pictures that options name.
 PICTURES = (".png", ".pdf", ".svg")
+
+
+def whole_numbers(kind: Any, tokens: Sequence[Token]) -> Any:
+    """The value of an option of whole numbers: one, or a tuple as ``kind`` says. cyclopts alone would round 1.5."""
+    for token in tokens:
+        if re.fullmatch(r"[+-]?[0-9]{1,18}", token.value, re.ASCII) is None:
+            raise ValueError(f'"{token.value}" is not a whole number, such as 4')
+    numbers = tuple(int(token.value) for token in tokens)
+    return numbers if get_origin(kind) is tuple else numbers[0]
 
 
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:

@@ -23,7 +23,10 @@ def render(
         Parameter(help="Draw only this view of a 3-D body; may be repeated.", negative="", show_default=False),
     ] = (),
     times: Annotated[
-        str | None, Parameter(help='Times, as in "2, 10, 20 h"; the nearest fields are drawn. Default: a few.')
+        str | None,
+        Parameter(
+            help='Times, as in "2, 10, 20 h"; the nearest fields are drawn. Default: a few.', allow_leading_hyphen=True
+        ),
     ] = None,
     planes: Annotated[
         str | None,
@@ -33,7 +36,9 @@ def render(
         str | None,
         Parameter(help='Draw a part: a box such as "x = 30 to 38 mm, y = 0 to 5 mm", or a region by its name.'),
     ] = None,
-    range: Annotated[str | None, Parameter(help='Ends of the colour scale, as in "20 degC, 80 degC".')] = None,
+    range: Annotated[
+        str | None, Parameter(help='Ends of the colour scale, as in "20 degC, 80 degC".', allow_leading_hyphen=True)
+    ] = None,
     quantity: Annotated[
         Literal["temperature", "heat_flux", "liquid_fraction", "material"], Parameter(help="What the colours show.")
     ] = "temperature",

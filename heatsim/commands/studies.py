@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides
+from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides, whole_numbers
 from heatsim.commands.terminal import show_table, warn
 from heatsim.counts import counted
 from heatsim.errors import RunError
@@ -20,7 +20,9 @@ def study(
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
     workers: Annotated[
         int | None,
-        Parameter(help="Processes on this machine. Default: up to eight per GPU, else one per core."),
+        Parameter(
+            help="Processes on this machine. Default: up to eight per GPU, else one per core.", converter=whole_numbers
+        ),
     ] = None,
     cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
     extend: Annotated[

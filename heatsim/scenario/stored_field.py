@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import HeatsimError
+from heatsim.grid import Grid
 from heatsim.scenario.files import KEPT, InputFile, checked
 
 if TYPE_CHECKING:
@@ -26,9 +27,11 @@ class StoredField(InputFile):
 
     Attributes:
         number: of the time in the file.
+        grid: of the run.
     """
 
     number: int
+    grid: Grid
 
     @classmethod
     def at(cls, path: Path, time: float) -> "StoredField":
@@ -44,12 +47,12 @@ class StoredField(InputFile):
                     shown = [f"{each:.10g}" for each in reader.times.tolist()]
                     some = shown if len(shown) <= _SHOWN else [*shown[:2], "…", *shown[-2:]]
                     raise ValueError(f"has no field at t = {time:.10g} s; its times are {', '.join(some)} s")
-                size = reader.grid.cell_count * reader.dtype.itemsize
+                grid = reader.grid
         except HeatsimError as error:
             raise ValueError(f"cannot be read: {error}") from None
-        draft = cls(path, 0, 0, number=int(near[-1]))
+        draft = cls(path, 0, 0, number=int(near[-1]), grid=grid)
         size, checksum, kept = checked(draft.stream(), KEPT)
-        return cls(path, size, checksum, (), kept, number=draft.number)
+        return cls(path, size, checksum, (), kept, number=draft.number, grid=grid)
 
     @property
     def name(self) -> str:

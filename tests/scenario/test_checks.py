@@ -132,7 +132,8 @@ def test_a_mistake_in_the_default_condition_is_reported_once(tmp_path):
 
 
 def test_an_array_has_the_shape_of_the_grid(tmp_path):
-    np.save(tmp_path / "start.npy", np.ones((4, 5, 6)))
+    """Its values, which are wrong too, are not read: they may be more than the memory holds."""
+    np.save(tmp_path / "start.npy", np.full((4, 5, 6), -1.0))
     path = write(tmp_path, ("temperature = 300.0", 'temperature = { file = "start.npy" }'))
     message = 'got "start.npy", which has shape (4, 5, 6); domain.cells needs (nz, ny, nx) = (6, 5, 4)'
     assert mistakes_of(path) == [("initial.temperature.file", message)]

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from heatsim.grid import Grid
 from heatsim.scenario.files import InputFile
-from heatsim.scenario.tables.initial import ArrayFile, ImageFile, read_initial
+from heatsim.scenario.tables.initial import ArrayFile, ImageFile, read_initial, value_fault
 from heatsim.scenario.values.expressions import Expression
 
 GRID = Grid((2, 3, 4), (1.0, 1.0, 1.0))
@@ -80,8 +80,6 @@ def with_one(value):
         (np.ones((4, 3, 2), dtype=complex), "holds complex128; real numbers"),
         (np.ones((4, 3, 2), dtype=bool), "holds bool; real numbers"),
         (np.full((4, 3, 2), None), "cannot be read as a .npy file"),
-        (with_one(-0.5), "holds -0.5 at [2, 1, 0] (z, y, x); a temperature must be at least 0 K"),
-        (with_one(np.inf).astype(np.float16), "holds inf at [2, 1, 0]"),
     ],
 )
 def test_wrong_array_is_refused(array, fragment, folder):
@@ -91,10 +89,17 @@ def test_wrong_array_is_refused(array, fragment, folder):
     assert fragment in message
 
 
-def test_fault_in_a_late_block_is_found_at_its_place(folder, monkeypatch):
+@pytest.mark.parametrize(
+    ("array", "fragment"),
+    [
+        (with_one(-0.5), "holds -0.5 at [2, 1, 0] (z, y, x); a temperature must be at least 0 K"),
+        (with_one(np.inf).astype(np.float16), "holds inf at [2, 1, 0]"),
+        (with_one(np.nan), "holds nan at [2, 1, 0]"),
+    ],
+)
+def test_wrong_values_are_found_at_their_place(array, fragment, folder, monkeypatch):
     monkeypatch.setattr("heatsim.scenario.tables.initial.CHUNK", 2)
-    _, message = message_at(save_array(folder, with_one(-1.0)), folder)
-    assert "[2, 1, 0]" in message
+    assert fragment in value_fault(read_initial(save_array(folder, array), folder), uses_void=False)
 
 
 @pytest.mark.parametrize(

@@ -297,6 +297,19 @@ def test_a_time_that_a_run_does_not_have_is_refused(time: str, key: str, message
     assert message in found[1]
 
 
+def test_a_time_of_a_run_in_another_domain_is_refused(tmp_path: Path) -> None:
+    Simulation.from_scenario(scenario(tmp_path, "array"), output=tmp_path / "a").run()
+    path = of_run(tmp_path, "0.5")
+    load(path)
+    path.write_text(path.read_text().replace("[domain]", "[domain]\norigin = [0.0, 0.0, 0.1]"))
+    assert mistakes_of(path)[0] == (
+        "initial.temperature.file",
+        'got "fields.vtkhdf", which belongs to a domain of 4 × 3 × 2 m from (0, 0, 0) m, and this one has 4 × 3 × 2 m '
+        "from (0, 0, 0.1) m; use the same domain, or save the array as a .npy file if its cells are meant whatever "
+        "their places",
+    )
+
+
 def test_a_file_without_fields_is_refused(tmp_path: Path) -> None:
     path = scenario(tmp_path, "array")
     (tmp_path / "a").mkdir()

@@ -6,14 +6,16 @@ from heatsim.errors import Mistake
 from heatsim.grid import Grid
 from heatsim.scenario.messages import show, show_key
 from heatsim.scenario.rules.validation import entries, known
+from heatsim.scenario.stored_field import StoredField
 from heatsim.scenario.tables.boundaries import Face, Periodic, Temperature
-from heatsim.scenario.tables.initial import ArrayFile, missing_values
+from heatsim.scenario.tables.initial import ArrayFile, value_fault
 from heatsim.scenario.tables.labels import absent_labels
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.patches import off_face
 
 # The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
+_SAME = 1e-6  # places that differ by less than this part of the domain are equal
 # A layer of this thickness in m was probably meant in another unit.
 _THICKEST = 1.0
 
@@ -57,22 +59,40 @@ def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
 
 
 def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
-    """An array has one temperature for every cell."""
+    """An array has one temperature for every cell, and a time of another run the same cells."""
     grid = grid_of(scenario)
-    temperature = scenario.initial.temperature if known(scenario.initial) else None
-    if grid is not None and isinstance(temperature, ArrayFile):
-        shape = temperature.load().shape
-        if shape != grid.shape:
-            message = (
-                f"got {show(temperature.file.path.name)}, which has shape {shape}; domain.cells needs (nz, ny, nx) = "
-                f"{grid.shape}"
-            )
-            return [Mistake("initial.temperature.file", message)]
-    if isinstance(temperature, ArrayFile) and known(scenario.domain, scenario.regions) and not scenario.uses_void:
-        missing = missing_values(temperature)
-        if missing is not None:
-            return [Mistake("initial.temperature.file", f"got {show(temperature.file.path.name)}, which {missing}")]
-    return []
+    array = scenario.initial.temperature if known(scenario.initial) else None
+    if grid is None or not isinstance(array, ArrayFile):
+        return []
+    # The shape comes first: an array of another one may be larger than the memory.
+    message = _other_cells(array, grid)
+    if message is None and known(scenario.regions):
+        message = value_fault(array, scenario.uses_void)
+    name = show(array.file.path.name)
+    return [] if message is None else [Mistake("initial.temperature.file", f"got {name}, which {message}")]
+
+
+def _other_cells(array: ArrayFile, grid: Grid) -> str | None:
+    """The message about an array whose cells are not those of a grid; None if they are."""
+    shape = array.load().shape
+    if shape != grid.shape:
+        return f"has shape {shape}; domain.cells needs (nz, ny, nx) = {grid.shape}"
+    if not isinstance(array.file, StoredField):
+        return None
+    domains = (array.file.grid.origin, array.file.grid.size), (grid.origin, grid.size)
+    margin = _SAME * max(grid.size)
+    if all(
+        abs(there - here) <= margin for ends in zip(*domains, strict=True) for there, here in zip(*ends, strict=True)
+    ):
+        return None
+    there, here = (
+        f"{' × '.join(f'{length:.6g}' for length in size)} m from ({', '.join(f'{start:.6g}' for start in origin)}) m"
+        for origin, size in domains
+    )
+    return (
+        f"belongs to a domain of {there}, and this one has {here}; use the same domain, or save the array as a .npy "
+        "file if its cells are meant whatever their places"
+    )
 
 
 def layers_lie_between_cells(scenario: Scenario) -> list[Mistake]:

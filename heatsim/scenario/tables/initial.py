@@ -1,7 +1,8 @@
 """The initial temperature: a number, an expression in x, y, z, an array file, a time of another run or a picture."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import ceil, floor
 from pathlib import Path
@@ -37,13 +38,23 @@ class ArrayFile:
 
     Attributes:
         file: the file.
-        missing: the first place (z, y, x) of NaN, which is allowed in void; None if there is none.
-        lowest: the lowest temperature in K, which void gets.
     """
 
     file: InputFile
-    missing: tuple[int, ...] | None = field(default=None, compare=False)
-    lowest: float = field(default=0.0, compare=False)
+
+    @property
+    def missing(self) -> tuple[int, ...] | None:
+        """The first place (z, y, x) of NaN, which is allowed in void; None if there is none.
+
+        Raises:
+            ValueError: the file has a value that no cell may have, or cannot be read.
+        """
+        return _contents(self)[0]
+
+    @property
+    def lowest(self) -> float:
+        """The lowest temperature in K, which void gets; errors as for :attr:`missing`."""
+        return _contents(self)[1]
 
     def load(self) -> NDArray[Any] | Planes:
         """The array in the file's data type; a large one is read where it is indexed.
@@ -56,6 +67,8 @@ class ArrayFile:
         array = load_array(self.file)
         if array.dtype.kind not in "fiu":
             raise ValueError(f"holds {array.dtype}; real numbers are expected")
+        if array.ndim != 3:
+            raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are expected")
         return array
 
 
@@ -165,7 +178,7 @@ def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
             file = input_file(table["file"], folder, (FIELD_SUFFIX,) if of_run else (".npy", FIELD_SUFFIX))
             try:
                 array = ArrayFile(file if time is None else StoredField.at(file.path, time))
-                array = ArrayFile(array.file, *_check_array(array.load()))
+                array.load()
             except ValueError as error:
                 raise ValueError(f"got {show(table['file'])}, which {error}") from None
         except ValueError as error:
@@ -175,22 +188,25 @@ def _read_array(table: Mapping[str, object], folder: Path) -> ArrayFile:
     return array
 
 
-def missing_values(array: ArrayFile) -> str | None:
-    """The message about NaN in an array of a body without void; None if there is none."""
-    if array.missing is None:
-        return None
+def value_fault(array: ArrayFile, uses_void: bool) -> str | None:
+    """The message about a value that no cell of a body may have; None if there is none. Reads the whole array."""
+    try:
+        if array.missing is None or uses_void:
+            return None
+    except ValueError as error:
+        return str(error)
     place = ", ".join(map(str, array.missing))
     return f"holds nan at [{place}] (z, y, x); {TEMPERATURE.range_fault(float('nan'))}"
 
 
-def _check_array(array: NDArray[Any] | Planes) -> tuple[tuple[int, ...] | None, float]:
+@lru_cache(maxsize=8)
+def _contents(file: ArrayFile) -> tuple[tuple[int, ...] | None, float]:
     """The first place of NaN, or None; the lowest value.
 
     Raises:
-        ValueError: the array has not three axes, or a value that no cell may have.
+        ValueError: a value is one that no cell may have.
     """
-    if array.ndim != 3:
-        raise ValueError(f"has shape {array.shape}; three axes (z, y, x) are expected")
+    array = file.load()
     nz, ny, nx = array.shape
     layers, rows = max(1, CHUNK // max(1, nx * ny)), max(1, CHUNK // max(1, nx))
     missing, lowest = None, np.inf

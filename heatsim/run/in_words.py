@@ -49,6 +49,9 @@ def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> st
     def temperature(value: TimeFunction) -> str:
         return in_time(value, lambda kelvins: plain(unit.of(kelvins), 6), unit.symbol, end)
 
+    def beside(flux: TimeFunction) -> str:
+        return "" if flux == Constant(0.0) else f", and flux {in_time(flux, _plain, 'W/m²', end)}"
+
     match condition:
         case Temperature(value=value):
             return f"temperature {temperature(value)}"
@@ -58,12 +61,13 @@ def condition_in_words(condition: Face, unit: TemperatureUnit, end: float) -> st
             return "flux" if power is None else f"flux {in_time(power, _plain, 'W', end)} in all"
         case Convection(coefficient=coefficient, ambient=ambient, emissivity=emissivity, surroundings=surroundings):
             words = f"convection {in_time(coefficient, _plain, 'W/(m² K)', end)} to {temperature(ambient)}"
-            if emissivity == Constant(0.0):
-                return words
-            words += f", emissivity {in_time(emissivity, _plain, '', end)}"
-            return words if surroundings == ambient else f"{words}, surroundings {temperature(surroundings)}"
+            if emissivity != Constant(0.0):
+                words += f", emissivity {in_time(emissivity, _plain, '', end)}"
+                words += "" if surroundings == ambient else f", surroundings {temperature(surroundings)}"
+            return words + beside(condition.flux)
         case Radiation(emissivity=emissivity, ambient=ambient):
-            return f"radiation to {temperature(ambient)}, emissivity {in_time(emissivity, _plain, '', end)}"
+            words = f"radiation to {temperature(ambient)}, emissivity {in_time(emissivity, _plain, '', end)}"
+            return words + beside(condition.flux)
         case Insulated():
             return "insulated"
         case Periodic():

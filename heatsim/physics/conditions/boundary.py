@@ -169,7 +169,7 @@ class Boundary:
     @cached_property
     def _lasting(self) -> Array | None:
         """The result of :meth:`unchecked_rows` at any time, if no condition varies in time."""
-        varies = self._varying or not all(law.constant for law in self.laws)
+        varies = self._varying or not all(law.constant and law.flux.constant for law in self.laws)
         return None if varies else self._evaluate(np.zeros(1), 0.0, None)[0][0]
 
     def not_physical(self, number: int, time: float) -> ScenarioError:
@@ -188,7 +188,7 @@ class Boundary:
             rows[:, number] = row
         rows[..., AMBIENT] -= reference
         rows[..., SURROUNDINGS] -= reference
-        return self._law_tables.append_to(rows, times, physical), physical
+        return self._law_tables.append_to(rows, times, means, physical), physical
 
     @property
     def laws(self) -> tuple[SurfaceLaw, ...]:
@@ -220,7 +220,7 @@ class Boundary:
     @cached_property
     def _law_tables(self) -> LawTables:
         laws = [
-            SurfaceLaw(number, of.film, of.emissivity, ambient_of_law(of), of.surroundings)
+            SurfaceLaw(number, of.film, of.emissivity, ambient_of_law(of), of.surroundings, of.flux)
             for number, of in enumerate(self._functions)
             if depends_on_surface(self.conditions[number])
         ]

@@ -2,8 +2,8 @@
 
                               film  ambient  flux  emission  surroundings  free
     held temperature            1   its value   0      0          0          0      free = 0 removes the right-hand side
-    convection                  h      T∞       0     εσ        T_sur        1
-    radiation                   0      0        0     εσ        T_sur        1
+    convection                  h      T∞       q     εσ        T_sur        1
+    radiation                   0      0        q     εσ        T_sur        1
     given flux                  0      0        q      0          0          1
     insulated, periodic         0      0        0      0          0          1      the kernel wraps the index
 
@@ -36,7 +36,7 @@ def numbers_of(
     """The six numbers at some times, shape (times, 6), temperatures in K; and whether they are finite and physical.
 
     Args:
-        condition: the condition. The flux of a law is a table, so of a law only the ambient temperature is used.
+        condition: the condition. All fluxes of a law are in its table, so only its ambient temperature is used.
         functions: its terms.
         times: in s.
         means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.

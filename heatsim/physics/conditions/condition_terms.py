@@ -45,10 +45,11 @@ def time_functions(condition: Condition) -> Functions:
             return Functions(
                 film=condition.coefficient,
                 ambient=condition.ambient,
+                flux=condition.flux,
                 emissivity=condition.emissivity,
                 surroundings=condition.surroundings,
             )
         case Radiation():
-            return Functions(emissivity=condition.emissivity, surroundings=condition.ambient)
+            return Functions(flux=condition.flux, emissivity=condition.emissivity, surroundings=condition.ambient)
         case Insulated() | Periodic():
             return Functions()

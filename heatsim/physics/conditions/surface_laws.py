@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.physics.conditions.condition_terms import NOTHING
 from heatsim.physics.conditions.surface_balance import (
     AMBIENT,
     EMISSION,
@@ -34,6 +35,7 @@ from heatsim.physics.conditions.surface_balance import (
     STEFAN_BOLTZMANN,
     surface_rise,
 )
+from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import TimeFunction
 from heatsim.scenario.messages import show
 from heatsim.scenario.values.quantities import COEFFICIENT, EMISSIVITY
@@ -57,6 +59,7 @@ class SurfaceLaw:
         number: of the condition.
         film, emissivity: numbers, functions of time or expressions in the temperature.
         ambient, surroundings: in K; without a film coefficient both are the surroundings.
+        flux: beside both, in W/m²; it changes no slope.
     """
 
     number: int
@@ -64,10 +67,11 @@ class SurfaceLaw:
     emissivity: TimeFunction
     ambient: TimeFunction
     surroundings: TimeFunction
+    flux: TimeFunction = NOTHING
 
     @property
     def constant(self) -> bool:
-        """Whether it does not change in time."""
+        """Whether what depends on the temperature of the surface does not change in time."""
         return all(of.constant for of in (self.film, self.emissivity, self.ambient, self.surroundings))
 
     def fluxes(self, nodes: Array, times: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -194,14 +198,18 @@ class LawTables:
         self.nodes = make_nodes(max((law.ambient.extremes(end)[1] for law in laws), default=0.0))
         self._constant: dict[int, tuple[Array, NDArray[np.bool_]]] = {}
 
-    def append_to(self, rows: Array, times: Array, physical: NDArray[np.bool_]) -> Array:
+    def append_to(self, rows: Array, times: Array, means: StageTimes | None, physical: NDArray[np.bool_]) -> Array:
         """Rows of conditions with the tables at times in s behind them; see :func:`append_tables`.
 
-        ``physical``, shape (times, conditions), becomes False where a law is not.
+        ``means`` as in :func:`condition_numbers.numbers_of`. ``physical``, shape (times, conditions), becomes False
+        where a law is not.
         """
         fluxes = []
         for law in self.laws:
             flux, possible = self._of_constant(law) if law.constant else law.fluxes(self.nodes, times)
+            if law.flux != NOTHING:
+                beside = law.flux.at(times) if means is None else means.means(law.flux.mean)
+                flux, possible = flux + beside[:, None], possible & np.isfinite(beside)
             physical[:, law.number] &= possible
             fluxes.append(flux)
         return append_tables(rows, [law.number for law in self.laws], self.nodes, fluxes)

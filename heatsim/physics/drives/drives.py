@@ -30,7 +30,7 @@ from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
 from heatsim.physics.time.tolerance import Tolerance
-from heatsim.scenario import Formula, Source, Table, Temperature, TimeFunction, radiates
+from heatsim.scenario import Flux, Formula, Source, Table, Temperature, TimeFunction, radiates
 from heatsim.scenario.values.averages import mean_of_product
 from heatsim.scenario.values.course import refined
 from heatsim.scenario.values.timefunction import NEAR_JUMP
@@ -294,7 +294,8 @@ def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
             if not function.constant and id(function) not in seen and (name != "surroundings" or radiates(condition)):
                 yield Drive((f"{key}.{name}",), (function,), 1.0, False, (0.0, end), end)
         if id(flux) not in seen:
-            yield _drive(key, [("value", flux)], 1.0 / (capacity * min(spacing)), (0.0, end), end)
+            name = "value" if isinstance(condition, Flux) else "flux"
+            yield _drive(key, [(name, flux)], 1.0 / (capacity * min(spacing)), (0.0, end), end)
         # Faces share the condition `default`.
         seen |= {id(function) for function in (film, ambient, flux, emissivity, surroundings)}
 

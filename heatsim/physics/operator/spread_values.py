@@ -151,7 +151,7 @@ def _bends(condition: Condition, name: str, value: SpaceFormula, varies: bool) -
             return varies
         case Convection(), "coefficient":
             return varies or radiates(condition) or not value.constant
-        case Convection(), "ambient":
+        case Convection(), "ambient" | "flux":
             return radiates(condition) or depends_on_surface(condition)
     return True
 

@@ -61,10 +61,16 @@ class Flux(BaseModel):
         return validate_beside(faults, validate, table)
 
 
+_FLUX_BESIDE: Any = Field(
+    default=Constant(0.0), description="Heat flux into the body beside this exchange, such as absorbed sunlight"
+)
+
+
 class Convection(BaseModel):
     """A face with the heat flux coefficient · (ambient − surface) in W/m²; coefficient in W/(m² K), ambient in K.
 
-    With an emissivity it also radiates to ``surroundings`` (K), whose default is the ambient temperature.
+    With an emissivity it also radiates to ``surroundings`` (K), whose default is the ambient temperature. ``flux`` in
+    W/m² acts beside both.
     """
 
     model_config = STRICT
@@ -82,6 +88,7 @@ class Convection(BaseModel):
         description="Temperature of the surroundings that radiate",
         json_schema_extra={"default": "`ambient`"},
     )
+    flux: FluxInTime = _FLUX_BESIDE
 
     @field_validator("surroundings", mode="before")
     @classmethod
@@ -90,7 +97,7 @@ class Convection(BaseModel):
 
 
 class Radiation(BaseModel):
-    """A face with the heat flux emissivity · σ · (ambient⁴ − surface⁴) in W/m², ambient in K."""
+    """A face with the heat flux emissivity · σ · (ambient⁴ − surface⁴) + flux in W/m², ambient in K."""
 
     model_config = STRICT
 
@@ -99,6 +106,7 @@ class Radiation(BaseModel):
     )
     emissivity: EmissivityAtSurface = Field(examples=["emissivity = 0.8"], description="Emissivity")
     ambient: TemperatureInTime = Field(examples=['ambient = "20 degC"'], description="Temperature of the surroundings")
+    flux: FluxInTime = _FLUX_BESIDE
 
 
 class Insulated(BaseModel):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from heatsim.scenario.documents.schema_values import TEXT, Schema, default_of, leaf, limited
+from heatsim.scenario.documents.schema_values import TABLE_IN_TEMPERATURE, TEXT, Schema, default_of, leaf, limited
 from heatsim.scenario.tables.boundaries import FACE_TYPES
 from heatsim.scenario.tables.fields import Form, OneOf
 from heatsim.scenario.tables.library import PREFIX, library_names
@@ -21,6 +21,7 @@ from heatsim.scenario.tables.materials import Material, NamesMaterial
 from heatsim.scenario.tables.named import Named
 from heatsim.scenario.values.document_quantities import parts
 from heatsim.scenario.values.quantities import Quantity
+from heatsim.scenario.values.surfacefunction import AtSurface
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 DEFINITIONS = "definitions"
@@ -116,6 +117,8 @@ class SchemaMaker:
         kinds = self._kinds(info.annotation, quantity) if names is None else [{"enum": list(names)}]
         if any(isinstance(part, NamesMaterial) for part in of_field):
             kinds = [self._of_library(), TEXT | {"not": {"pattern": f"^{PREFIX}"}}]
+        if any(isinstance(part, AtSurface) for part in of_field):
+            kinds = [*kinds, TABLE_IN_TEMPERATURE]
         kinds = kinds if form is None else [limited(kind, form.whole) for kind in kinds]
         schema: Schema = kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
         about = [info.description or ""]

@@ -34,7 +34,7 @@ _CSV_IN_TIME: Schema = {
     "required": ["file", "time", "column"],
     "additionalProperties": False,
 }
-_TABLE_IN_TEMPERATURE: Schema = {
+TABLE_IN_TEMPERATURE: Schema = {
     "type": "object",
     "description": "Values over temperature, linear in between",
     "properties": {
@@ -60,7 +60,7 @@ _IMAGE_FILE: Schema = {
 # What TOML may have in the place of a value of these types, beside numbers.
 _READ_FROM: dict[Any, tuple[Schema, ...]] = {
     TimeFunction: (TEXT, _TABLE_IN_TIME, _CSV_IN_TIME),
-    MaterialFunction: (TEXT, _TABLE_IN_TEMPERATURE),
+    MaterialFunction: (TEXT, TABLE_IN_TEMPERATURE),
     Expression: (TEXT,),
     ArrayFile: (_ARRAY_FILE,),
     ImageFile: (_IMAGE_FILE,),

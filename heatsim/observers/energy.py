@@ -8,6 +8,11 @@ Beside them the heat flows in W: the same heats per time, averaged since the row
 between two rows is exactly the heat that passed, also of a source that was on for a part of that time. The first row
 has no row before it; its flows are NaN.
 
+What enters and what leaves is there too, in W: `in x_min` and `out x_min` are the sums over the boundary faces of
+x_min of positive and of negative heat since the row before, so a face half hot and half cold has both. Of sources these
+are the sums over the cells that are heated and those that are cooled; of sources that heat all their cells alike, over
+the sources.
+
 With `output.region_heat` the heat of each region and the flow through each contact follow; see parts.py.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
@@ -17,6 +22,7 @@ void is included in that through all void surfaces.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import fsum, nan
 from typing import NamedTuple
 
@@ -26,16 +32,17 @@ from numpy.typing import NDArray
 from heatsim.grid import FACES
 from heatsim.observers.observer import SUMS, Reads, Value, Values
 from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
-from heatsim.observers.state import RunState
+from heatsim.observers.state import EnergyRow, RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.bound_rows import BoundRows
 from heatsim.physics.readings.energy_bound import EnergyBound
 from heatsim.solver.field.field import Extremes
-from heatsim.solver.ledger.heats import HeatRows
+from heatsim.solver.ledger.heats import HeatRows, RunningSums
 from heatsim.solver.ledger.sum_table import OwnSums
 from heatsim.storage import folder
 from heatsim.storage.run_tables import JOULE, TIME, WATT
+from heatsim.storage.tables import GROSS
 
 RESIDUAL = "residual"
 
@@ -44,15 +51,21 @@ Floats = NDArray[np.float64]
 
 def heats(problem: HeatProblem) -> tuple[str, ...]:
     """The names of the heats in J of energy.csv; "void" and those of regions only if void surfaces let heat through."""
+    return ("stored", *_given(problem), RESIDUAL)
+
+
+def _given(problem: HeatProblem) -> tuple[str, ...]:
+    """The names of what enters and leaves the body."""
     patches = (patch.name for patch in problem.scenario.patches)
     void = ("void", *surface_names(problem)) if problem.materials.weighted_surfaces.void else ()
-    return ("stored", "sources", *FACES, *patches, *void, RESIDUAL)
+    return ("sources", *FACES, *patches, *void)
 
 
 def columns(problem: HeatProblem) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
     names, of_regions = heats(problem), region_names(problem)
-    in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem))
+    gross = (way + name for way in GROSS for name in _given(problem))
+    in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem), *gross)
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
@@ -93,34 +106,9 @@ def _sample(state: RunState, contacts: Sequence[float] = ()) -> _EnergySample:
     )
 
 
-def _balances(
-    state: RunState, samples: Sequence[_EnergySample], stored: Sequence[float], keep: bool
-) -> tuple[HeatRows, Floats]:
-    """The heats through surfaces at each sample, and the terms of the balance in the order of :func:`heats`.
-
-    Args:
-        state: the run.
-        samples: in the order of their times.
-        stored: heat in J that the body has gained since the start, at each time.
-        keep: whether these are the next rows of the table.
-    """
-    through = state.ledger.heats_of([sample.through for sample in samples])
-    if state.problem.timeline.adaptive:
-        released = [sample.sources for sample in samples]
-    else:
-        released = state.ledger.source_heats([sample.step for sample in samples], keep)
-    beams, _, cells, _ = through.rest
-    sources = np.array(released) + beams + cells
-    given = np.column_stack([stored, -sources, -through.faces, -through.towards_void[:, 0]])
-    residual = [fsum(row) for row in given.tolist()]
-    void = [through.towards_void] if state.problem.materials.weighted_surfaces.void else []
-    return through, np.column_stack([stored, sources, through.through, *void, residual])
-
-
 def balance(state: RunState) -> dict[str, float]:
-    """The time in s and the heats in J of the current step, by name."""
-    _, terms = _balances(state, [_sample(state)], [state.stored_heat()], keep=False)
-    return {TIME: state.time, **dict(zip(heats(state.problem), terms[0].tolist(), strict=True))}
+    """The time in s and the heats in J of the last row, by name."""
+    return {} if state.energy_row is None else state.energy_row.heats
 
 
 def bound(state: RunState) -> float:
@@ -129,14 +117,10 @@ def bound(state: RunState) -> float:
 
 
 def imbalance(state: RunState) -> dict[str, float]:
-    """For methods that solve equations the heat in J that their solver left at most, and as a part of what flowed.
-
-    What flowed is half of the sum of the magnitudes of all heats since the start.
-    """
+    """For methods that solve equations the heat in J that their solver left at most, and as a part of what flowed."""
     if state.problem.scenario.time.method != "implicit":
         return {}
-    row = balance(state)
-    flowed = sum(abs(row[name]) for name in ("stored", "sources", *FACES, "void") if name in row) / 2.0
+    flowed = 0.0 if state.energy_row is None else state.energy_row.turnover
     return {"imbalance": state.imbalance, "imbalance_part": state.imbalance / flowed if flowed > 0.0 else 0.0}
 
 
@@ -148,6 +132,8 @@ class Energy(TableObserver):
 
     _bound: EnergyBound
     _before: dict[str, float] | None
+    _sums: RunningSums  # of the ledger's heats since the start, their magnitudes, and those of even sources
+    _released: float  # heat in J that even sources have set free
 
     def columns(self, state: RunState) -> list[Column]:
         """The terms of the balance, and the heat flows."""
@@ -158,9 +144,13 @@ class Energy(TableObserver):
         self._state = state
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
         self._before, initial = None, None
+        self._sums, self._released = RunningSums(np.zeros((2, state.ledger.heats().numbers.size + 1))), 0.0
         if saved is not None:
             self._bound.restore(saved)
             self._before = json.loads(str(saved["energy_before"]))
+            self._sums = RunningSums(np.array(json.loads(str(saved["energy_sums"]))))
+            self._released = float(saved["energy_released"])
+            state.energy_row = EnergyRow(self._before or {}, float(saved["energy_turnover"]))
             initial = json.loads(str(saved.get("region_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
         self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
@@ -181,13 +171,55 @@ class Energy(TableObserver):
         totals = statistics.totals([sample.sums for sample in samples])
         stored = [heat - self._state.initial_heat for heat in statistics.heats(totals)]
         absolute = statistics.heats(totals, absolute=True)
-        through, terms = _balances(self._state, samples, stored, keep=True)
-        self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
         times = np.array([sample.time for sample in samples])
+        through, terms, gross = self._balances(samples, times, np.array(stored))
+        self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
         heats_of_rows = np.column_stack([times, terms, np.array(self._regions.rows(totals))])
         contacts = np.array([sample.contacts for sample in samples])
-        rows: list[list[float]] = np.column_stack([heats_of_rows, self._flows(heats_of_rows), contacts]).tolist()
+        columns = [heats_of_rows, self._flows(heats_of_rows), contacts, gross]
+        rows: list[list[float]] = np.column_stack(columns).tolist()
         return rows
+
+    def _balances(
+        self, samples: Sequence[_EnergySample], times: Floats, stored: Floats
+    ) -> tuple[HeatRows, Floats, Floats]:
+        """The heats through surfaces since the start, the terms of the balance, and what enters and leaves in W.
+
+        Args:
+            samples: of the next rows.
+            times: of these rows in s.
+            stored: heat in J that the body has gained since the start.
+        """
+        state, problem = self._state, self._state.problem
+        if problem.timeline.adaptive:
+            released = np.array([sample.sources for sample in samples])
+        else:
+            released = np.array(state.ledger.source_heats([sample.step for sample in samples]))
+        edges = np.append(times[0] if self._before is None else self._before[TIME], times)
+        even = np.diff(released, prepend=self._released)
+        even_magnitude = np.abs(even) + 2.0 * problem.sources.cancelled(edges)
+        self._released = float(released[-1])
+
+        of_rows = state.ledger.heats_of([sample.through for sample in samples])
+        since_row = np.column_stack([of_rows.numbers.reshape(len(times), -1), even_magnitude])
+        since_start = self._sums.add(since_row)
+        through = replace(of_rows, numbers=since_start[:, :-1].reshape(of_rows.numbers.shape))
+        sources = released + through.beams + through.cells
+        given = np.column_stack([stored, -sources, -through.faces, -through.towards_void[:, 0]])
+        residual = [fsum(row) for row in given.tolist()]
+        void = [through.towards_void] if problem.materials.weighted_surfaces.void else []
+        terms = np.column_stack([stored, sources, through.through, *void, residual])
+
+        flowed = through.numbers[-1, 1, -2:].sum() + since_start[-1, -1] + through.magnitude[-1]
+        turnover = 0.5 * (flowed + abs(stored[-1] - residual[-1]))
+        names = heats(problem)
+        state.energy_row = EnergyRow(dict(zip((TIME, *names), (times[-1], *terms[-1].tolist()), strict=True)), turnover)
+        net, magnitude = (of_rows.numbers[:, which] for which in (0, 1))
+        net = np.column_stack([even + net[:, -2] + net[:, -1], net[:, :-2]])
+        magnitude = np.column_stack([even_magnitude + magnitude[:, -2] + magnitude[:, -1], magnitude[:, :-2]])
+        some, seconds = slice(len(names) - 2), np.where(np.diff(edges) > 0.0, np.diff(edges), nan)[:, np.newaxis]
+        flows = [0.5 * both[:, some] / seconds for both in (magnitude + net, magnitude - net)]
+        return through, terms, np.column_stack(flows)
 
     def _flows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The heat flows in W, the averages since the row before; NaN in a row that has none before.
@@ -203,8 +235,10 @@ class Energy(TableObserver):
         return np.asarray(changes[:, flowing] / changes[:, :1])
 
     def save(self) -> dict[str, Value]:
-        """The number of rows in the table, the last row, and the state of the residual's bound."""
+        """The number of rows in the table, the last row, sums since the start, the state of the bound."""
         saved: dict[str, Value] = {**super().save(), **self._bound.save(), "energy_before": json.dumps(self._before)}
+        saved |= {"energy_sums": json.dumps(self._sums.parts.tolist()), "energy_released": self._released}
+        saved["energy_turnover"] = 0.0 if self._state.energy_row is None else self._state.energy_row.turnover
         if self._regions.initial:
             saved["region_heats"] = json.dumps(self._regions.initial)
         return saved
@@ -219,13 +253,12 @@ def _rows_of_bound(samples: Sequence[_EnergySample], through: HeatRows, absolute
         absolute: Σ ρ·cp·V·|T − T_ref| in J.
         stored: heat in J that the body has gained since the start.
     """
-    _, magnitude, _, cells_magnitude = through.rest
     return BoundRows(
         np.array([sample.step for sample in samples]),
         absolute,
         np.array([sample.extremes.lowest for sample in samples]),
         np.array([sample.extremes.highest for sample in samples]),
-        np.abs(stored) + magnitude,
+        np.abs(stored) + through.magnitude,
         np.array([sample.roundings for sample in samples]),
-        cells_magnitude,
+        through.cells_magnitude,
     )

@@ -52,6 +52,18 @@ class Record:
         return cls(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)
 
 
+class EnergyRow(NamedTuple):
+    """The energy balance at a row.
+
+    Attributes:
+        heats: the time in s, and heats in J since the start, by name.
+        turnover: the heat in J that has entered the body since the start, or that has left it if this is more.
+    """
+
+    heats: dict[str, float]
+    turnover: float
+
+
 class LeftRange(NamedTuple):
     """A material, source or surface that left the range of its tables, and the side.
 
@@ -80,6 +92,7 @@ class RunState:
         statistics: heat, extremes and means of the field.
         arrays: the arrays of ``part`` on the field's device.
         initial_heat: Σ ρ·cp·V·(T − T_ref) in J at step 0.
+        energy_row: the last row of energy.csv that was made; None without one.
         energy_bound: how large the residual of the energy balance may be, by the rows that were made; None without one.
         wall_time: wall-clock seconds of stepping so far, those of earlier parts of a resumed run included.
         stopped: whether the run is to end here, before its last step.
@@ -103,6 +116,7 @@ class RunState:
     folder: Path
     step: int = 0
     initial_heat: float = 0.0
+    energy_row: EnergyRow | None = None
     energy_bound: EnergyBound | None = None
     wall_time: float = 0.0
     stopped: bool = False

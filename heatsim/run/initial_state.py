@@ -167,7 +167,8 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
     halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring), most)
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
-    ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team)
+    rows = problem.timeline.steps_at(scenario.output.probe_every)
+    ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team, rows)
     arrays = composite_arrays(part, field)
     cells = own_cells(arrays, field)
     set_thermometers(problem, field, cells)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsim.errors import StorageError
 from heatsim.storage import tables
 from heatsim.storage.folder import ENERGY, PROBES
-from heatsim.storage.tables import PARTS
+from heatsim.storage.tables import GROSS, PARTS
 from heatsim.temperature_units import KELVIN, TEMPERATURE_UNITS
 
 Values = NDArray[np.float64]
@@ -50,7 +50,16 @@ class RunTable:
 
     def of_body(self, unit: str) -> dict[str, Values]:
         """The terms of the balance of the whole body in J or W, by name: without those of parts."""
-        return {name: values for name, values in self.in_unit(unit).items() if not name.startswith(PARTS)}
+        return {name: values for name, values in self.in_unit(unit).items() if not name.startswith((*PARTS, *GROSS))}
+
+    def of_gross(self, way: str) -> dict[str, Values]:
+        """What enters or leaves in W by surface and source; none in tables of earlier versions.
+
+        Args:
+            way: ENTERING or LEAVING.
+        """
+        found = {name: values for name, values in self.in_unit(WATT).items() if name.startswith(way)}
+        return {name.removeprefix(way): values for name, values in found.items()}
 
     def of_parts(self, unit: str) -> dict[str, Values]:
         """The heats in J or W of regions, contacts and surfaces of regions, by name."""

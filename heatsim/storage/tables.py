@@ -27,6 +27,8 @@ from heatsim.storage.system import File
 # Beginnings of names of columns in energy.csv, before the name of a region, contact or surface. The balance of a
 # body does not add up these heats: the heat through the surface of a region towards void is a part of that through all.
 REGION, CONTACT, SURFACE = PARTS = "region ", "contact ", "surface "
+# Beginnings of names of heat flows into a body and out of it, before the name of a surface or source.
+ENTERING, LEAVING = GROSS = "in ", "out "
 SOURCE = "source "  # of the heat flows of sources in a steady state
 
 

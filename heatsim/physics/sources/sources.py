@@ -200,8 +200,17 @@ class Sources:
         rounded = heat.astype(precision).astype(np.float64)
         return np.asarray((rounded * (self.materials.counts * self.materials.cell_heat_capacity)).sum(axis=1))
 
-    def powers(self, times: Array, dt: float) -> Array:
-        """Mean power in W of every source in the body in steps of ``dt`` seconds from ``times``.
+    def cancelled(self, edges: Array) -> Array:
+        """The heat in J that sources of :attr:`even` bring while others take as much, between times in s."""
+        found, lengths = np.zeros(len(edges) - 1), np.diff(edges)
+        some = lengths > 0.0
+        if len(self.even) > 1 and some.any():
+            heat = self.powers(edges[:-1][some], lengths[some]) * lengths[some][:, np.newaxis]
+            found[some] = np.minimum(np.maximum(heat, 0.0).sum(axis=1), np.maximum(-heat, 0.0).sum(axis=1))
+        return found
+
+    def powers(self, times: Array, dt: float | Array) -> Array:
+        """Mean power in W of every source in the body in steps of ``dt`` seconds, one or one each, from ``times``.
 
         Returns:
             Shape (times, sources), in the order of ``even``.

@@ -12,7 +12,7 @@ from heatsim.scenario.tables.boundaries import Surface
 from heatsim.scenario.tables.fields import STRICT, FaceName, FacePoint, Pair, Text
 from heatsim.scenario.tables.named import default_names
 from heatsim.scenario.tables.surfaces import gather_condition
-from heatsim.storage.tables import PARTS, SOURCE
+from heatsim.storage.tables import GROSS, PARTS, SOURCE
 
 Array = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ class Patch(BaseModel):
     @field_validator("name", mode="after")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        if name in RESERVED or name.startswith((SOURCE, *PARTS)):
+        if name in RESERVED or name.startswith((SOURCE, *PARTS, *GROSS)):
             raise ValueError(f"got {show(name)}; energy.csv has a column of this name: choose another name")
         return name
 

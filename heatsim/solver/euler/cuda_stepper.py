@@ -92,6 +92,7 @@ class CudaStepper(Stepper):
         """
         problem, field, arguments, timeline = self.problem, self.field, self.arguments, self.problem.timeline
         assert isinstance(arguments, LinearArguments)
+        self._ledger.leave(self.step)
         alike = arguments.constant and problem.scheme != "stochastic"
         dt = timeline.dt(self.step)
         sweeps = arguments.host_sweeps(self.step, self.step + (1 if alike else steps))
@@ -104,6 +105,7 @@ class CudaStepper(Stepper):
             ScenarioError: a condition or source cannot be used at one of the steps.
         """
         field, arguments = self.field, self.arguments
+        self._ledger.leave(self.step)
         coefficients = arguments.coefficients(self.problem.timeline.dt(self.step))
         table, some = self._ahead.of(self.step, self.step + steps)
         return BodySteps(field.deviation, field.spare, coefficients, arguments.ledger, table, some)

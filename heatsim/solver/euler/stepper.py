@@ -78,6 +78,7 @@ class Stepper(ABC):
         field, sweeps = self.field, None if halo.slab.alone else self._sweeps
         self._overlaps = sweeps is not None and halo.prepare(field.deviation, field.spare, sweeps)
         while self.step < last:
+            self._ledger.leave(self.step)
             most = min(self.arguments.steps_per_table, self.steps_to_carry, halo.most)
             until = min(last, self.problem.timeline.interval_end(self.step), self.step + most)
             halo.reach(self.field.deviation, until - self.step)
@@ -104,8 +105,9 @@ class Stepper(ABC):
     @property
     def steps_to_carry(self) -> int:
         """How many steps may follow before the ledger is carried over."""
-        return STEPS_TO_CARRY - self.step % STEPS_TO_CARRY
+        return STEPS_TO_CARRY - self._ledger.steps_since_row(self.step) % STEPS_TO_CARRY
 
     def _carry(self) -> None:
-        if self.step % STEPS_TO_CARRY == 0:
+        since = self._ledger.steps_since_row(self.step)
+        if since and since % STEPS_TO_CARRY == 0:
             self._ledger.carry()

@@ -1,4 +1,4 @@
-"""Heat into a body since the start, by where it passed."""
+"""Heat into a body by where it passed: what stays of it, and what has entered and left."""
 
 from dataclasses import dataclass
 
@@ -7,76 +7,81 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 
-
-@dataclass(frozen=True)
-class Heats:
-    """Heat in J into a body since the start.
-
-    Attributes:
-        faces: through each face, including its patches, without beams.
-        patches: through each patch.
-        void: through the surfaces towards void.
-        surfaces: through the surface of each region that has a condition towards void; ``void`` contains them.
-        beams: absorbed from beams by surfaces.
-        magnitude: Σ |heat through the faces of each cell|, including surfaces towards void, without beams.
-        cells: from sources that heat single cells, and from beams to cells in the body.
-        cells_magnitude: Σ |heat to each of these cells|.
-    """
-
-    faces: tuple[float, ...]
-    patches: tuple[float, ...]
-    void: float
-    surfaces: tuple[float, ...]
-    beams: float
-    magnitude: float
-    cells: float
-    cells_magnitude: float
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class HeatRows:
-    """:class:`Heats` at several times.
+    """Heat in J into a body in several spans of time, each from one row to the next, or from the start to a row.
 
     Attributes:
-        numbers: in the order of its attributes, shape (times, numbers).
+        numbers: for each time the heats, and then their magnitudes: Σ |heat| over boundary faces, or over cells; in the
+            order of the properties below; shape (times, 2, heats).
         patches: the number of patches.
         regions: the number of regions with a condition towards void.
     """
 
-    numbers: NDArray[np.float64]
+    numbers: Array
     patches: int
     regions: int
 
     @property
-    def through(self) -> NDArray[np.float64]:
-        """Through the faces, then through the patches, shape (times, surfaces)."""
-        return self.numbers[:, : self._void]
+    def through(self) -> Array:
+        """Through the faces, then through the patches, which the faces contain; without beams; (times, surfaces)."""
+        return self.numbers[:, 0, : self._void]
 
     @property
-    def faces(self) -> NDArray[np.float64]:
+    def faces(self) -> Array:
         """Through the faces, shape (times, 6)."""
-        return self.numbers[:, : len(FACES)]
+        return self.numbers[:, 0, : len(FACES)]
 
     @property
-    def towards_void(self) -> NDArray[np.float64]:
+    def towards_void(self) -> Array:
         """Through all surfaces towards void, then through those of each region, shape (times, 1 + regions)."""
-        return self.numbers[:, self._void : self._rest]
+        return self.numbers[:, 0, self._void : -2]
 
     @property
-    def rest(self) -> NDArray[np.float64]:
-        """The other numbers: beams, magnitude, cells, cells_magnitude; one row each, shape (4, times)."""
-        return self.numbers[:, self._rest :].T
+    def beams(self) -> Array:
+        """Absorbed from beams by surfaces, shape (times,)."""
+        return self.numbers[:, 0, -2]
 
-    def row(self, number: int) -> Heats:
-        """The heats at one time."""
-        row: list[float] = self.numbers[number].tolist()
-        faces, patches, surfaces = row[: len(FACES)], row[len(FACES) : self._void], row[self._void + 1 : self._rest]
-        return Heats(tuple(faces), tuple(patches), row[self._void], tuple(surfaces), *row[self._rest :])
+    @property
+    def cells(self) -> Array:
+        """From sources that heat single cells, and from beams to cells in the body, shape (times,)."""
+        return self.numbers[:, 0, -1]
+
+    @property
+    def magnitude(self) -> Array:
+        """Σ |heat| of all boundary faces, without beams, shape (times,)."""
+        magnitudes = self.numbers[:, 1]
+        return np.asarray(magnitudes[:, : len(FACES)].sum(axis=1) + magnitudes[:, self._void])
+
+    @property
+    def cells_magnitude(self) -> Array:
+        """Σ |heat| of the cells of :attr:`cells`, shape (times,)."""
+        return self.numbers[:, 1, -1]
 
     @property
     def _void(self) -> int:
         return len(FACES) + self.patches
 
-    @property
-    def _rest(self) -> int:
-        return self._void + 1 + self.regions
+
+class RunningSums:
+    """Sums of numbers from row to row, rounded once: each addition's error is kept and added up beside it.
+
+    Attributes:
+        parts: the sums and the errors, whose sum is meant.
+    """
+
+    def __init__(self, parts: Array) -> None:
+        self.parts = parts
+
+    def add(self, rows: Array) -> Array:
+        """The sums after each of some rows; their bits do not depend on which rows are added together."""
+        sums = np.add.accumulate(np.concatenate((self.parts[:1], rows)))
+        before, after = sums[:-1], sums[1:]
+        added = after - before
+        errors = (before - (after - added)) + (rows - added)
+        lost = np.add.accumulate(np.concatenate((self.parts[1:], errors)))
+        self.parts = np.stack((sums[-1], lost[-1]))
+        return np.asarray(after + lost[1:])

@@ -27,8 +27,7 @@ from heatsim.solver.ledger.heats import HeatRows
 Indices = NDArray[np.int64]
 # A function that reads entries of an array of the whole grid. Arguments: name of the array, first entry, end.
 Read = Callable[[str, int, int], NDArray[Any]]
-# For each array of sums that are to be added, TOTAL and MAGNITUDE of the sections of each part, one after the other:
-# shape (arrays, sections of all parts, 2).
+# TOTAL and MAGNITUDE of the sections of each part, one after the other: shape (sections of all parts, 2).
 OwnSums = NDArray[np.float64]
 
 # The names of the sums in checkpoints.
@@ -256,20 +255,20 @@ class SumSections:
         return agreed
 
     def _terms(self, parts: Sequence[_Part]) -> list[list[int]]:
-        """The terms of each number of :class:`Heats`: twice the number of a part; 1 more for a magnitude."""
+        """The terms of each number of :class:`HeatRows`: twice the number of a part; 1 more for a magnitude."""
         faces: list[list[int]] = [[] for _ in FACES]
         owned: list[list[int]] = [[] for _ in range(_FIRST_PATCH + self._patches + 1 + self._regions)]
-        void, beams, magnitudes, cells = list[int](), list[int](), list[int](), list[int]()
+        void, beams, cells = list[int](), list[int](), list[int]()
         for number, (name, face, owner, _) in enumerate(parts):
             heat = 2 * number
             if name == SURFACES:
                 (void if face == TOWARDS_VOID else faces[face]).append(heat)
                 owned[owner].append(heat)
-                magnitudes.append(heat + 1)
             else:
                 (cells if name == CELLS else beams).append(heat)
         patches, regions = owned[_FIRST_PATCH:][: self._patches], owned[_FIRST_PATCH + self._patches + 1 :]
-        return [*faces, *patches, void, *regions, beams, magnitudes, cells, [heat + 1 for heat in cells]]
+        heats = [*faces, *patches, void, *regions, beams, cells]
+        return [*heats, *([heat + 1 for heat in of_one] for of_one in heats)]
 
     def sections(self, values: Any) -> Sections:
         """The sections of all sums; ``values``: the array of the layout."""
@@ -279,36 +278,29 @@ class SumSections:
         """The heats in J at some times.
 
         Args:
-            rows: for each time the results of :meth:`of_rank` on all ranks, joined along their second axis.
+            rows: for each time the results of :meth:`of_rank` on all ranks, joined.
         """
-        sums = np.zeros((len(rows), max(map(len, rows)), self._count + 1, 2))  # the last one stays 0
-        for all_sums, of_row in zip(sums, rows, strict=True):
-            all_sums[: len(of_row), :-1] = of_row
-        of_parts = sums[:, :, self._of_parts].transpose(0, 2, 4, 1, 3)
-        of_parts = of_parts.reshape(*of_parts.shape[:3], sums.shape[1] * self._of_parts.shape[1])
+        sums = np.zeros((len(rows), self._count + 1, 2))  # the last one stays 0
+        for own, of_row in zip(sums, rows, strict=True):
+            own[:-1] = of_row
+        of_parts = sums[:, self._of_parts].transpose(0, 1, 3, 2)
         terms = np.zeros((len(rows), 2 * len(self._of_parts) + 1))
         found = exact_sums(of_parts) * self._part_capacities[:, np.newaxis]
         terms[:, :-1] = found.reshape(len(rows), -1)
-        return HeatRows(exact_sums(terms[:, self._of_heats]), self._patches, self._regions)
+        return HeatRows(exact_sums(terms[:, self._of_heats]).reshape(len(rows), 2, -1), self._patches, self._regions)
 
-    def of_rank(self, found: Sequence[Partials]) -> OwnSums:
+    def of_rank(self, found: Partials) -> OwnSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.
 
         Args:
-            found: STATISTICS of the sections of one array of sums, or of several arrays to add, shape (…, sections,
-                parts).
+            found: STATISTICS of the sections of the sums, shape (…, sections, parts).
 
         Returns:
-            Shape (…, arrays, sections of all parts, 2).
+            Shape (…, sections of all parts, 2).
         """
-        together = [np.ascontiguousarray(one).view(np.float64) for one in found]
-        return self.of_each(np.stack(together, axis=-3))
-
-    def of_each(self, found: Partials) -> OwnSums:
-        """:meth:`of_rank` for arrays in one, of shape (…, arrays, sections, parts)."""
         values = np.ascontiguousarray(found).view(np.float64)
-        *arrays, sections, numbers = values.shape
-        columns = values.reshape(*arrays, sections * numbers // NUMBERS, NUMBERS)
+        *several, sections, numbers = values.shape
+        columns = values.reshape(*several, sections * numbers // NUMBERS, NUMBERS)
         return np.asarray(columns[..., self._entries, TOTAL : MAGNITUDE + 1])
 
     def lies_like(self, other: "SumSections") -> bool:

@@ -33,7 +33,7 @@ class Leading:
         """
         self._shown = field, ledger
         self.field = field.of(field.deviation.copy())
-        self.ledger = Ledger(field.device, problem, ledger.recorded, field.team)
+        self.ledger = Ledger(field.device, problem, ledger.recorded, field.team, ledger.rows)
         self.ledger.follow(ledger)
 
     @classmethod

@@ -64,16 +64,15 @@ class _Ledgers(NamedTuple):
         """The ledgers of the runs with some numbers."""
         ledgers = [runs[number].ledger for number in numbers]
         alike = all(ledger.lies_like(ledgers[0]) for ledger in ledgers)
-        sections = [section for ledger in ledgers for section in ledger.sections()]
+        sections = [ledger.sections() for ledger in ledgers]
         xp = runs[numbers[0]].field.device.xp
         return cls(numbers, ledgers, alike, Pass.of(xp, sections, ledgers[0].division, workspaces))
 
     def own_sums(self, found: Any) -> Sequence[OwnSums]:
         """The sums of each ledger on this rank, from the results of the pass."""
         if self.alike:
-            return Ledger.own_sums_of(self.ledgers, found)
-        rest = iter(found)
-        return [ledger.own_sums([next(rest) for _ in ledger.sections()]) for ledger in self.ledgers]
+            return list(self.ledgers[0].own_sums(found))
+        return [ledger.own_sums(one) for ledger, one in zip(self.ledgers, found, strict=True)]
 
 
 class Request:
@@ -153,9 +152,7 @@ class Request:
         reductions = FieldReduction.of_each(_statistics(next(found), self._fields[0].launches))
         of_ledgers: Sequence[OwnSums | None] = [None] * count
         if self._ledgers:
-            launches = self._ledgers[0].launches
-            arrays = np.split(_statistics(next(found), launches), np.cumsum(launches.counts)[:-1], axis=1)
-            of_ledgers = list(run.ledger.own_sums(arrays))
+            of_ledgers = list(run.ledger.own_sums(_statistics(next(found), self._ledgers[0].launches)))
         at_points: list[list[NDArray[Any]]] = [[]] * count
         if self._gathers:
             ends = np.cumsum([points.cells.size for points in run.field.all_points]).tolist()

@@ -14,7 +14,6 @@ import numpy as np
 
 from heatsim.kernels.reductions.fused import partials
 from heatsim.kernels.reductions.statistics import STATISTICS, FieldReduction, Partials
-from heatsim.solver.ledger.sum_table import OwnSums
 from heatsim.solver.rows.observables import Observables, OwnRow, temperatures_at_points
 from heatsim.solver.rows.row_request import Request, alike
 
@@ -71,9 +70,11 @@ class RowSums:
 
     def _request(self, runs: Sequence[Observables]) -> Request:
         """The launches for some runs, cached: the same runs need them again at later due times."""
+        for run in runs:
+            run.ledger.add_up()
         expected = [run.statistics.extreme_cells.expected() for run in runs]
         key = tuple(
-            (int(run.field.deviation.data.ptr), run.ledger.addresses, wanted, len(run.field.all_points))
+            (int(run.field.deviation.data.ptr), run.ledger.address, wanted, len(run.field.all_points))
             for run, wanted in zip(runs, expected, strict=True)
         )
         workspaces = self._workspaces if len(runs) == 1 else {}
@@ -99,7 +100,4 @@ def _on_cpu(run: Observables) -> OwnRow:
     """The numbers of a run from this rank's own planes, on a CPU."""
     field, ledger = run.field, run.ledger
     (of_field,) = partials(field.device, [field.sections()], field.division)
-    heats: OwnSums | None = None
-    if ledger.recorded:
-        heats = ledger.own_sums(partials(field.device, ledger.sections(), ledger.division))
-    return OwnRow(of_field, heats, temperatures_at_points(field))
+    return OwnRow(of_field, ledger.own_row() if ledger.recorded else None, temperatures_at_points(field))

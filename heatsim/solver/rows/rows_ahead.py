@@ -82,7 +82,8 @@ class RowsAhead:
 
     def _request(self) -> Request:
         field, ledger = self._leading.field, self._leading.ledger
-        key = int(field.deviation.data.ptr), ledger.addresses, len(self._shown.field.all_points)
+        ledger.add_up()
+        key = int(field.deviation.data.ptr), ledger.address, len(self._shown.field.all_points)
         if key not in self._requests:
             run = Observables(self._shown.field.with_values(field.deviation), ledger, self._shown.statistics)
             self._requests[key] = Request([run], [self._extremes], self._workspaces)

@@ -121,6 +121,10 @@ class FieldEnds:
         ends = (self._first.sums, self._first.flows, self._last.sums, self._last.flows)
         self._ledger.show(HeatSums.combined(zip(weights, ends, strict=True)))
 
+    def leave(self, step: int) -> None:
+        """Show sums of heat since the row after ``step`` due times from now on, if it is one."""
+        self._ledger.leave(step)
+
     def restart(self, *, last: bool) -> Restart:
         """A field and this rank's share of the ledger's sums; at the last end or the first. Collective."""
         at = self._end(End.LAST if last else End.FIRST)

@@ -45,6 +45,9 @@ class RunSubsteps(Substeps, Protocol):
     def count(self, stages: Any, h: float) -> float:
         """Count a step of ``h`` s that was accepted; returns its roundings, weighted for the bound of the energy."""
 
+    def leave(self, step: int) -> None:
+        """Show sums of heat since the row after ``step`` due times from now on, if it is one."""
+
     def restart(self, *, last: bool) -> Restart:
         """The field, and arrays on the host, from which a run goes on at the last end or the first."""
 
@@ -194,6 +197,7 @@ class AdaptiveStepper:
 
     def show(self) -> None:
         """Show the field at the next due time, which is within the last step."""
+        self.substeps.leave(self.step)
         self.method.interpolate(float(self._problem.timeline.times[self.step + 1]))
         self.step += 1
 
@@ -247,6 +251,7 @@ class AdaptiveStepper:
         """The end of the last step; its start as long as due times in it are still to come."""
         times = self._problem.timeline.times
         served = self.step == len(times) - 1 or self.method.t < float(times[self.step + 1])
+        self.substeps.leave(self.step)
         field, sums, planes = self.substeps.restart(last=served and self.method.last is not None)
         return RestartPoint(self.step, field, sums, (self._state() if served else self._before).values(), planes)
 

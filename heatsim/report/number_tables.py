@@ -106,6 +106,8 @@ def balance_table(balance: EnergyBalance) -> NumberTable:
         remarks.insert(0, f"All heats are {size}: no heat flows.")
     elif balance.negligible():
         remarks.insert(0, f"Zero, or rounding only: {', '.join(balance.negligible())}.")
+    if balance.hidden:
+        remarks.insert(0, balance.hidden)
     unit = choose_unit(ENERGIES, max(map(abs, terms.values())))
     time = format_time(float(balance.times[-1]), choose_unit(TIMES, float(balance.times[-1])))
     headers: tuple[str, ...] = ("heat into the body", unit.symbol)
@@ -132,12 +134,18 @@ def _through(name: str) -> str:
 
 
 def flow_table(found: SteadyFlows) -> NumberTable:
-    """The heat flows of a steady state, each listed once. Their sum is the imbalance."""
-    shown = {name: heat for name, heat in found.flows.items() if heat}
-    shown["imbalance, the sum" + ("" if found.none else f" ({found.part})")] = found.imbalance
-    unit = choose_unit(POWERS, max(map(abs, shown.values())))
-    remark = "All flows are within the imbalance: no heat flows." if found.none else found.hidden
-    return NumberTable("Heat flows", ("into the body", unit.symbol), _amounts(shown, unit), remark)
+    """The heat flows of a steady state, each listed once; their sum is the imbalance. In and out, where both count."""
+    shown = {name: (found.flows[name], *ways) for name, ways in found.gross.items() if any(ways)}
+    totals = (sum(way) for way in zip(*found.gross.values(), strict=True))
+    shown["imbalance, the sum" + ("" if found.none else f" ({found.part})")] = (found.imbalance, *totals)
+    headers = ("", "in", "out") if found.both and not found.none else ("",)
+    columns = [{name: flows[column] for name, flows in shown.items()} for column in range(len(headers))]
+    unit = choose_unit(POWERS, max(abs(flow) for column in columns for flow in column.values()))
+    texts = [dict(_amounts(column, unit)) for column in columns]
+    rows = [(name, *(of_column[name] for of_column in texts)) for name in shown]
+    units = (f"{way} ({unit.symbol})" if way else unit.symbol for way in headers)
+    remark = "All flows are within the imbalance: no heat flows." if found.none else ""
+    return NumberTable("Heat flows", ("into the body", *units), rows, remark)
 
 
 def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:

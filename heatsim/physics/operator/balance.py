@@ -7,6 +7,7 @@ the only places where the solvers meet bodies, conditions and sources.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +35,7 @@ from heatsim.physics.operator.varying_conduction import (
     moved,
     temperatures,
 )
+from heatsim.physics.sources.sources import Power
 from heatsim.physics.time.time_steps import INSTANT
 
 Array = NDArray[np.float64]
@@ -198,29 +200,29 @@ class Balance:
 
     def flows(self, temperatures: Sequence[Any]) -> Flows:
         """Where heat enters and leaves, for deviations in K of the cells of each surface. Collective."""
+        pairs = [*zip(self.surfaces, temperatures, strict=True)]
+        heats = [(surface, self._heat(surface, T)) for surface, T in pairs if isinstance(surface, BalanceSurface)]
+        powers = self._source_powers([(each.cells, T) for each, T in pairs if isinstance(each, CellExchange)])
+        positive = [(surface, self.xp.maximum(heat, 0.0)) for surface, heat in heats]
+        entering = self._flows(positive, {name: power.entering for name, power in powers.items()})
+        return replace(self._flows(heats, {name: power.net for name, power in powers.items()}), entering=entering)
+
+    def _flows(self, heats: Sequence[tuple[BalanceSurface, Any]], powers: dict[str, float]) -> Flows:
+        """Flows from the heat of each boundary face, and of each source, in W. Collective."""
         scenario = self.body.boundary.scenario
         faces, patches = dict.fromkeys((*FACES, VOID), 0.0), dict.fromkeys(range(6, 6 + len(scenario.patches)), 0.0)
         first = self.body.boundary.first_towards_void + 1
         of_regions = dict.fromkeys(range(first, first + len(scenario.surfaces)), 0.0)
-        pairs = [*zip(self.surfaces, temperatures, strict=True)]
-        heats = self.sums.of_conditions(
-            (surface, self._heat(surface, T)) for surface, T in pairs if isinstance(surface, BalanceSurface)
-        )
-        of_conditions = dict[tuple[str, int], float]()
-        for (name, number), heat in sorted(heats.items()):
+        for (name, number), heat in sorted(self.sums.of_conditions(heats).items()):
             faces[name] += heat
             owner = self.body.boundary.owners[number]
-            of_conditions[name, owner] = of_conditions.get((name, owner), 0.0) + heat
             if owner in patches:
                 patches[owner] += heat
             elif owner in of_regions:
                 of_regions[owner] += heat
         names = (patch.name for patch in scenario.patches)
         void, regions = faces.pop(VOID), tuple(of_regions.values())
-        of_patches = dict(zip(names, patches.values(), strict=True))
-        powers = self._source_powers([(each.cells, T) for each, T in pairs if isinstance(each, CellExchange)])
-        turnover = sum(map(abs, (*powers.values(), *of_conditions.values()))) / 2.0
-        return Flows(powers, faces, of_patches, void, regions, turnover)
+        return Flows(powers, faces, dict(zip(names, patches.values(), strict=True)), void, regions)
 
     def _heat(self, surface: BalanceSurface, T: Any) -> Any:
         """Heat in W through a surface into each of its cells, without that of beams."""
@@ -266,7 +268,7 @@ class Balance:
         """How much more a field holds for each kelvin, at deviations T in K."""
         return content_slopes(self.xp, self.materials, self._types, T + self.shift)
 
-    def _source_powers(self, heated: Sequence[tuple[Any, Any]]) -> dict[str, float]:
+    def _source_powers(self, heated: Sequence[tuple[Any, Any]]) -> dict[str, Power]:
         """W of each source by its label: in the body, and of beams what the body takes up. Collective.
 
         ``heated``: the cells that sources heat individually, if there are any here, and their deviations in K.
@@ -282,9 +284,11 @@ class Balance:
         powers = {}
         for number, source in enumerate(sources.scenario.sources):
             if source.beam is not None:
-                powers[source.label] = sources.absorbed_by(*next(beams))
+                powers[source.label] = Power.alike(sources.absorbed_by(*next(beams)))
+            elif source.even:
+                powers[source.label] = Power.alike(next(even))
             else:
-                powers[source.label] = next(even) if source.even else in_cells.get(number, 0.0)
+                powers[source.label] = in_cells.get(number, Power(0.0, 0.0))
         return powers
 
 

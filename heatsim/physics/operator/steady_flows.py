@@ -1,6 +1,7 @@
 """Where the heat of a steady state enters and leaves a body."""
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True)
@@ -13,8 +14,8 @@ class Flows:
         patches: through each patch.
         void: through the surfaces towards void.
         surfaces: through those of each region that has a condition towards void; ``void`` contains them.
-        turnover: heat that flows through the body: half of the sum of the magnitudes of all sources and of all
-            conditions at each face and towards void.
+        entering: what enters at each of these: the sums over boundary faces, or heated cells, of positive heat; None of
+            such flows themselves.
     """
 
     sources: dict[str, float]
@@ -22,9 +23,14 @@ class Flows:
     patches: dict[str, float]
     void: float
     surfaces: tuple[float, ...] = ()
-    turnover: float = 0.0
+    entering: "Self | None" = None
 
     @property
     def imbalance(self) -> float:
         """What enters and does not leave, in W."""
         return float(sum((*self.sources.values(), *self.faces.values(), self.void)))
+
+    @property
+    def turnover(self) -> float:
+        """The heat in W that flows through the body: the mean of what enters and what leaves."""
+        return 0.0 if self.entering is None else self.entering.imbalance - 0.5 * self.imbalance

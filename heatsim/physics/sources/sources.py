@@ -9,6 +9,7 @@ that part comes back in at the other end.
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,29 @@ from heatsim.scenario import Scenario, Source, TimeFunction, face_axes
 from heatsim.scenario.values.averages import mean_of_product
 
 Array = NDArray[np.float64]
+
+
+class Power(NamedTuple):
+    """The power of a source in W.
+
+    Attributes:
+        net: what it gives to all its cells.
+        entering: what it gives to the cells that it heats; it cools others.
+    """
+
+    net: float
+    entering: float
+
+    @classmethod
+    def alike(cls, net: float) -> "Power":
+        """Of a source that heats all its cells, or cools all."""
+        return cls(net, max(net, 0.0))
+
+    @classmethod
+    def of_cells(cls, net: float, powers: Array) -> "Power":
+        """Of a source that gives these powers to its cells."""
+        alike = (powers >= 0.0).all() or (powers <= 0.0).all()
+        return cls.alike(net) if alike else cls(net, float(np.maximum(powers, 0.0).sum()))
 
 
 @dataclass(frozen=True)
@@ -126,7 +150,7 @@ class Sources:
             found[:, number] *= self._factor(source, times, length, amount.function)
         return found
 
-    def cell_powers(self, time: float, length: float, T: Array | None) -> dict[int, float]:
+    def cell_powers(self, time: float, length: float, T: Array | None) -> dict[int, Power]:
         """Mean power in W that each source without beam gives to :attr:`heated` from ``time`` on, for ``length`` s.
 
         Args:
@@ -137,7 +161,7 @@ class Sources:
         Returns:
             The powers by the numbers of the sources.
         """
-        heated, powers = self.heated, dict[int, float]()
+        heated, powers, cells = self.heated, dict[int, float](), dict[int, Array]()
         amounts = self.amounts(np.array([time]), length)[0, :-1] / length
         for number, amount in enumerate(heated.amounts):
             some = heated.numbers == number
@@ -146,7 +170,9 @@ class Sources:
                 weights = weights * heated.tables[amount.table].at(T[heated.owners[some]])[0]
             power = float(weights.sum()) * heated.volume * float(amounts[number])
             powers[amount.source] = powers.get(amount.source, 0.0) + power
-        return powers
+            of_cells = np.bincount(heated.owners[some], weights * (heated.volume * amounts[number]), len(heated))
+            cells[amount.source] = of_cells + cells.get(amount.source, np.zeros(1))
+        return {source: Power.of_cells(net, cells[source]) for source, net in powers.items()}
 
     def absorbed_by(self, number: int, rows: BeamRows) -> float:
         """Power in W that the body takes of beam ``number`` in the first step of its rows. Collective."""

@@ -1,20 +1,22 @@
 """The energy balance of a run, read from its folder: terms that add up, and what of them is rounding noise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum, sqrt
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.amounts import ENERGIES, POWERS, format_amount
-from heatsim.counts import plain
+from heatsim.amounts import ENERGIES, POWERS, Unit, format_amount
+from heatsim.counts import counted, plain
 from heatsim.errors import StorageError
 from heatsim.grid import FACES
 from heatsim.storage import folder as run_folder
 from heatsim.storage.run_tables import JOULE, PERCENT, WATT, RunTable, read_energy
 from heatsim.storage.summary_file import read_summary
+from heatsim.storage.tables import GROSS, PARTS
 
 _Floats = NDArray[np.float64]
 
@@ -23,9 +25,12 @@ _NEGLIGIBLE = 1e-6
 # As fractions of the heat that flowed: a bound larger than _LARGE_BOUND is too large to judge the residual. A residual
 # larger than _DOUBTFUL may then be an error.
 _LARGE_BOUND, _DOUBTFUL = 0.01, 1e-4
-# A heat flow larger than the net flows by this factor partly enters and leaves through the same surface.
-_MOSTLY_NET = 1.01
+# Heat enters and leaves through one surface if each is at least this part of the heat that flowed.
+_BOTH_WAYS, _MOST_TOLD = 1e-3, 3
 SURFACES_TO_VOID = "surfaces to void"
+
+# What enters and what leaves, by name.
+Gross = Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class EnergyBalance:
         bound: how large the residual may be at the end; None if the run has not finished.
         stages: of all steps; None if unknown.
         precision: of the field; empty if unknown.
+        known: what has entered and what has left by part; of parts that are missing, it follows from their rows.
     """
 
     times: _Floats
@@ -50,6 +56,16 @@ class EnergyBalance:
     bound: float | None
     stages: int | None = None
     precision: str = ""
+    known: Gross = field(default_factory=dict)
+
+    @cached_property
+    def gross(self) -> Gross:
+        """The heat in J that has entered and that has left since the start, of each part."""
+        changes = {name: np.diff(heat, prepend=0.0) for name, heat in self.parts.items()}
+        net = {
+            name: (float(np.maximum(of, 0.0).sum()), float(np.maximum(-of, 0.0).sum())) for name, of in changes.items()
+        }
+        return {**net, **self.known}
 
     @property
     def noise(self) -> float:
@@ -65,12 +81,18 @@ class EnergyBalance:
 
     @property
     def turnover(self) -> float:
-        """Half of the sum of the largest magnitudes of all terms, in J: what has flowed."""
-        return 0.5 * fsum(float(np.abs(term).max()) for term in (self.stored, *self.parts.values()))
+        """What has flowed in J: all that has entered the body, or all that has left it if this is more."""
+        return max(map(fsum, zip(*self.gross.values(), strict=True)))
 
     @property
     def only_noise(self) -> bool:
-        """Whether no term is larger than rounding."""
+        """Whether no term is larger than rounding, nor what enters and leaves.
+
+        Rounding errors of random sign cancel from row to row, but not their magnitudes.
+        """
+        most = self.noise * sqrt(len(self.times))
+        if self.turnover > (most if self.bound is None else min(most, max(self.bound, self.noise))):
+            return False
         return max(float(np.abs(term).max()) for term in (self.stored, *self.parts.values())) <= self.noise
 
     @property
@@ -101,11 +123,17 @@ class EnergyBalance:
     def real(self) -> dict[str, _Floats]:
         """The parts that are more than rounding; all that are not zero if there is nothing else."""
         least = 0.0 if self.only_noise else min(self.noise, _NEGLIGIBLE * self.turnover)
-        return {name: heat for name, heat in self.parts.items() if float(np.abs(heat).max()) > least}
+        both = both_ways(self.gross, self.turnover)
+        return {name: heat for name, heat in self.parts.items() if name in both or float(np.abs(heat).max()) > least}
 
     def negligible(self) -> list[str]:
         """The names of the parts that are zero, or zero but for rounding."""
         return [name for name in self.parts if name not in self.real()]
+
+    @property
+    def hidden(self) -> str:
+        """A sentence about heat that enters and leaves through one surface, if there is much of it; else empty."""
+        return "" if self.only_noise else describe_both(both_ways(self.gross, self.turnover), ENERGIES)
 
     def describe_residual(self) -> str:
         """What the residual at the end and its bound say."""
@@ -144,6 +172,7 @@ def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | No
         path = folder / run_folder.ENERGY
         raise StorageError(f"{path}: has no column {', '.join(missing)}; it was not written by heatsim")
     summary = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
+    seconds = np.diff(table.times, prepend=table.times[0])
     found, stages = summary.get("energy_bound"), summary.get("stages") or summary.get("steps")
     return EnergyBalance(
         times=table.times,
@@ -153,6 +182,10 @@ def read_balance(folder: Path, patches: Mapping[str, str]) -> EnergyBalance | No
         bound=float(found) if isinstance(found, int | float) else None,
         stages=stages if isinstance(stages, int) else None,
         precision=str(summary.get("precision", "")),
+        known={
+            name: (float(np.nansum(entering * seconds)), float(np.nansum(leaving * seconds)))
+            for name, (entering, leaving) in _gross_flows(table, patches).items()
+        },
     )
 
 
@@ -195,6 +228,35 @@ def flow_parts(energy: RunTable, patches: Mapping[str, str]) -> dict[str, _Float
     return {SURFACES_TO_VOID if name == "void" else name: flow for name, flow in once.items()}
 
 
+def _gross_flows(energy: RunTable, patches: Mapping[str, str]) -> dict[str, tuple[_Floats, _Floats]]:
+    """What enters and what leaves in W over time, by the names of the balance; none in tables of earlier versions."""
+    ways = []
+    for way in GROSS:
+        given = {name: flow for name, flow in energy.of_gross(way).items() if not name.startswith(PARTS)}
+        once = count_once(given, patches) if given else {}
+        ways.append(
+            {SURFACES_TO_VOID if name == "void" else name: np.maximum(flow, 0.0) for name, flow in once.items()}
+        )
+    return {name: (entering, ways[1][name]) for name, entering in ways[0].items()}
+
+
+def both_ways(gross: Gross, turnover: float) -> Gross:
+    """What enters and leaves through one surface or source, where both are a part of what flows."""
+    return {name: ways for name, ways in gross.items() if min(ways) > _BOTH_WAYS * turnover}
+
+
+def describe_both(both: Gross, units: Sequence[Unit]) -> str:
+    """A sentence about :func:`both_ways`; empty if there is nothing."""
+    largest = sorted(both, key=lambda name: -min(both[name]))
+    told = [
+        f"{name}: {format_amount(both[name][0], units, 3)} in, {format_amount(both[name][1], units, 3)} out"
+        for name in largest[:_MOST_TOLD]
+    ]
+    if len(largest) > _MOST_TOLD:
+        told.append(f"and {counted(len(largest) - _MOST_TOLD, 'other')}")
+    return f"Heat enters and leaves through the same surface: {'; '.join(told)}." if told else ""
+
+
 def _sum(heats: Sequence[_Floats]) -> _Floats:
     total: _Floats = np.sum(heats, axis=0)
     return total
@@ -208,17 +270,28 @@ class SteadyFlows:
         flows: in W, positive into the body, by name; each heat once.
         imbalance: their sum in W: what the solver leaves, and rounding.
         percent: the imbalance in % of the heat that flows through the body, as energy.csv has it.
+        known: what enters and what leaves, by name; of flows that are missing, their sign says it.
     """
 
     flows: Mapping[str, float]
     imbalance: float
     percent: float
+    known: Gross = field(default_factory=dict)
+
+    @property
+    def gross(self) -> Gross:
+        """What enters and what leaves in W, of each flow."""
+        return {name: self.known.get(name, (max(flow, 0.0), max(-flow, 0.0))) for name, flow in self.flows.items()}
+
+    @property
+    def both(self) -> Gross:
+        """The flows that enter and leave at the same surface or source."""
+        return both_ways(self.gross, self.turnover)
 
     @property
     def turnover(self) -> float:
-        """The heat that flows through the body in W, also where it enters and leaves through one surface."""
-        net = 0.5 * sum(map(abs, self.flows.values()))
-        return max(net, abs(100.0 * self.imbalance / self.percent)) if self.percent else net
+        """The heat that flows through the body in W: the mean of all that enters and all that leaves."""
+        return 0.5 * sum(map(sum, self.gross.values()))
 
     @property
     def none(self) -> bool:
@@ -228,13 +301,7 @@ class SteadyFlows:
     @property
     def hidden(self) -> str:
         """A sentence about heat that enters and leaves through one surface, if there is much of it; else empty."""
-        net = 0.5 * sum(map(abs, self.flows.values()))
-        if self.none or self.turnover <= _MOSTLY_NET * max(net, abs(self.imbalance)):
-            return ""
-        return (
-            f"{format_amount(self.turnover, POWERS, 3)} pass through the body; heat that enters and leaves through the "
-            "same surface cancels in its row."
-        )
+        return "" if self.none else describe_both(self.both, POWERS)
 
     @property
     def part(self) -> str:
@@ -257,4 +324,5 @@ def read_flows(folder: Path, patches: Mapping[str, str]) -> SteadyFlows | None:
         return None
     flows = {name: float(flow[-1]) for name, flow in flow_parts(table, patches).items()}
     percent = table.in_unit(PERCENT).get("imbalance")
-    return SteadyFlows(flows, flows.pop("imbalance", 0.0), 0.0 if percent is None else float(percent[-1]))
+    known = {name: (float(ways[0][-1]), float(ways[1][-1])) for name, ways in _gross_flows(table, patches).items()}
+    return SteadyFlows(flows, flows.pop("imbalance", 0.0), 0.0 if percent is None else float(percent[-1]), known)

@@ -62,6 +62,8 @@ def draw_energy(path: Path, title: str, balance: EnergyBalance) -> None:
             remarks.insert(0, f"All heats are {size}: no heat flows.")
         if below:
             remarks.insert(0, f"Zero, or rounding only: {', '.join(below)}.")
+        if balance.hidden:
+            remarks.insert(0, balance.hidden)
         text = "\n\n".join(fill(remark, 37) for remark in remarks)
         add_text(figure, _TABLE, 90, text, va="bottom", color=QUIET, fontsize=SMALL)
 
@@ -155,30 +157,36 @@ def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:
         title: its title.
         found: the heat flows.
     """
-    flows, imbalance = found.flows, found.imbalance
-    noise = max(abs(imbalance), _NEGLIGIBLE * sum(map(abs, flows.values())))
-    shown = {name: heat for name, heat in flows.items() if abs(heat) > noise} or dict(flows)
-    below = [name for name in flows if name not in shown]
-    rest = {name: shown.pop(name) for name in sorted(shown, key=lambda name: abs(shown[name]))[:-_MOST_FLOWS]}
+    imbalance, both = found.imbalance, found.both
+    noise = max(abs(imbalance), _NEGLIGIBLE * 2.0 * found.turnover)
+    # The bars of a flow: what enters and what leaves, or their difference where one of them hardly counts.
+    bars_of: dict[str, tuple[float, ...]] = {name: (heat,) for name, heat in found.flows.items()}
+    bars_of |= {name: (entering, -leaving) for name, (entering, leaving) in both.items()}
+    shown = {name: bars for name, bars in bars_of.items() if max(map(abs, bars)) > noise} or bars_of
+    below = [name for name in found.flows if name not in shown]
+    by_size = sorted(shown, key=lambda name: max(map(abs, shown[name])))
+    rest = {name: shown.pop(name) for name in by_size[:-_MOST_FLOWS]}
     if rest:
-        shown[counted(len(rest), "other")] = sum(rest.values())
-    unit = choose_unit(POWERS, max((abs(heat) for heat in shown.values()), default=0.0))
+        shown[counted(len(rest), "other")] = (sum(map(sum, rest.values())),)
+    unit = choose_unit(POWERS, max((abs(heat) for bars in shown.values() for heat in bars), default=0.0))
     height = 300 + 50 * max(len(shown), 6)
     with new_figure(path, title, 1600, height) as figure:
         axes = add_axes(figure, 420, 190, 1100, height - 280)
-        values = [heat / unit.size for heat in shown.values()]
+        rows = [row for row, bars in enumerate(shown.values()) for _ in bars]
+        values = [heat / unit.size for bars in shown.values() for heat in bars]
         bars = axes.barh(
-            _names(shown), values, color=[COLOURS[1] if value > 0.0 else COLOURS[0] for value in values], height=0.7
+            rows, values, color=[COLOURS[1] if value > 0.0 else COLOURS[0] for value in values], height=0.7
         )
+        axes.set_yticks(range(len(shown)), _names(shown))
         axes.bar_label(bars, labels=[plain(value, 4).replace("-", "−") for value in values], padding=3, fontsize=7.5)
         axes.invert_yaxis()
         axes.margins(x=0.15)
         axes.axvline(0.0, color="black", linewidth=0.6)
         axes.grid(axis="x", alpha=0.25)
         axes.set_xlabel(f"Heat flow into the body ({unit.symbol})")
-        incoming, outgoing = (sum(heat for heat in flows.values() if heat * sign > 0.0) for sign in (1.0, -1.0))
+        entering, leaving = (sum(way) for way in zip(*found.gross.values(), strict=True))
         remark = (
-            f"In {plain(incoming / unit.size, 4)} {unit.symbol}, out {plain(-outgoing / unit.size, 4)} {unit.symbol}, "
+            f"In {plain(entering / unit.size, 4)} {unit.symbol}, out {plain(leaving / unit.size, 4)} {unit.symbol}, "
             f"imbalance {format_amount(imbalance, POWERS, 2)}{'' if found.none else f' ({found.part})'}."
         ).replace("-", "−")
         remark += f" {found.hidden}" if found.hidden else ""
@@ -187,5 +195,5 @@ def draw_flows(path: Path, title: str, found: SteadyFlows) -> None:
         add_text(figure, 40, 40, fill(remark, 110), color=QUIET, fontsize=SMALL, va="center")
 
 
-def _names(flows: dict[str, float]) -> Sequence[str]:
+def _names(flows: Iterable[str]) -> Sequence[str]:
     return [shorten(name, 26, placeholder=" …") for name in flows]

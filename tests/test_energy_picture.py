@@ -228,8 +228,10 @@ def test_the_imbalance_is_the_same_number_everywhere(tmp_path: Path) -> None:
     row = read_summary(folder)["heat_flows"]
     assert (flows.imbalance, flows.percent) == (row["imbalance (W)"], row["imbalance (%)"])
     assert flows.turnover == pytest.approx(abs(100.0 * flows.imbalance / flows.percent))
+    assert flows.turnover == pytest.approx(row["in surface hot (W)"], rel=1e-6)
     assert not flows.none
     table = flow_table(flows)
     assert table.rows[-1][0] == f"imbalance, the sum ({flows.part})"
-    assert "heat that enters and leaves through the same surface" in table.remark
+    assert table.headers == ("into the body", "W", "in (W)", "out (W)")
+    assert "Heat flows both ways: surfaces to void" in flows.hidden
     assert f"imbalance of heat flows {flows.part}" in build(folder)

@@ -39,7 +39,9 @@ def given(derived: HeatProblem) -> np.ndarray:  # type: ignore[type-arg]
         return power * LENGTHS
     weight = float(derived.materials.heated.weights.sum()) * derived.materials.heated.volume
     T = np.full(10, 350.0)
-    powers = [derived.sources.cell_powers(*step, T)[0] for step in zip(STARTS.tolist(), LENGTHS.tolist(), strict=True)]
+    powers = [
+        derived.sources.cell_powers(*step, T)[0].net for step in zip(STARTS.tolist(), LENGTHS.tolist(), strict=True)
+    ]
     if not derived.materials.heated.tables:
         power = derived.sources.amounts(STARTS, 1.0, LENGTHS)[:, 0] * weight
         np.testing.assert_allclose(powers, power, rtol=1e-12, atol=1e-14)

@@ -199,7 +199,12 @@ def of_run(state: RunState) -> dict[str, Any]:
         point = state.method.restart_point()
         saved |= {"roundings": state.method.roundings, **joined(team, point.sums), "counts": state.method.counts}
         saved |= {name: np.concatenate(state.team.gathered(of.copy())) for name, of in point.planes.items()}
-    return {"T": np.concatenate(own), **joined(team, state.ledger.save()), "heats": state.ledger.heats(), **saved}
+    return {
+        "T": np.concatenate(own),
+        **joined(team, state.ledger.save()),
+        "heats": state.ledger.heats().numbers,
+        **saved,
+    }
 
 
 def painted(problem: HeatProblem, team: Team) -> HeatProblem:

@@ -79,7 +79,7 @@ def row(problem: HeatProblem, team: Team) -> dict[str, Any]:
         state.find_row()
         statistics = state.statistics
         found |= {
-            f"heats {number}": state.ledger.heats(),
+            f"heats {number}": state.ledger.heats().numbers,
             f"heat {number}": statistics.heat(),
             f"mean {number}": statistics.mean(),
             f"extremes {number}": statistics.extremes(),

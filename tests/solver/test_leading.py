@@ -128,7 +128,7 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue
 ) -> None:
     """The steps queued after the last row of a batch carry the ledger over: the sums of a row lie elsewhere then."""
-    monkeypatch.setattr("heatsim.solver.euler.stepper.STEPS_TO_CARRY", 3)
+    monkeypatch.setattr("heatsim.solver.euler.stepper.STEPS_TO_CARRY", 1)
     often = "solver.kernel=resident", "output.probe_every=0.002", "output.every=0.1", "time.end=0.1"
     carried, rows = list[int](), list[bool]()
     carry, show = Ledger.carry, FoundRow.show

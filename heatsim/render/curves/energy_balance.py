@@ -249,12 +249,12 @@ def describe_both(both: Gross, units: Sequence[Unit]) -> str:
     """A sentence about :func:`both_ways`; empty if there is nothing."""
     largest = sorted(both, key=lambda name: -min(both[name]))
     told = [
-        f"{name}: {format_amount(both[name][0], units, 3)} in, {format_amount(both[name][1], units, 3)} out"
+        f"{name} {format_amount(both[name][0], units, 3)} in, {format_amount(both[name][1], units, 3)} out"
         for name in largest[:_MOST_TOLD]
     ]
     if len(largest) > _MOST_TOLD:
         told.append(f"and {counted(len(largest) - _MOST_TOLD, 'other')}")
-    return f"Heat enters and leaves through the same surface: {'; '.join(told)}." if told else ""
+    return f"Heat flows both ways: {'; '.join(told)}." if told else ""
 
 
 def _sum(heats: Sequence[_Floats]) -> _Floats:

@@ -44,6 +44,12 @@ TIMES = (
 PREFIXES = ("p", -12), ("n", -9), ("µ", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12)
 POWERS = tuple(Unit(f"{prefix}W", 10.0**power, 10.0**power) for prefix, power in PREFIXES)
 FLUXES = tuple(Unit(f"{prefix}W/m²", 10.0**power, 10.0**power) for prefix, power in PREFIXES)
+SPEEDS = (
+    Unit("cells/s", 1.0, 0.0),
+    Unit("kCells/s", 1e3, 1e3),
+    Unit("MCells/s", 1e6, 1e6),
+    Unit("GCells/s", 1e9, 1e9),
+)
 ENERGIES = tuple(Unit(f"{prefix}J", 10.0**power, 10.0**power) for prefix, power in PREFIXES)
 
 

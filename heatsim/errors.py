@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _MOST_SHOWN = 100  # mistakes that a message lists
+_LONGEST_KEY = 200  # characters of a key in a message
 
 # Whether errors are shown at the command line. Elsewhere heatsim is used from Python.
 _AT_COMMAND_LINE = ContextVar("at_command_line", default=False)
@@ -97,7 +98,8 @@ class Mistake:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.message}" if self.key else self.message
+        key = self.key if len(self.key) <= _LONGEST_KEY else f"{self.key[:_LONGEST_KEY]}…"
+        return f"{key}: {self.message}" if key else self.message
 
 
 class ScenarioError(InputError):

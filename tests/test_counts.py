@@ -5,7 +5,7 @@ from math import exp
 
 import pytest
 
-from heatsim.amounts import ENERGIES, TIMES, choose_unit, format_amount, format_time
+from heatsim.amounts import ENERGIES, SPEEDS, TIMES, choose_unit, format_amount, format_time
 from heatsim.counts import TimeLeft, counted, duration, plain
 from heatsim.study import progress
 from heatsim.study.progress import StudyProgress
@@ -73,6 +73,14 @@ def test_amounts_have_no_exponents_either() -> None:
     assert format_amount(-150.0, ENERGIES, 2) == "−150 J"
     assert format_amount(0.0013, ENERGIES, 2) == "1.3 mJ"
     assert format_amount(-5e-65, ENERGIES, 2) == "0 J"
+
+
+@pytest.mark.parametrize(
+    ("speed", "text"),
+    [(0.0, "0 cells/s"), (8.21e4, "82.1 kCells/s"), (2.149e6, "2.15 MCells/s"), (1.35e12, "1350 GCells/s")],
+)
+def test_speeds_have_no_exponents(speed: float, text: str) -> None:
+    assert format_amount(speed, SPEEDS) == text
 
 
 def told(part: Callable[[float], float], times: Sequence[float]) -> list[str]:

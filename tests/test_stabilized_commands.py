@@ -57,7 +57,7 @@ def test_a_line_of_progress_has_time_steps_and_stages(
     Simulation.from_scenario(runs.write(tmp_path), [STABILIZED[1]], output=tmp_path / "run").run(progress=True)
     out, err = capsys.readouterr()
     assert out == ""
-    line = r"t = ([\d.]+) of 10 s, (\d+) steps of (\d+) stages, [\d.e-]+ GCells/s"
+    line = r"t = ([\d.]+) of 10 s, (\d+) steps of (\d+) stages, [\d.]+ (?:c|[kMG]C)ells/s"
     line += r"(?:, (?:about [\d.]+ (?:s|min)|less than 1 s) left)?"
     found = [re.fullmatch(line, text) for text in err.splitlines()]
     assert all(found), err

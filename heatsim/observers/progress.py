@@ -5,7 +5,7 @@ import threading
 import time
 from typing import Any
 
-from heatsim.amounts import TIMES, choose_unit
+from heatsim.amounts import SPEEDS, TIMES, choose_unit, format_amount
 from heatsim.counts import TimeLeft, plain
 from heatsim.observers.observer import Observer, Values
 from heatsim.observers.state import RunState
@@ -17,7 +17,7 @@ COMPILING = "compiling the kernel …"
 
 
 class Progress(Observer):
-    """Prints the simulated time, the steps, the speed in GCells/s and the time left on stderr."""
+    """Prints the simulated time, the steps, the speed and the time left on stderr."""
 
     _bar: Any = None
     _status: Any = None
@@ -83,7 +83,7 @@ class Progress(Observer):
 
     def _briefly(self, state: RunState) -> str:
         """The simulated time and the speed, which fit beside a bar on 80 columns."""
-        return self._with_time_left(f"{_times(state)}, {self._speed(state):.3g} GCells/s", state)
+        return self._with_time_left(f"{_times(state)}, {self._speed(state)}", state)
 
     def _with_time_left(self, text: str, state: RunState) -> str:
         left = self._left.text(_part(state), time.monotonic())
@@ -92,12 +92,12 @@ class Progress(Observer):
     def _describe(self, state: RunState) -> str:
         timeline = state.problem.timeline
         steps = f"step {state.step:,} of {timeline.last_step:,}" if state.method is None else state.method.describe()
-        return f"{_times(state)}, {steps}, {self._speed(state):.3g} GCells/s"
+        return f"{_times(state)}, {steps}, {self._speed(state)}"
 
-    def _speed(self, state: RunState) -> float:
-        """10⁹ cells per second since the start."""
+    def _speed(self, state: RunState) -> str:
+        """The cells per second since the start."""
         elapsed = max(time.monotonic() - self._started, 1e-9)
-        return (_steps(state) - self._first_steps) * state.field.grid.cell_count / elapsed / 1e9
+        return format_amount((_steps(state) - self._first_steps) * state.field.grid.cell_count / elapsed, SPEEDS)
 
 
 def _times(state: RunState) -> str:

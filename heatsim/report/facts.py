@@ -6,7 +6,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
+from heatsim.amounts import LENGTHS, SPEEDS, TIMES, choose_unit, format_amount, format_time
 from heatsim.counts import counted, plain
 from heatsim.report.numbers import decimals_of_temperatures, fixed
 from heatsim.storage import folder as run_folder
@@ -75,7 +75,7 @@ def run_facts(
     if "stepping_time" in summary or "solving_time" in summary:
         yield "wall time", _describe_wall_time(summary)
     if summary.get("cells_per_second"):
-        yield "speed", f"{plain(summary['cells_per_second'] / 1e9, 3)}{_NBSP}GCells/s while stepping"
+        yield "speed", f"{format_amount(summary['cells_per_second'], SPEEDS).replace(' ', _NBSP)} while stepping"
 
 
 def unfinished_facts(folder: Path, settings: RunSettings) -> Iterator[tuple[str, str]]:

@@ -222,8 +222,12 @@ class Simulation:
 
     @property
     def temperature(self) -> NDArray[np.float64]:
-        """The temperatures in K after the steps done so far, shape (nz, ny, nx): a copy, which cannot be changed."""
-        temperature = self.state.field.temperature()
+        """The temperatures in K after the steps done so far, shape (nz, ny, nx), NaN in void.
+
+        A copy, which cannot be changed.
+        """
+        field, materials = self.state.field, self.state.problem.materials
+        temperature = field.temperature(materials.in_void(field.slab.first, field.slab.last))
         temperature.flags.writeable = False
         return temperature
 

@@ -250,4 +250,6 @@ def is_utf_16(content: bytes) -> bool:
 
 def one_line(error: Exception) -> str:
     """The text of a library's error, on one line of at most 200 characters."""
+    if type(error).__name__ == "DecompressionBombError":  # of Pillow, which suspects an attack
+        return "it has more than 178,956,970 pixels; make it smaller"
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -225,9 +225,10 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
         if len(differences) > _MOST_DIFFERENCES:
             lines.append(f"\n  and {len(differences) - _MOST_DIFFERENCES} more")
         if unwanted:
+            one = len(unwanted) == 1
             lines.append(
-                f"\n  {len(unwanted)} of its {len(known)} points, which have runs, are not among the {len(wanted)} of "
-                "the file"
+                f"\n  {len(unwanted)} of its {len(known)} points {'has a run and is' if one else 'have runs and are'} "
+                f"not in the file; write {'it' if one else 'them'} there again"
             )
         raise FolderError(f"{study}: holds a study with other settings; {elsewhere}:{''.join(lines)}")
     if (added or missing) and not extend:

@@ -255,6 +255,17 @@ def test_nan_in_a_cell_that_conducts_is_refused(regions: str, message: str, tmp_
     assert message in str(refusal.value)
 
 
+def test_temperatures_of_a_simulation_are_nan_in_void(tmp_path: Path) -> None:
+    """As in the files, before and after the run."""
+    simulation = Simulation.from_scenario(with_void(tmp_path, np.nan), output=tmp_path / "out")
+    for _ in range(2):
+        assert np.isnan(simulation.temperature).reshape(-1).tolist() == [True] + [False] * 23
+        if not simulation.finished:
+            simulation.run()
+    found = open_run(tmp_path / "out").temperature[-1].values
+    np.testing.assert_allclose(simulation.temperature, found, rtol=1e-6)
+
+
 def of_run(folder: Path, time: str) -> Path:
     path = folder / "next.toml"
     start = f'{{ file = "a/fields.vtkhdf", time = {time} }}'

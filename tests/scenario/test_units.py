@@ -171,6 +171,7 @@ def test_a_comma_that_may_separate_thousands_is_not_read_as_a_decimal_comma() ->
     ("text", "advice"),
     [
         ("3,600 s", 'write "3600 s", or "3.600 s" if the comma is a decimal point'),
+        ("−10 s", 'write "-10 s", with a plain minus sign'),
         ("3,600", "write 3600, or 3.600 if the comma is a decimal point"),
         ("-12,500.5 min", 'write "-12500.5 min"'),
         ("1,000,000", "write 1000000"),

@@ -75,7 +75,7 @@ def test_points_with_a_run_cannot_be_dropped(tmp_path: Path, out: Path) -> None:
     for extend in (False, True):
         with pytest.raises(FolderError) as caught:
             open_study(out, definition(tmp_path, FEWER), extend=extend)
-        assert "1 of its 6 points, which have runs, are not among the 3 of the file" in str(caught.value)
+        assert "1 of its 6 points has a run and is not in the file; write it there again" in str(caught.value)
         assert "study.parameters.material.conductivity: [20.0, 40.0] there, [40.0] in the file" in str(caught.value)
 
 

@@ -26,7 +26,7 @@ from heatsim.physics.cells.weighted_surfaces import NO_WEIGHTED_SURFACES, Weight
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.layers.layering import NO_LAYERS, Layering
 from heatsim.physics.matter.enthalpy import EnthalpyTable, constant
-from heatsim.physics.matter.material_numbers import MaterialNumbers
+from heatsim.physics.matter.material_numbers import VOID, MaterialNumbers
 
 Array = NDArray[np.float64]
 
@@ -244,6 +244,13 @@ class CellTypes:
         of_types = [names.index(self.palette[cell_type.material].name) for cell_type in self.types]
         places = np.array(of_types, dtype=np.uint8)
         return (places[self.types_of(slice(z, z + 1))] for z in range(first, last))
+
+    def in_void(self, first: int, last: int) -> Iterator[NDArray[np.bool_]]:
+        """Which cells are void in planes ``first`` … ``last`` − 1, as :meth:`materials`; nothing without void."""
+        names = self.material_names
+        if not self.uniform and VOID.name in names:
+            for plane in self.materials(first, last):
+                yield plane == names.index(VOID.name)
 
     def substance_at(self, x: int, y: int, z: int) -> MaterialNumbers:
         """The material of a cell. Collective."""

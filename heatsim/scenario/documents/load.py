@@ -79,8 +79,7 @@ def _parse(document: Mapping[str, Any], file: Path) -> Scenario:
     if scenario is None:
         raise ScenarioError(file, mistakes)
     scenario._path = file
-    end = None if scenario.steady else scenario.time.end
-    scenario._hints = (*hints(document, file.parent, end), *material_hints(scenario), *idle_keys(scenario))
+    scenario._hints = (*hints(document, file.parent, scenario), *material_hints(scenario), *idle_keys(scenario))
     return scenario
 
 

@@ -12,6 +12,7 @@ _NUMBER = re.compile(r"[=,\[]\s*[-+]?[\d.]+(e[-+]?\d+)?\s*", re.IGNORECASE)
 _LOGICAL = re.compile(r"(true|false)\b", re.IGNORECASE)
 _TWICE = ("Cannot overwrite", "Cannot declare", "Cannot mutate")
 _SECOND = "this key or table is there a second time: remove one of them"
+_DIGITS = "Exceeds the limit"  # of Python, for whole numbers
 _OPEN_TEXT = r"Illegal character '\n'"
 # Characters of word processors and of other languages that look like those of TOML.
 _MEANT = {
@@ -26,6 +27,8 @@ _MEANT = {
 def describe_error(text: str, error: ValueError) -> str:
     """One line about an error of ``tomllib`` in a text: the parser's words, the line, and advice for usual mistakes."""
     message = str(error)
+    if message.startswith(_DIGITS):
+        return "a whole number has thousands of digits"
     place = _PLACE.search(message)
     if place is None:
         return f"{message}; {_SECOND}" if message.startswith(_TWICE) else message

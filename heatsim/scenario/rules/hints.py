@@ -1,16 +1,21 @@
 """Hints about values of a scenario that are allowed, but are probably not what was meant."""
 
 from collections.abc import Mapping
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from heatsim.grid import Grid
 from heatsim.scenario.messages import show, show_key
+from heatsim.scenario.stored_field import StoredField
+from heatsim.scenario.tables.initial import ArrayFile
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.values import units
+from heatsim.scenario.values.bounds import bounds
 from heatsim.scenario.values.document_quantities import Found, quantities, single_values
+from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.quantities import TEMPERATURE, Quantity
 from heatsim.scenario.values.timefunction import Table, read_time_function
 from heatsim.temperature_units import CELSIUS, FAHRENHEIT, TEMPERATURE_UNITS, TemperatureUnit
@@ -26,15 +31,16 @@ _DEGREES = {name: unit for unit in (CELSIUS, FAHRENHEIT) for name in (unit.name,
 }
 
 
-def hints(document: Mapping[str, Any], folder: Path = Path(), end: float | None = None) -> list[str]:
+def hints(document: Mapping[str, Any], folder: Path, scenario: Scenario) -> list[str]:
     """Warnings about the values of a document that ``parse`` accepts, for the user.
 
     Args:
         document: the tables of the scenario.
         folder: where its relative paths start.
-        end: of the run in s; None without one, or in a steady state.
+        scenario: what was read from the document.
     """
-    return cold_numbers(document, folder) + (data_that_end_early(document, folder, end) if end else [])
+    early = [] if scenario.steady else data_that_end_early(document, folder, scenario.time.end)
+    return cold_numbers(document, folder, scenario) + early
 
 
 def data_that_end_early(document: Mapping[str, Any], folder: Path, end: float) -> list[str]:
@@ -81,14 +87,15 @@ def _in_unit(value: float, unit: str, quantity: Quantity) -> str:
     return f"{(value - float(offset)) / float(factor):.6g} {unit}"
 
 
-def cold_numbers(document: Mapping[str, Any], folder: Path = Path()) -> list[str]:
+def cold_numbers(document: Mapping[str, Any], folder: Path, scenario: Scenario) -> list[str]:
     """Plain numbers of a few kelvins in a scenario that is not cryogenic throughout: they may be meant in degrees.
 
     Plain numbers are kelvins: `ambient = 20` is −253 °C. They are suspected beside temperatures in degrees, and beside
     temperatures of the body and its surroundings above 200 K. A number with its unit, such as "20 K", is never
-    suspected. The same holds for columns of CSV files, with and without the key ``unit``; ``folder`` is where their
-    paths start.
+    suspected. The same holds for columns of CSV files, with and without the key ``unit``, and for initial fields in
+    files; ``folder`` is where their paths start.
     """
+    grid, field = scenario.grid, scenario.initial.temperature
     found = [each for each in quantities(document, Scenario) if each.quantity is TEMPERATURE]
     temperatures = [single for each in found for single in single_values(each)]
     of_files = [each.value.get("unit") for each in found if isinstance(each.value, Mapping)]
@@ -96,23 +103,34 @@ def cold_numbers(document: Mapping[str, Any], folder: Path = Path()) -> list[str
     others = f"other temperatures of this scenario are in {(unit or CELSIUS).symbol}"
     if unit is None:
         # Tables of materials may begin at low temperatures.
-        found = [each for each in found if each.key[0] not in ("material", "materials")]
+        found = [each for each in found if not {"temperatures", "temperature_range"} & {*each.key[1:]}]
         temperatures = [single for each in found for single in single_values(each)]
-        highest = [_warmest(value) for _, value in temperatures] + [_ends(each, folder)[1] for each in found]
+        highest = [_warmest(value, grid) for _, value in temperatures] + [_ends(each, folder)[1] for each in found]
         warmest = max(highest, default=-inf)
         if warmest < _COLD:
             return []
         others = f"other temperatures of this scenario reach {warmest:.6g} K"
-    return [
-        f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit or CELSIUS, others)}"
-        for key, value in temperatures
-        if (kelvins := _kelvins_of_plain(value)) is not None and 0.0 <= kelvins < _COLD
-    ] + [
-        f"{show_key(each.key)}: column {show(each.value['column'])} of {show(each.value['file'])} goes down to "
-        f"{_cold_column(coldest, unit or CELSIUS, others)}"
-        for each in found
-        if isinstance(each.value, Mapping) and "unit" not in each.value and (coldest := _ends(each, folder)[0]) < _COLD
-    ]
+    return (
+        [
+            f"{show_key(key)} = {show(value)}: {_cold(value, kelvins, unit or CELSIUS, others)}"
+            for key, value in temperatures
+            if (kelvins := _coldest_of_plain(value, grid)) is not None and 0.0 <= kelvins < _COLD
+        ]
+        + [
+            f"{show_key(each.key)}: column {show(each.value['column'])} of {show(each.value['file'])} goes down to "
+            f"{_cold_column(coldest, unit or CELSIUS, others)}"
+            for each in found
+            if isinstance(each.value, Mapping)
+            and "unit" not in each.value
+            and (coldest := _ends(each, folder)[0]) < _COLD
+        ]
+        + [
+            f"initial.temperature: {show(field.file.path.name)} goes down to {field.lowest:.6g} K; {others}: save it "
+            "in kelvins, unless that is meant"
+            for field in [field]
+            if isinstance(field, ArrayFile) and not isinstance(field.file, StoredField) and field.lowest < _COLD
+        ]
+    )
 
 
 def _cold(value: object, kelvins: float, unit: TemperatureUnit, others: str) -> str:
@@ -138,9 +156,9 @@ def _ends(found: Found, folder: Path) -> tuple[float, float]:
     return (float(np.min(table.values)), float(np.max(table.values))) if isinstance(table, Table) else (inf, -inf)
 
 
-def _warmest(value: object) -> float:
-    """The temperature in K of a number with or without a unit, or of an expression at the start; −inf if unknown."""
-    plain = _kelvins_of_plain(value)
+def _warmest(value: object, grid: Grid) -> float:
+    """The temperature in K of a number with or without a unit, or the lowest one of an expression; −inf if unknown."""
+    plain = _coldest_of_plain(value, grid)
     if plain is not None:
         return plain
     parts = units.split(value) if isinstance(value, str) else None
@@ -160,15 +178,18 @@ def _unit_of_others(
     return shown if shown in (CELSIUS, FAHRENHEIT) else None
 
 
-def _kelvins_of_plain(value: object) -> float | None:
-    """The temperature in K of a number, or of an expression in t at the start; None for a text with a unit."""
+def _coldest_of_plain(value: object, grid: Grid) -> float | None:
+    """The temperature in K of a number, or the lowest of an expression at the start; None for a text with a unit."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return float(value)
     if not isinstance(value, str) or units.split(value) is not None:
         return None
+    ends = zip("xyz", grid.origin, grid.size, strict=True)
+    box = {name: (start, start + length) for name, start, length in ends} | {"t": (0.0, 0.0)}
     try:
-        return float(read_time_function(value, TEMPERATURE).at(np.zeros(1))[0])
-    except (ValueError, TypeError):
+        low = bounds(Expression(value, tuple(box)), **box).low
+    except ValueError:
         return None
+    return low if isfinite(low) else None

@@ -10,6 +10,7 @@ from heatsim.scenario.values import units
 # Within these bounds, products such as conductivity · dt / dx² neither overflow nor underflow in float64.
 SMALLEST = 1e-30
 LARGEST = 1e30
+_DASHES = re.compile("[−–—‐‑]")  # of word processors
 _PERCENT = re.compile(rf"\s*({units.NUMBER})\s*%\s*")
 
 
@@ -43,6 +44,8 @@ class Quantity:
     def advice(self, text: str) -> str:
         """The part of a message that says what to write instead of a text that cannot be read."""
         respelled = units.respell(text, self.unit) if self.unit else None
+        if (typed := _DASHES.sub("-", text)) != text and (units.split(typed) or _is_number(typed)):
+            return f"write {show(typed) if units.split(typed) else typed.strip()}, with a plain minus sign"
         if meant := units.without_thousands(text) if len(text) <= units.MAX_LENGTH else []:
             # A plain number has no quotes.
             shown = [show(each) if units.split(each) else each.strip() for each in meant]

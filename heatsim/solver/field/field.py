@@ -150,8 +150,12 @@ class Field:
         """T − T_ref in K of the cells at an index of the field, from their values in the buffer."""
         return values if self.thermometer is None else self.thermometer(values, place)
 
-    def temperature(self) -> NDArray[np.float64]:
-        """Temperatures in K of the whole field on the host, shape (nz, ny, nx), float64. Collective."""
+    def temperature(self, void: Iterable[NDArray[np.bool_]] = ()) -> NDArray[np.float64]:
+        """Temperatures in K of the whole field on the host, shape (nz, ny, nx), float64. Collective.
+
+        Args:
+            void: for each own plane, which cells are NaN; empty for none.
+        """
         own = self.own
         temperature = np.empty(own.shape)
         count = max(1, _CELLS_AT_ONCE // temperature[0].size)
@@ -159,6 +163,8 @@ class Field:
             planes = slice(first, min(first + count, len(temperature)))
             deviation = self.degrees(own[planes], planes)
             temperature[planes] = self.device.to_host(deviation).astype(np.float64) + self.reference
+        for plane, hidden in zip(temperature, void, strict=False):
+            plane[hidden[0]] = np.nan
         return temperature if self.slab.alone else np.concatenate(self.team.gathered(temperature))
 
     def beside(self) -> dict[int, NDArray[np.float64]]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import LeftRange, Record, RunState
+from heatsim.physics.estimates.temperature_range import surrounding
 from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.scenario.messages import show
 from heatsim.solver.field.field import Field
@@ -31,6 +32,7 @@ class Ranged:
         amount: index of a source among the amounts of :class:`heatsim.physics.cells.cell_heat.HeatedCells`.
         during: the start and the end in s of a source; None if it is always on.
         surface: the surface, whose own temperature counts.
+        around: the lowest and highest temperature in K around a surface.
     """
 
     kind: str
@@ -40,6 +42,7 @@ class Ranged:
     amount: int | None = None
     during: tuple[float, float] | None = None
     surface: "LawSurface | None" = None
+    around: tuple[float, float] = (inf, -inf)
 
     def passed(self, side: str, temperature: float) -> list[tuple[str, float]]:
         """The key and the end in K of each table that does not reach to ``temperature`` on one side."""
@@ -59,15 +62,17 @@ class Ranged:
             return
         ends = max(low for _, low, _ in self.ends), min(high for _, _, high in self.ends)
         types = self.types or range(len(lowest))
-        of_types = min(lowest[place] for place in types), max(highest[place] for place in types)
-        of_types = of_types if self.surface is None else self.surface.extremes(state)
+        coldest, hottest = min(lowest[place] for place in types), max(highest[place] for place in types)
+        of_types = min(coldest, self.around[0]), max(hottest, self.around[1])
         for (side, sign), found, end in zip(_SIDES, of_types, ends, strict=True):
             which = LeftRange(self.kind, self.name, side)
             before = state.beyond.get(which)
             limit = sign * end + ROUNDING if before is None else sign * before.temperature
-            # The cells of a source are read only if any cell of the body has passed the limit.
+            # The cells of a source, and a surface, are read only if any cell, or what is around, has passed the limit.
             if sign * found > limit and self.amount is not None:
                 found = extremes(state.field, state.problem.materials.heated.cells_of(self.amount))[side == "high"]
+            if sign * found > limit and self.surface is not None:
+                found = self.surface.extremes(state)[side == "high"]
             if sign * found > limit:
                 state.beyond[which] = Record(found, state.time)
 
@@ -94,11 +99,14 @@ def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
             table, source = heated.tables[amount.table], problem.scenario.sources[amount.source]
             ends = [("power_density", table.low, table.high)]
             found.append(Ranged(_SOURCE, source.name, ends, amount=number, during=source.during))
-    (coldest, hottest), boundary = problem.reached, problem.boundary
-    for name, every in boundary.ends_of_laws.items():
+    coldest, hottest = problem.reached
+    # Beams heat surfaces above their cells.
+    around = [*surrounding(problem.boundary, problem.scenario.time.end)] + [inf] * len(problem.sources.beams)
+    for name, every in problem.boundary.ends_of_laws.items():
         ends = [(key, low, high) for key, low, high in every if coldest < low or high < hottest]
         if ends:
-            found.append(Ranged(_SURFACE, name, ends, surface=LawSurface(state, name) if looking else None))
+            surface = LawSurface(state, name) if looking else None
+            found.append(Ranged(_SURFACE, name, ends, surface=surface, around=(min(around), max(around))))
     return found
 
 

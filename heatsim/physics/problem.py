@@ -109,6 +109,7 @@ class HeatProblem:
         if painted.boundary.laws_rise or painted.boundary.ends_of_laws:
             start = InitialField.from_scenario(scenario, painted.parts, held=held)
             reached = of_surfaces(start, painted.boundary, painted.materials)
+        if painted.boundary.laws_rise:
             refuse_steep_laws(painted.boundary, painted.materials, reached)
         precision, solver = scenario.solver.precision, scenario.solver
         rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"

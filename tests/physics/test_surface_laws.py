@@ -180,3 +180,14 @@ def test_a_table_is_written_as_it_was_and_its_mistakes_are_named(tmp_path: Path)
     ):
         with pytest.raises(ScenarioError, match=message):
             read(table)
+
+
+def test_a_constant_flux_with_its_rounding_has_a_steady_state(tmp_path: Path) -> None:
+    """q = −1000 W/m² beyond 1 K from the ambient temperature. The block begins there, and cools to where it is less."""
+    text = (
+        BLOCK
+        + 'boundaries.x_max = { type = "convection", coefficient = "1e3/max(abs(T - Tamb), 1)", ambient = 300.0 }\n'
+    )
+    _, (_, top) = run(tmp_path, text + "[[sources]]\npower = 0.1\n", 'time={method="steady", tolerance=1e-5}')
+    assert 300.5 < top < 303.0
+    assert not HeatProblem.from_scenario(load(tmp_path / "case.toml")).boundary.laws_rise

@@ -44,7 +44,7 @@ def test_it_accepts_every_bundled_scenario(path: Path) -> None:
     [
         "",
         'boundaries.default = { type = "convection", coefficient = "5 + t", ambient = "20 degC", emissivity = 0.5 }',
-        "boundaries.void = { type = 'radiation', emissivity = { temperatures = [300, 400], values = [1, 0] }, ambient = 9 }",
+        "boundaries.void = { type = 'radiation', emissivity={ temperatures = [3, 4], values = [1, 0] }, ambient = 1 }",
         "boundaries.x_min = { type = 'temperature', value = { times = [0, '1 h'], values = [300, '30 degC'] } }",
         "boundaries.z_max = { type = 'flux', value = { file = 'a.csv', time = 'h', column = 'q', time_unit = 'h' } }",
         "initial.temperature_file = 1",  # a key that does not exist; see below

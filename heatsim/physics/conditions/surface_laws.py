@@ -47,7 +47,9 @@ NUMBERS = 6  # of a condition
 _NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
 _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
-_MOMENTS, _TIMES_AT_ONCE = 1024, 256  # times at which tables are looked at, for each value that changes
+# Times at which tables are looked at, for each value that changes: for slopes that stability needs, and for others.
+_MANY, _FEW, _TIMES_AT_ONCE = 1024, 64, 256
+_ROUNDING = 1e-13  # of a heat flux, relative
 _WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
 
 
@@ -88,33 +90,35 @@ class SurfaceLaw:
             flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
 
-    def slopes(self, nodes: Array, end: float) -> Iterator[tuple[Array, Array]]:
-        """Temperatures in K and dq/dT_s in W/(m² K) between 0 and ``end`` (s), for some times after others.
+    def slopes(self, nodes: Array, moments: list[Array]) -> Iterator[tuple[Array, Array]]:
+        """Temperatures in K and dq/dT_s in W/(m² K) at moments in s, for some of them after others.
 
-        Both have the shape (times, segments): the lower ends of segments, and the slopes, 0 where they are not finite.
+        Both have the shape (times, segments): the lower ends of segments, and the slopes, 0 where they are not finite
+        or only rounding.
         """
-        for some in self._moments(end):
+        for some in moments:
             fluxes, _ = self.fluxes(nodes, some)
             with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
-                slopes = np.diff(fluxes, axis=1) / np.diff(nodes)
-            yield self.ambient.at(some)[:, None] + nodes[:-1], np.where(np.isfinite(slopes), slopes, 0.0)
+                changes = np.diff(fluxes, axis=1)
+                known = np.isfinite(changes) & (abs(changes) > _ROUNDING * abs(fluxes[:, 1:]))
+            yield self.ambient.at(some)[:, None] + nodes[:-1], np.where(known, changes, 0.0) / np.diff(nodes)
 
-    def _moments(self, end: float) -> list[Array]:
-        """Times between 0 and ``end`` (s) at which the tables are looked at, some of them together."""
+    def _moments(self, end: float, most: int) -> list[Array]:
+        """Times between 0 and ``end`` (s), at most ``most`` for each value that changes; some of them together."""
         functions = (self.film, self.emissivity, self.ambient, self.surroundings)
-        moments = [of.moments(end, _MOMENTS) for of in functions if not of.constant]
+        moments = [of.moments(end, most) for of in functions if not of.constant]
         times = np.unique(np.concatenate([np.zeros(1), *moments]))
         return np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE))
 
     def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
         """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
-        pairs = self.slopes(nodes, end)
+        pairs = self.slopes(nodes, self._moments(end, _MANY))
         return max(float(np.max(-slopes, where=starts < hottest, initial=0.0)) for starts, slopes in pairs)
 
     def steepest(self, nodes: Array, end: float, low: float, high: float) -> "Rise":
         """Where q rises fastest with T_s between 0 and ``end`` (s), on surfaces from ``low`` to ``high`` K."""
         found, lengths = Rise(0.0, low, high), np.diff(nodes)
-        for starts, slopes in self.slopes(nodes, end):
+        for starts, slopes in self.slopes(nodes, self._moments(end, _FEW)):
             reached = np.where((starts < high) & (starts + lengths > low), slopes, 0.0)
             row, segment = np.unravel_index(np.argmax(reached), reached.shape)
             start = float(starts[row, segment])
@@ -131,7 +135,7 @@ class SurfaceLaw:
             if not isinstance(function, SurfaceFunction):
                 continue
             low, high = function.ends
-            for times in self._moments(end) if isinstance(function, SurfaceFormula) else ():
+            for times in self._moments(end, _FEW) if isinstance(function, SurfaceFormula) else ():
                 ambient = self.ambient.at(times)[:, None]
                 T = np.maximum(ambient + nodes, 0.0)
                 values = function.of(T, np.broadcast_to(ambient, T.shape))

@@ -21,6 +21,8 @@ LEAST, MOST = 0.5, 2.0
 CAREFUL_LEAST, CAREFUL_MOST = 0.8, 1.25
 # The coldest first guess in K of such a problem.
 COLDEST = 1.0
+# Of the secant to the ambient temperature: a smaller slope of a law is that of a constant flux with its rounding.
+FLAT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +214,8 @@ class Equations:
         if isinstance(surface, CellExchange) or surface.law is None:
             return 0.0
         xp, below = self.xp, surface.law.ambient - surface.of(self.temperature)
-        line = (heat - unit * surface.brought) / xp.where(below == 0.0, xp.inf, below)
-        added = xp.where(slope == 0.0, xp.maximum(line, 0.0), 0.0)
+        line = xp.maximum((heat - unit * surface.brought) / xp.where(below == 0.0, xp.inf, below), 0.0)
+        added = xp.where(abs(slope) <= FLAT * line, line, 0.0)
         self._lines.append((surface, added))
         return added
 

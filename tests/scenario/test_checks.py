@@ -2,6 +2,7 @@
 
 import inspect
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -201,3 +202,14 @@ def test_one_material_with_a_name_is_the_domains():
 def test_expressions_in_time_know_the_end_of_the_run():
     scenario = parse(tomllib.loads(COMPOSITE), "module.toml")
     assert scenario.sources[1].scale.end == scenario.patches[1].condition.ambient.end == 60.0
+
+
+def test_an_initial_temperature_that_is_too_low_is_told_with_other_mistakes(tmp_path: Path) -> None:
+    path = tmp_path / "case.toml"
+    path.write_text(
+        "domain = { size = [0.1, 0.1, 0.1], cells = [4, 4, 4] }\n"
+        "material = { conductivity = 1.0, density = -1000.0, specific_heat = 500.0 }\n"
+        'initial.temperature = "100*x - 3"\ntime.end = 1.0\n',
+        encoding="utf-8",
+    )
+    assert [key for key, _ in mistakes_of(path)] == ["material.density", "initial.temperature"]

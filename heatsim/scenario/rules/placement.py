@@ -1,6 +1,6 @@
 """The rules about space: initial fields, label images, patches, beams and probes fit the domain; see ``checks``."""
 
-from itertools import combinations
+from itertools import combinations, product
 
 from heatsim.errors import Mistake
 from heatsim.grid import Grid
@@ -12,6 +12,8 @@ from heatsim.scenario.tables.initial import ArrayFile, value_fault
 from heatsim.scenario.tables.labels import absent_labels
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.patches import off_face
+from heatsim.scenario.values.expressions import Expression
+from heatsim.scenario.values.quantities import TEMPERATURE
 
 # The rounding error of the upper end of the domain, which is a sum, relative to its terms.
 ROUNDING = 4e-16
@@ -59,9 +61,15 @@ def label_images_fit_the_grid(scenario: Scenario) -> list[Mistake]:
 
 
 def initial_field_fits_the_domain(scenario: Scenario) -> list[Mistake]:
-    """An array has one temperature for every cell, and a time of another run the same cells."""
+    """An array has one temperature for every cell, and a time of another run the same cells.
+
+    In a body of one part an expression is at least 0 K at its corners. All cells are checked when the field is made.
+    This finds most mistakes together with those of other tables.
+    """
     grid = grid_of(scenario)
     array = scenario.initial.temperature if known(scenario.initial) else None
+    if grid is not None and isinstance(array, Expression):
+        return _too_cold_at_a_corner(scenario, array, grid)
     if grid is None or not isinstance(array, ArrayFile):
         return []
     # The shape comes first: an array of another one may be larger than the memory.
@@ -93,6 +101,20 @@ def _other_cells(array: ArrayFile, grid: Grid) -> str | None:
         f"belongs to a domain of {there}, and this one has {here}; use the same domain, or save the array as a .npy "
         "file if its cells are meant whatever their places"
     )
+
+
+def _too_cold_at_a_corner(scenario: Scenario, temperature: Expression, grid: Grid) -> list[Mistake]:
+    """The message about an expression that is below 0 K at a corner cell of a body of one part."""
+    if not known(scenario.regions, scenario.layers) or scenario.regions or scenario.layers:
+        return []
+    for point in product(*(grid.centres(axis)[[0, -1]].tolist() for axis in range(3))):
+        value = float(temperature.evaluate(**dict(zip("xyz", point, strict=True))))
+        outside = TEMPERATURE.range_fault(value)
+        if outside is not None:
+            place = ", ".join(f"{number:.9g}" for number in point)
+            text = f"got {show(temperature.text)}, which is {value:.9g} K at ({place}) m"
+            return [Mistake("initial.temperature", f"{text}; {outside}")]
+    return []
 
 
 def layers_lie_between_cells(scenario: Scenario) -> list[Mistake]:

@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     build_folder()  # the worker processes of pytest-xdist, which are started later, use the same
     # The processes that tests start share the bytecode of the package, like its compiled kernels, as a user's do.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # Workers of pytest-xdist and processes of tests share the cores: threads that wait for work would take them.
+    # Workers of pytest-xdist and processes that tests start share the cores, which waiting threads would take.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(50_000, 20, 20)
 

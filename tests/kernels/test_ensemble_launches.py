@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import SLOW
 from cuda_host import gpu
 from executor import CUDA, GUARD, VARIANTS, Result, Steps, sweeps_on_cuda
 from numpy.typing import NDArray
@@ -128,12 +129,13 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
 def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: KernelSpec) -> None:
     """In both precisions and with every scheme, on grids of whole patches and on one that few kernels suit.
 
-    On the host only kernels with their own summation run with every scheme: compiling takes time.
+    On the host only kernels with their own summation run with every scheme, and each scheme on one grid in turn:
+    compiling takes time.
     """
-    on_gpu_or_own = some_gpu.name != HOST or spec.name == "temporal"
-    whole, odd = ((12, 8, 6), (False, False, True)), ((5, 3, 4), (True, False, False))
-    for variant in VARIANTS if on_gpu_or_own else FEW_VARIANTS:
-        for cells, periodic in (whole, odd) if on_gpu_or_own or variant == FEW_VARIANTS[0] else (whole,):
+    all_variants = SLOW or some_gpu.name != HOST
+    grids = (((12, 8, 6), (False, False, True)), ((5, 3, 4), (True, False, False)))
+    for number, variant in enumerate(VARIANTS if all_variants or spec.name == "temporal" else FEW_VARIANTS):
+        for cells, periodic in grids if all_variants else (grids[number % 2],):
             cases = different(cells, periodic, seed=20)
             for case, result in zip(cases, stacked(some_gpu, spec, cases, variant), strict=True):
                 result.assert_same_bits(alone(some_gpu, spec, case, variant))

@@ -50,7 +50,7 @@ def render(folder: Path, choice: PictureChoice = _USUAL) -> list[Path]:
         trial = stack.enter_context(start_trial()) if found.views else None
         drawn = [_draw(picture, folder, choice) for picture in (*found.flat, *found.curves)]
         try:
-            if trial is not None:
+            if found.views:
                 finish_trial(trial)
         except InputError as error:
             drawn = [*_draw_flat(found.views, folder, choice), *drawn]

@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from inspect import getsource
 
 from heatsim.errors import InputError
@@ -13,6 +14,8 @@ from heatsim.storage.pyvista import import_pyvista
 TRIAL_SECONDS = 120.0
 # The environment variable with Matplotlib's backend. Pictures need none, and another environment may have set it.
 BACKEND = "MPLBACKEND"
+
+_works = False  # whether a trial of this process has passed; the next ones would take a second each
 
 
 def try_opengl() -> None:
@@ -31,9 +34,11 @@ def prefer_egl() -> None:
         os.environ.setdefault("VTK_DEFAULT_OPENGL_WINDOW", "vtkEGLRenderWindow")
 
 
-def start_trial() -> subprocess.Popen[bytes]:
-    """A process that tests whether this machine can render; other work continues meanwhile."""
+def start_trial() -> "subprocess.Popen[bytes] | nullcontext[None]":
+    """A process that tests whether this machine can render, beside other work; none after one has passed."""
     prefer_egl()
+    if _works:
+        return nullcontext()
     # -P: do not import modules from the current folder, which may be untrusted.
     trial = f"{getsource(try_opengl)}\ntry_opengl()"
     return subprocess.Popen(
@@ -45,13 +50,16 @@ def start_trial() -> subprocess.Popen[bytes]:
     )
 
 
-def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
-    """Wait for the result of the test.
+def finish_trial(trial: "subprocess.Popen[bytes] | None") -> None:
+    """Wait for the result of the test that :func:`start_trial` has started, if it has.
 
     Raises:
         InputError: PyVista is missing, or rendering does not work on this machine.
     """
+    global _works
     import_pyvista()
+    if trial is None:
+        return
     try:
         output, _ = trial.communicate(timeout=TRIAL_SECONDS)
     except subprocess.TimeoutExpired:
@@ -66,3 +74,4 @@ def finish_trial(trial: "subprocess.Popen[bytes]") -> None:
             + "; install EGL (Debian, Ubuntu: apt install libegl1 libgl1; Fedora: dnf install mesa-libEGL), "
             "or copy the folder to a machine with OpenGL, and run `heatsim render` there"
         )
+    _works = True

@@ -89,16 +89,18 @@ def test_the_hottest_cell_does_not_depend_on_the_steps(tmp_path: Path, method: s
     """At the end of the path, against Euler's method in steps in which the spot moves R/40."""
     overrides = "time.end=0.2", "solver.precision=float64"
     reference = simulate(tmp_path / "fine", STEEL, "time.method=euler", "time.dt=0.0005", *overrides)
-    hottest = float(reference.temperature.max()) - 300.0
+    hottest = float(np.nanmax(reference.temperature)) - 300.0
     if method == "euler":
         long, short = (
-            float(simulate(tmp_path / dt, STEEL, "time.method=euler", f"time.dt={dt}", *overrides).temperature.max())
+            float(
+                np.nanmax(simulate(tmp_path / dt, STEEL, "time.method=euler", f"time.dt={dt}", *overrides).temperature)
+            )
             for dt in ("0.04", "0.02")
         )
         # Of first order: in long steps what they bring is not yet conducted away.
         assert 0.0 < short - 300.0 - hottest < 0.6 * (long - 300.0 - hottest)
         return
-    found = float(simulate(tmp_path, STEEL, f"time.method={method}", *overrides).temperature.max()) - 300.0
+    found = float(np.nanmax(simulate(tmp_path, STEEL, f"time.method={method}", *overrides).temperature)) - 300.0
     # λ·dt/2 of the reference, with λ ≈ 5α/d² for a cell at the surface: 0.5 %.
     assert found == pytest.approx(hottest, rel=0.005)
 
@@ -109,5 +111,5 @@ def test_pulses_of_a_density_and_of_its_scale_at_different_times_bring_nothing(t
     for method in ("euler", "stabilized", "implicit"):
         text = PLATE.replace(beam, f"[[sources]]\n{source}\n")
         simulation = simulate(tmp_path / method, text, f"time.method={method}", "time.end=100.0")
-        assert abs(simulation.temperature - 300.0).max() <= 1e-6
+        assert np.nanmax(np.abs(simulation.temperature - 300.0)) <= 1e-6
         assert abs(runs.energy_rows(tmp_path / method / "run")[-1]["sources"]) <= 1e-9

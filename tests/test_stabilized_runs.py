@@ -187,9 +187,9 @@ def test_the_error_is_of_the_size_of_the_tolerance(tmp_path: Path, case: str) ->
     pairs.append((probes(long), probes(short), probes(found)))
     for first, second, ours in pairs:
         error = np.abs(ours - (2.0 * second - first))
-        assert error.max() <= 3.0 * tolerance + 0.5 * np.abs(second - first).max()
+        assert np.nanmax(error) <= 3.0 * tolerance + 0.5 * np.nanmax(np.abs(second - first))
     single = run(tmp_path, text, STABILIZED, "solver.precision=float32")
-    assert np.abs(single.temperature - found.temperature).max() <= 2.0 * tolerance
+    assert np.nanmax(np.abs(single.temperature - found.temperature)) <= 2.0 * tolerance
     assert summary(single)["stages"] <= 1.1 * summary(found)["stages"] + 20
 
 

@@ -89,7 +89,7 @@ def test_float32_agrees_with_float64(tmp_path: Path, rounding: str) -> None:
     """Contents span some 60 K with the latent heat; a unit in the last place of that, summed over a thousand steps."""
     exact = simulate(tmp_path, ALL_VARYING, name="exact")
     found = simulate(tmp_path, ALL_VARYING, "solver.precision=float32", f"solver.rounding={rounding}", name="found")
-    assert np.abs(found.temperature - exact.temperature).max() < 2e-3
+    assert np.nanmax(np.abs(found.temperature - exact.temperature)) < 2e-3
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,7 +112,8 @@ def test_what_is_written_are_temperatures(tmp_path: Path) -> None:
     with FieldReader(tmp_path / "run" / folder.FIELDS) as reader:
         start = np.concatenate([slab for _, slab in InitialField.from_scenario(load(tmp_path / "mixed.toml")).slabs()])
         np.testing.assert_allclose(reader.read(0), start, rtol=1e-12)
-        np.testing.assert_array_equal(reader.read(len(reader) - 1), T)
+        np.testing.assert_array_equal(reader.read(len(reader) - 1)[conducts], T[conducts])
+    assert np.isnan(T[~conducts]).all()
     summary = json.loads((tmp_path / "run" / folder.SUMMARY).read_text())["temperature"]
     assert (summary["min"], summary["max"]) == (T[conducts].min(), T[conducts].max())
     last = runs.probe_rows(tmp_path / "run")[-1]

@@ -140,7 +140,7 @@ def test_an_editor_knows_the_keys_before_the_type() -> None:
     """Completion before the type is written: the keys of all types stand in the table itself."""
     face = scenario_schema()["definitions"]["Condition6"]
     assert set(face["properties"]) == {
-        "type", "value", "power", "coefficient", "ambient", "emissivity", "surroundings"
+        "type", "value", "power", "coefficient", "ambient", "emissivity", "surroundings", "flux"
     }  # fmt: skip
     assert all(schema["description"] for schema in face["properties"].values())
 

@@ -119,7 +119,7 @@ def test_interrupted_all_save_checkpoints_and_go_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Interrupted between steps and between a rejected try and the next; then alone, with others, as the last one."""
-    options = ("solver.kernel=naive",)
+    options = ("solver.kernel=naive", "time.end=5.0")
     folders = alone(tmp_path / "alone", len(MEMBERS), *options)
     members = simulations(tmp_path / "together", *options)
     advance, left = StabilizedEnsemble.advance, 0

@@ -91,7 +91,7 @@ def test_values_are_those_of_a_patch_for_each_cell(
 ) -> None:
     x = 0.01 * (np.arange(8) + 0.5)
     values = eval(expression.replace("^", "**"), {"x": x, "exp": np.exp})
-    overrides = [f'time={{ method = "{method}", tolerance = 1e-10 }}' if method == "steady" else "time.tolerance=1e-4"]
+    overrides = [f'time={{ method = "{method}", tolerance = 1e-10 }}' if method == "steady" else "time.tolerance=1e-3"]
     overrides = [] if method == "euler" else [*overrides, f'time.method="{method}"']
     overrides += ["time.end=5.0"] * (method == "implicit")
     held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
@@ -100,7 +100,7 @@ def test_values_are_those_of_a_patch_for_each_cell(
     known = run(held + columns(condition, values.tolist()), tmp_path / "patches", *overrides)
     assert np.ptp(known.temperature) > 1.0
     # The tolerance of implicit steps and of the steady state allow this much.
-    slack = {"euler": 0.0, "implicit": 1e-3, "steady": 2e-3}[method]
+    slack = {"euler": 0.0, "implicit": 2e-3, "steady": 2e-3}[method]
     np.testing.assert_allclose(found.temperature, known.temperature, rtol=0.0, atol=error + slack)
 
 
@@ -261,12 +261,12 @@ TOWARDS_VOID = [
 def test_values_towards_void_are_those_on_a_face(tmp_path: Path, method: str, condition: str) -> None:
     """A plane surface towards void, by either CPU kernel, against the same surface as a face of the box."""
     overrides = ['time={ method = "steady", tolerance = 1e-8 }'] if method == "steady" else [f'time.method="{method}"']
-    overrides += {"stabilized": ["time.tolerance=1e-3"], "implicit": ["time.tolerance=1e-5", "time.end=0.5"]}.get(
+    overrides += {"stabilized": ["time.tolerance=1e-3"], "implicit": ["time.tolerance=1e-4", "time.end=0.5"]}.get(
         method, []
     )
     held = '[boundaries.z_min]\ntype = "temperature"\nvalue = 300.0\n'
     known = run(f"{held}[boundaries.z_max]\n{condition}", tmp_path / "face", *overrides).temperature
-    slack = {"implicit": 1e-5, "steady": 1e-6}.get(method, 1e-9)
+    slack = {"implicit": 1e-4, "steady": 1e-6}.get(method, 1e-9)
     for kernel in ("numba", "numpy") if method == "euler" else ("numba",):
         extra = f"{held}[boundaries.void]\n{condition}"
         found = run(extra, tmp_path / "void", *overrides, f'solver.kernel="{kernel}"', text=BELOW_VOID)

@@ -123,7 +123,8 @@ def test_an_end_state_that_is_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> No
     "name",
     [
         *("slab_bi_10", "order_flux", "order_contact", "order_radiation", "radiating_body"),
-        *("heater_patch", "order_varying", "warming_block"),
+        *("heater_patch", "warming_block"),
+        pytest.param("order_varying", marks=pytest.mark.slow),
     ],
 )
 def test_a_case_is_right_with_stabilized_steps(name: str) -> None:

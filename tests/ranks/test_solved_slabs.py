@@ -18,6 +18,7 @@ from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid import rank_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.rank_sweeps import RankSweeps, cut_multiple
+from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
@@ -153,21 +154,26 @@ def test_implicit_steps_go_on_on_another_number_of_ranks(name: str, monkeypatch:
     monkeypatch.setattr(starting, "identity", lambda plan: {"scenario": "", "inputs": "{}"})
     monkeypatch.setattr(starting, "check_scenario", lambda *arguments: None)
     problem = implicit(BODIES[name], output={"probe_every": 1e-3})
-    expected = after(problem, ALONE, None, 9)
-    for before, ranks in ((3, 2), (6, 1)):
-        saved = on_ranks(3, lambda team, steps=before: after(problem, team, None, steps))[0]
-        equal(expected, on_ranks(ranks, lambda team, saved=saved: after(problem, team, saved, 9)))
+    (expected,) = after(problem, ALONE, None, 9)
+    of_ranks = on_ranks(3, lambda team: after(problem, team, None, 3, 6))
+    for saved, ranks in zip(of_ranks[0], (2, 1), strict=True):
+        equal(expected, on_ranks(ranks, lambda team, saved=saved: after(problem, team, saved, 9)[0]))
 
 
-def after(problem: HeatProblem, team: Team, saved: dict[str, Any] | None, steps: int) -> dict[str, Any]:
-    """What a checkpoint keeps after some due times; ``saved``: the checkpoint to go on from."""
+def after(problem: HeatProblem, team: Team, saved: dict[str, Any] | None, *steps: int) -> list[dict[str, Any]]:
+    """What checkpoints keep after each of some numbers of due times; ``saved``: the checkpoint to go on from."""
     plan, target = Plan.of(problem, team), Path("nowhere")
     if saved is None:
         state = initial_state(plan, target)
     else:
         state = starting.saved_state(plan, target, Checkpoint(saved["arrays"], saved["values"]))
+    return [checkpoint(state, team, number) for number in steps]
+
+
+def checkpoint(state: RunState, team: Team, step: int) -> dict[str, Any]:
+    """What a checkpoint keeps after a due time, up to which the state advances."""
     assert state.method is not None
-    while state.method.step < steps:
+    while state.method.step < step:
         state.method.advance(1)
     state.step = state.method.step
     point, host = state.restart_point(), state.field.device.to_host

@@ -191,3 +191,13 @@ x_max = { type = "radiation", emissivity = "0.3 + 0.5*t", ambient = 400.0 }
         for numbers in ((50.0, 0.7, 300.0), (0.0, 0.8, 400.0))
     ]
     assert conditions.largest_slopes(1.0)[:2] == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_largest_slope_of_a_law_is_found_wherever_the_ambient_temperature_passes() -> None:
+    """A film that is large for ambient temperatures of 350 ± 2 K alone, which a ramp passes within 2 % of its time."""
+    law = '"5 + 500*exp(-((Tamb - 350)/2)^2)"'
+    ramp = "ambient = { times = [0, 10], values = [300, 400] }"
+    heated = box(f'[boundaries]\nx_min = {{ type = "convection", coefficient = {law}, {ramp}, emissivity = "0.05*t" }}')
+    conditions = replace(heated.boundary, hottest=350.0)
+    expected = 505.0 + 4.0 * 0.5 * STEFAN_BOLTZMANN * 350.0**3
+    assert conditions.largest_slopes(10.0)[0] == pytest.approx(expected, rel=5e-3)

@@ -18,6 +18,7 @@ In the rows of conditions a law has these numbers, and two tables behind all con
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import ceil
 from typing import Any, NamedTuple
 
@@ -47,10 +48,19 @@ NUMBERS = 6  # of a condition
 _NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
 _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
-# Times at which tables are looked at, for each value that changes: for slopes that stability needs, and for others.
-_MANY, _FEW, _TIMES_AT_ONCE = 1024, 64, 256
+# Ambient temperatures at which tables are looked at: for slopes that stability needs, and for others.
+_MANY, _FEW, _AT_ONCE = 1024, 64, 256
 _ROUNDING = 1e-13  # of a heat flux, relative
 _WIDEST, _WIDE_FROM = 2.0, 1500.0  # K: the widest step of nodes up to this distance
+
+
+class _LawValues(NamedTuple):
+    """Values of the functions of a law, each of shape (n, 1)."""
+
+    film: Array
+    emissivity: Array
+    ambient: Array
+    surroundings: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,44 +91,59 @@ class SurfaceLaw:
 
         Where a value is not possible any more, it keeps the last possible one from the ambient temperature outwards.
         """
-        ambient, surroundings = (of.at(times)[:, None] for of in (self.ambient, self.surroundings))
-        T = np.maximum(ambient + nodes, 0.0)
+        return self._fluxes(nodes, _LawValues(*(of.at(times)[:, None] for of in self._functions)))
+
+    @property
+    def _functions(self) -> tuple[TimeFunction, ...]:
+        return self.film, self.emissivity, self.ambient, self.surroundings
+
+    def _fluxes(self, nodes: Array, given: "_LawValues") -> tuple[Array, NDArray[np.bool_]]:
+        """:meth:`fluxes` from values; those of functions of the temperature do not count."""
+        T = np.maximum(given.ambient + nodes, 0.0)
         middle = int(np.searchsorted(nodes, 0.0))
-        film, possible = _values(self.film, times, T, middle, np.inf)
-        emissivity, also_possible = _values(self.emissivity, times, T, middle, 1.0)
+        film, possible = _values(self.film, given.film, T, middle, np.inf)
+        emissivity, also_possible = _values(self.emissivity, given.emissivity, T, middle, 1.0)
         with np.errstate(invalid="ignore", over="ignore"):  # ∞·0: the caller reports it
-            flux = film * (ambient - T) + emissivity * STEFAN_BOLTZMANN * (surroundings**4 - T**4)
+            flux = film * (given.ambient - T) + emissivity * STEFAN_BOLTZMANN * (given.surroundings**4 - T**4)
         return flux, possible & also_possible & np.isfinite(flux).all(axis=1)
 
-    def slopes(self, nodes: Array, moments: list[Array]) -> Iterator[tuple[Array, Array]]:
-        """Temperatures in K and dq/dT_s in W/(m² K) at moments in s, for some of them after others.
+    def slopes(self, nodes: Array, some: "Iterator[_LawValues]") -> Iterator[tuple[Array, Array]]:
+        """Temperatures in K and dq/dT_s in W/(m² K) with some values after others.
 
-        Both have the shape (times, segments): the lower ends of segments, and the slopes, 0 where they are not finite
+        Both have the shape (values, segments): the lower ends of segments, and the slopes, 0 where they are not finite
         or only rounding.
         """
-        for some in moments:
-            fluxes, _ = self.fluxes(nodes, some)
+        for given in some:
+            fluxes, _ = self._fluxes(nodes, given)
             with np.errstate(invalid="ignore"):  # what is not finite is refused elsewhere
                 changes = np.diff(fluxes, axis=1)
                 known = np.isfinite(changes) & (abs(changes) > _ROUNDING * abs(fluxes[:, 1:]))
-            yield self.ambient.at(some)[:, None] + nodes[:-1], np.where(known, changes, 0.0) / np.diff(nodes)
+            yield given.ambient + nodes[:-1], np.where(known, changes, 0.0) / np.diff(nodes)
 
-    def _moments(self, end: float, most: int) -> list[Array]:
-        """Times between 0 and ``end`` (s), at most ``most`` for each value that changes; some of them together."""
-        functions = (self.film, self.emissivity, self.ambient, self.surroundings)
-        moments = [of.moments(end, most) for of in functions if not of.constant]
-        times = np.unique(np.concatenate([np.zeros(1), *moments]))
-        return np.array_split(times, ceil(len(times) / _TIMES_AT_ONCE))
+    def _between(self, end: float, count: int) -> "Iterator[_LawValues]":
+        """Values that occur between 0 and ``end`` (s), or lie between such that do.
+
+        q is linear in a film coefficient, an emissivity and T⁴ of surroundings that change in time, so their extremes
+        are enough. The ambient temperature has ``count`` values in its range, whenever it passes them.
+        """
+        extremes = [of.extremes(end) if not isinstance(of, SurfaceFunction) else (0.0, 0.0) for of in self._functions]
+        films, emissivities, (low, high), surroundings = extremes
+        every = np.linspace(low, high, count if high > low else 1)[:, None]
+        around = [None] if self.surroundings is self.ambient else sorted({*surroundings})
+        for film, emissivity, other in product({*films}, {*emissivities}, around):
+            for ambient in np.array_split(every, ceil(len(every) / _AT_ONCE)):
+                others = ambient if other is None else np.full_like(ambient, other)
+                yield _LawValues(np.full_like(ambient, film), np.full_like(ambient, emissivity), ambient, others)
 
     def largest_slope(self, nodes: Array, end: float, hottest: float) -> float:
         """The largest −dq/dT_s between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
-        pairs = self.slopes(nodes, self._moments(end, _MANY))
+        pairs = self.slopes(nodes, self._between(end, _MANY))
         return max(float(np.max(-slopes, where=starts < hottest, initial=0.0)) for starts, slopes in pairs)
 
     def steepest(self, nodes: Array, end: float, low: float, high: float) -> "Rise":
         """Where q rises fastest with T_s between 0 and ``end`` (s), on surfaces from ``low`` to ``high`` K."""
         found, lengths = Rise(0.0, low, high), np.diff(nodes)
-        for starts, slopes in self.slopes(nodes, self._moments(end, _FEW)):
+        for starts, slopes in self.slopes(nodes, self._between(end, _FEW)):
             reached = np.where((starts < high) & (starts + lengths > low), slopes, 0.0)
             row, segment = np.unravel_index(np.argmax(reached), reached.shape)
             start = float(starts[row, segment])
@@ -135,10 +160,9 @@ class SurfaceLaw:
             if not isinstance(function, SurfaceFunction):
                 continue
             low, high = function.ends
-            for times in self._moments(end, _FEW) if isinstance(function, SurfaceFormula) else ():
-                ambient = self.ambient.at(times)[:, None]
-                T = np.maximum(ambient + nodes, 0.0)
-                values = function.of(T, np.broadcast_to(ambient, T.shape))
+            for given in self._between(end, _FEW) if isinstance(function, SurfaceFormula) else ():
+                T = np.maximum(given.ambient + nodes, 0.0)
+                values = function.of(T, np.broadcast_to(given.ambient, T.shape))
                 wrong = ~((values >= 0.0) & (values <= most))
                 high = float(np.min(T[:, :-1], where=wrong[:, 1:] & (nodes[1:] > 0.0), initial=high))
                 low = float(np.max(T[:, 1:], where=wrong[:, :-1] & (nodes[:-1] < 0.0), initial=low))
@@ -166,11 +190,14 @@ class SurfaceLaw:
 
 
 def _values(
-    function: TimeFunction, times: Array, T: Array, middle: int, most: float
+    function: TimeFunction, given: Array, T: Array, middle: int, most: float
 ) -> tuple[Array, NDArray[np.bool_]]:
-    """Values at temperatures T in K, and when that at the ambient temperature, T[:, middle], is possible."""
+    """Values at temperatures T in K, and when that at the ambient temperature, T[:, middle], is possible.
+
+    ``given`` are the values of a function of time.
+    """
     if not isinstance(function, SurfaceFunction):
-        values = np.broadcast_to(function.at(times)[:, None], T.shape)
+        values = np.broadcast_to(given, T.shape)
         return values, (values[:, 0] >= 0.0) & (values[:, 0] <= most)
     values = function.of(T, np.broadcast_to(T[:, middle : middle + 1], T.shape))
     possible = (values >= 0.0) & (values <= most)

@@ -5,10 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.scenario.values.course import refined
-
 Length = float | NDArray[np.float64]  # of steps in s: one for all, or one for each
-_BETWEEN = 16  # parts of the time between two nodes that tell how a value goes from one to the other
 
 
 class TimeFunction:
@@ -60,19 +57,6 @@ class TimeFunction:
         rounding apart, one on each side.
         """
         raise NotImplementedError
-
-    def moments(self, end: float, most: int) -> NDArray[np.float64]:
-        """Times in [0, ``end``] (s), ascending, at which the values are spread over their range, extremes among them.
-
-        Args:
-            end: in s.
-            most: how many, besides 0.
-        """
-        nodes = self.nodes(end)
-        times = refined(nodes, int(np.clip(most // len(nodes), 1, _BETWEEN)))
-        order = np.argsort(self.at(times), kind="stable")
-        some = np.linspace(0, len(order) - 1, min(len(order), most)).astype(np.intp)
-        return np.unique(np.append(times[order[some]], 0.0))
 
     def extreme_times(self, end: float) -> NDArray[np.float64]:
         """0, and times in s up to ``end`` at which the value is lowest and highest."""

@@ -4,7 +4,7 @@ from math import pi, sqrt
 
 import numpy as np
 import pytest
-from problem_text import box
+from problem_text import BOX, box, problem
 
 from heatsim.physics.drives.drives import PART, Drives
 from heatsim.physics.time.tolerance import Tolerance
@@ -88,6 +88,28 @@ def test_steps_pass_jumps_of_heat_that_is_switched_fast_if_it_is_little() -> Non
     for part, least, most in ((0.004, 999.0, 1000.0), (0.4, 20.0, 100.0), (40.0, 0.1, 1.0)):
         found = source(f'power_density = {part * ALLOWED * 3e5!r}\nscale = "where(t % 2 < 1, 1, 0)"')
         assert least <= found.longest(0.5, 999.5, TOLERANCE) <= most
+
+
+def test_a_flux_warms_the_cells_behind_its_face() -> None:
+    """Cells of wool elsewhere, whose heat capacity is a hundred times smaller, do not count."""
+    text = BOX.replace("cells = [5, 4, 2]", 'cells = [5, 4, 2]\nmaterial = "brick"').replace(
+        "[material]", "[materials.brick]"
+    )
+    wool = """[materials.wool]
+conductivity = 0.04
+density = 10.0
+specific_heat = 300.0
+[[regions]]
+name = "core"
+material = "wool"
+box = { min = [0.04, 0, 0], max = [0.1, 0.1, 0.1] }
+[boundaries]
+x_min = { type = "flux", value = "100*sin(t/100)^2" }
+"""
+    found = Drives.of(problem(f"{text}end = 1000.0\n{wool}"))
+    (flux,) = found.drives
+    assert flux.kelvin == pytest.approx(1.0 / (300e3 * 0.02))
+    assert found.heating == pytest.approx(100.0 * flux.kelvin)
 
 
 def test_films_and_emissivities_count_by_parts_of_themselves() -> None:

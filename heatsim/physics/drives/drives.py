@@ -25,7 +25,9 @@ from heatsim.grid import FACES
 from heatsim.physics.cells.cell_heat import extreme_densities
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
+from heatsim.physics.conditions.condition_terms import NOTHING as NO_FLUX
 from heatsim.physics.conditions.condition_terms import time_functions
+from heatsim.physics.operator.boundary_faces import at_box
 from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.sources.spots import MOST_SPOTS, PART_OF_WAY
@@ -228,11 +230,12 @@ class Drives:
     @classmethod
     def of(cls, problem: Driven) -> "Drives":
         """Those of the conditions and sources of a problem."""
-        found = [*_of_conditions(problem.boundary, problem.sources.materials), *_of_sources(problem.sources)]
+        warming = _warming(problem.boundary, problem.sources.materials)
+        found = [*_of_conditions(problem.boundary, warming), *_of_sources(problem.sources)]
         return cls(
             tuple(drive for drive in found if drive.functions),
             tuple(_moving_beams(problem.sources)),
-            sum(_heating(problem.boundary, problem.sources)),
+            sum(_heating(problem.boundary, problem.sources, warming)),
         )
 
     def watched(self, tolerance: Tolerance) -> "Drives":
@@ -278,10 +281,29 @@ def changes(functions: Iterable[TimeFunction], end: float) -> Array:
     return np.unique(np.concatenate(found))
 
 
-def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
+def _warming(boundary: Boundary, materials: CellTypes) -> Array:
+    """By how many K/s a flux of 1 W/m² warms cells of each type, or more; shape (conditions, types)."""
+    spacing, capacity = materials.grid.spacing, _capacities(materials)
+    found = np.zeros((len(boundary.conditions), len(capacity)))
+    if any(time_functions(condition).flux != NO_FLUX for condition in boundary.conditions):
+        for side in range(6):
+            faces, of_side = at_box(boundary, materials.grid, side), np.zeros_like(found)
+            np.maximum.at(of_side, (faces.conditions, faces.types(materials)), faces.fractions)
+            found += of_side / spacing[side // 2]
+        found /= capacity
+        void = [boundary.is_towards_void(number) for number in range(len(found))]
+        found[void] = 1.0 / (capacity.min() * min(spacing))
+    return found
+
+
+def _capacities(materials: CellTypes) -> Array:
+    """Heat capacities of the cell types in J/(m³ K); infinite for void."""
+    return np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
+
+
+def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
     end, seen = boundary.scenario.time.end, set[int]()
-    spacing = materials.grid.spacing
-    capacity = float(materials.heat_capacity[materials.heat_capacity > 0.0].min())
+    fluxes = [time_functions(condition).flux for condition in boundary.conditions]
     for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
         film, ambient, flux, emissivity, surroundings = time_functions(condition)
         for name, function in (("coefficient", film), ("emissivity", emissivity)):
@@ -295,7 +317,8 @@ def _of_conditions(boundary: Boundary, materials: CellTypes) -> Iterator[Drive]:
                 yield Drive((f"{key}.{name}",), (function,), 1.0, False, (0.0, end), end)
         if id(flux) not in seen:
             name = "value" if isinstance(condition, Flux) else "flux"
-            yield _drive(key, [(name, flux)], 1.0 / (capacity * min(spacing)), (0.0, end), end)
+            of_types = warming[[of is flux for of in fluxes]].sum(axis=0)
+            yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
         seen |= {id(function) for function in (film, ambient, flux, emissivity, surroundings)}
 
@@ -308,8 +331,7 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
     for place, source in enumerate(sources.scenario.sources):
         during, key = source.during or (0.0, end), f"sources.{place}"
         if source.even:
-            capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
-            rates = sources.density_of(sources.even.index(source)) / capacity
+            rates = sources.density_of(sources.even.index(source)) / _capacities(materials)
             found = _drive(key, [("scale", source.scale)], float(np.abs(rates).max()), during, end)
             yield replace(found, of_types=np.abs(rates))
         elif source.beam is not None:
@@ -322,10 +344,10 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
                 yield _drive(key, named, float(factor) * largest, during, end)
 
 
-def _heating(boundary: Boundary, sources: Sources) -> Iterator[float]:
+def _heating(boundary: Boundary, sources: Sources, warming: Array) -> Iterator[float]:
     """By how many K/s sources and fluxes of each kind heat a cell more than another."""
     materials, heated, end = sources.materials, sources.heated, sources.scenario.time.end
-    capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, inf)
+    capacity = _capacities(materials)
     low, high = np.zeros(len(capacity)), np.zeros(len(capacity))
     for number, source in enumerate(sources.even):
         rates = np.multiply.outer(source.scale.extremes(end), sources.density_of(number) / capacity)
@@ -336,8 +358,8 @@ def _heating(boundary: Boundary, sources: Sources) -> Iterator[float]:
         ends = [np.multiply.outer(*(function.extremes(end) for function in pair)) for pair in factors]
         extremes = [extreme_densities(heated, np.array([sign(of) for of in ends])) for sign in (np.min, np.max)]
         yield float(np.ptp(extremes) / heated.heat_capacity.min())
-    fluxes = [time_functions(condition).flux.extremes(end) for condition in boundary.conditions]
-    yield float(np.ptp([0.0, *np.ravel(fluxes)])) / (float(capacity.min()) * min(materials.grid.spacing))
+    fluxes = np.array([time_functions(condition).flux.extremes(end) for condition in boundary.conditions])
+    yield float(np.ptp([0.0, *np.ravel(fluxes * warming.max(axis=1)[:, None])]))
     for source in sources.beams:
         yield _beam_rate(sources, source) * max(map(abs, source.scale.extremes(end)))
 

@@ -19,7 +19,7 @@ class DeviceBytes:
     Attributes:
         field: one buffer of the field. A copy for writing takes another one, and steps ahead of rows too, if there is
             memory.
-        ledger: sums of heat, including carried ones.
+        ledger: sums of heat, including carried ones, and those at the last row.
         body: cell types, parts of the body for statistics, conditions of faces with patches, and tables of the kernel.
         fields: number of buffers of the field. Steps that follow a tolerance keep the fields and rates of both ends.
     """
@@ -39,7 +39,9 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     """The bytes of a run of a problem, including the tables of ``kernel`` if it is not None."""
     materials, boundary = problem.materials, problem.boundary
     ledger = layout_of(problem).nbytes * problem.scenario.output.energy
-    copies = 2 if problem.timeline.last_step >= STEPS_TO_CARRY else 1
+    rows = problem.timeline.steps_at(problem.scenario.output.probe_every)
+    # Sums are carried over where rows are far apart, and added up for a row.
+    copies = 3 if np.diff(rows, prepend=0).max() > STEPS_TO_CARRY else 1
     body = materials.nbytes + sum(numbers.nbytes for numbers in boundary.maps)
     if len(boundary.mixed.places):
         body += boundary.mixed.nbytes
@@ -51,5 +53,6 @@ def of_run(problem: HeatProblem, kernel: KernelSpec | None = None) -> DeviceByte
     body += field * (len(materials.heated) > 0)  # their heat, as an array of the grid
     if not problem.timeline.adaptive:
         return DeviceBytes(field, ledger * copies, body, 2)
-    # Both ends of a step have sums and flows; those shown and those under way are two more.
-    return DeviceBytes(field, ledger * 6, body, 5)
+    # Both ends of a step have sums and flows; those under way, those since the last row that observers read, those
+    # shown since the start, and the same at the last row are four more.
+    return DeviceBytes(field, ledger * 8, body, 5)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from heatsim.counts import plain
 from heatsim.storage.writer import Writer
 
-_OBSERVING_WORTH_A_WARNING = 1.0  # s
+OBSERVING_WORTH_A_WARNING = 1.0  # s
 
 
 @dataclass
@@ -65,7 +65,7 @@ class SteppingPeriod:
         observing = now.observing - begun.observing + now.waiting - begun.waiting
         stepping = now.stepping - begun.stepping
         without_steps = min(observing, time.perf_counter() - self._begun_at - stepping)
-        if without_steps <= max(stepping, _OBSERVING_WORTH_A_WARNING):
+        if without_steps <= max(stepping, OBSERVING_WORTH_A_WARNING):
             return []
         return [
             f"fields, rows and checkpoints took {plain(observing, 3)} s, the steps between them {plain(stepping, 3)} "

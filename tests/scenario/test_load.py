@@ -384,8 +384,7 @@ def test_unreadable_file_is_told_with_its_line(content, fragments, tmp_path):
 def test_a_long_key_is_cut_in_a_message(tmp_path):
     with pytest.raises(ScenarioError) as caught:
         load(write(tmp_path, extra="k" * 5000 + " = 1"))
-    assert "k" * 190 in str(caught.value)
-    assert "k…: got 1; unknown key" in str(caught.value)
+    assert "k" * 190 + "…: got 1; unknown key" in str(caught.value)
     assert len(str(caught.value)) < 1000
 
 

@@ -149,18 +149,15 @@ def flow_table(found: SteadyFlows) -> NumberTable:
 
 
 def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
-    """The heat of regions and the heat through contacts at the last row; None if the table has neither.
+    """The heat of regions and the heat flow through contacts at the last row; None if the table has neither.
 
-    The heat through a contact is the sum of its flows at the rows, with linear flows between them.
+    No sum over the steps knows the heat through a contact, and flows at the rows do not add up to it.
     """
     if not len(energy.times):
         return None
     flows, heats = energy.of_parts(WATT), energy.of_parts(JOULE)
     if not flows:
         return None
-    for name, flow in flows.items():
-        if name not in heats:
-            heats[name] = np.array([np.trapezoid(flow, energy.times)])
     if not steady:
         flows, heats = _with_other_cells(energy, flows, heats)
     last = {name: float(flow[-1]) for name, flow in flows.items() if np.isfinite(flow[-1])}
@@ -169,16 +166,12 @@ def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
     if steady:
         rows: list[tuple[str, ...]] = [(_part(name), flow_texts[name]) for name in last]
         return NumberTable(_title(last), ("heat flow", power.symbol), rows)
-    ends = {name: float(heats[name][-1]) for name in flows}
+    ends = {name: float(heats[name][-1]) for name in flows if name in heats}
     unit = choose_unit(ENERGIES, max(map(abs, ends.values()), default=0.0))
     heat_texts = dict(_amounts(ends, unit))
-    rows = [(_part(name), flow_texts.get(name, "–"), heat_texts[name]) for name in flows]
-    title = _title(flows)
-    contacts = any(name.startswith(CONTACT) for name in flows)
-    remark = "Heats through contacts are sums over the rows, with linear flows between them." if contacts else ""
-    return NumberTable(
-        title, ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})"), rows, remark
-    )
+    rows = [(_part(name), flow_texts.get(name, "–"), heat_texts.get(name, "–")) for name in flows]
+    headers = ("", f"flow at the end ({power.symbol})", f"heat since the start ({unit.symbol})")
+    return NumberTable(_title(flows), headers, rows, "")
 
 
 def _with_other_cells(

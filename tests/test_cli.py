@@ -381,19 +381,16 @@ def test_a_run_completes_without_a_reader_of_its_output(streams: str, tmp_path: 
     runs.results(tmp_path / "run")
 
 
-@pytest.mark.parametrize("arguments", ["materials", "plan SCENARIO"])
-def test_a_reader_that_closes_the_pipe_is_no_error(arguments: str, tmp_path: Path) -> None:
-    scenario = shlex.quote(str(runs.write(tmp_path)))
-    command = f"{sys.executable} -m heatsim {arguments.replace('SCENARIO', scenario)}"
-    shell = ["bash", "-c", f"set -o pipefail; {command} | head -c 0"]
+def test_a_reader_that_closes_the_pipe_is_no_error() -> None:
+    shell = ["bash", "-c", f"set -o pipefail; {sys.executable} -m heatsim materials | head -c 0"]
     done = subprocess.run(shell, env=runs.environment(), check=False, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_table_that_cannot_be_written_fails(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_written_fails() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
-    command = [sys.executable, "-m", "heatsim", "plan", str(runs.write(tmp_path))]
+    command = [sys.executable, "-m", "heatsim", "materials"]
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         done = subprocess.run(
             command, env=runs.environment(), check=False, stdout=full, stderr=subprocess.PIPE, text=True

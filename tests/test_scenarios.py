@@ -257,7 +257,7 @@ def test_a_circuit_board_spreads_its_heat_in_copper(tmp_path: Path) -> None:
 
 def test_busbars_pass_an_overload(tmp_path: Path) -> None:
     """With cells of 5 mm; and painting the second bar too cools the neck."""
-    coarse = ("output.figures=false", "domain.cells=[60, 12, 20]")
+    coarse = ("output.figures=false", "domain.cells=[60, 12, 20]", "time.method=implicit")
     _, probes = run("busbar", tmp_path, *coarse)
     at_2_h = int(np.searchsorted(probes["time"], 7200.0))
     assert probes["neck"][at_2_h] - ZERO_CELSIUS == pytest.approx(104.8, abs=0.3)

@@ -1,5 +1,7 @@
 """Random scenarios that try to deceive the methods in time, against the exact solution of their cells."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 from adversary.judge import judge
@@ -8,18 +10,19 @@ from adversary.semi_discrete import Body, solve
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-IN_CI, ONCE = 40, 10_000
+LONG = (6, 36)  # take as long as all others together
+IN_CI, ONCE = [seed for seed in range(42) if seed not in LONG], 10_000
 
 
-def all_within_the_tolerance(seeds: range) -> None:
+def all_within_the_tolerance(seeds: Iterable[int]) -> None:
     wrong = [verdict for seed in seeds if (verdict := judge(random_case(seed))).faults]
     assert not wrong, "\n".join(f"seed {v.case.seed}, {v.method}: {'; '.join(v.faults)}" for v in wrong)
 
 
-@pytest.mark.parametrize("first", range(0, IN_CI, 10))
-def test_cells_follow_their_equations(first: int) -> None:
+@pytest.mark.parametrize("turn", range(4))
+def test_cells_follow_their_equations(turn: int) -> None:
     """Every row of every cell within three tolerances; given heats to 1e-6."""
-    all_within_the_tolerance(range(first, first + 10))
+    all_within_the_tolerance(IN_CI[turn::4])
 
 
 def test_heat_that_bends_hides_no_error() -> None:
@@ -41,6 +44,6 @@ def test_the_judge_sees_kinks_between_a_node_and_the_end_of_a_panel() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(IN_CI, ONCE, 120))
+@pytest.mark.parametrize("first", range(0, ONCE, 120))
 def test_many_more_follow_their_equations(first: int) -> None:
-    all_within_the_tolerance(range(first, min(first + 120, ONCE)))
+    all_within_the_tolerance(seed for seed in range(first, min(first + 120, ONCE)) if seed not in IN_CI)

@@ -72,7 +72,7 @@ precision = "float32"
 
 def test_float64_resolves_it(tmp_path: Path) -> None:
     text = SCENARIO + '[solver]\nprecision = "float64"\n'
-    simulation = Simulation.from_scenario(runs.write(tmp_path, text), output=tmp_path / "out")
+    simulation = Simulation.from_scenario(runs.write(tmp_path, text), ["time.end=0.1"], output=tmp_path / "out")
     simulation.run()
     assert simulation.state.method is not None
     assert simulation.state.method.work.steps > 10

@@ -23,7 +23,7 @@ from heatsim.commands.pictures import BackgroundRenderer
 from heatsim.device import usable_cores
 from heatsim.errors import FolderError, InputError, StorageError
 from heatsim.grid import Grid
-from heatsim.render import render
+from heatsim.render import opengl, render
 from heatsim.render.background import DrawingProcess
 from heatsim.render.choice import PictureChoice
 from heatsim.render.page.figure import WIDTH
@@ -260,6 +260,22 @@ def test_without_opengl_the_reason_is_given_and_the_process_goes_on(
     monkeypatch.setattr("heatsim.render.drawing.start_trial", crash)
     with pytest.raises(InputError, match=r"energy\.png drawn.*OpenGL.*no EGL here.*apt install.*heatsim render"):
         render(folder)
+
+
+def test_opengl_is_tried_until_it_has_worked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opengl, "_works", False)
+    for result in ("raise SystemExit(3)", "pass"):
+        monkeypatch.setattr(opengl, "getsource", lambda function, result=result: f"def try_opengl(): {result}")
+        with opengl.start_trial() as trial:
+            assert trial is not None
+            if result == "pass":
+                opengl.finish_trial(trial)
+                continue
+            with pytest.raises(InputError, match="does not work on this machine"):
+                opengl.finish_trial(trial)
+    with opengl.start_trial() as trial:
+        assert trial is None
+        opengl.finish_trial(trial)
 
 
 def test_the_process_beside_a_run_draws_its_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

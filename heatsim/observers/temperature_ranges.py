@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.observers.state import LeftRange, Record, RunState
-from heatsim.physics.estimates.temperature_range import surrounding
+from heatsim.physics.estimates.temperature_range import beyond_cells, surrounding
 from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.scenario.messages import show
 from heatsim.solver.field.field import Field
@@ -100,13 +100,14 @@ def ranged(state: RunState, *, looking: bool = False) -> list[Ranged]:
             ends = [("power_density", table.low, table.high)]
             found.append(Ranged(_SOURCE, source.name, ends, amount=number, during=source.during))
     coldest, hottest = problem.reached
-    # Beams heat surfaces above their cells.
-    around = [*surrounding(problem.boundary, problem.scenario.time.end)] + [inf] * len(problem.sources.beams)
+    around, beyond = [*surrounding(problem.boundary, problem.scenario.time.end)], beyond_cells(problem.boundary)
     for name, every in problem.boundary.ends_of_laws.items():
         ends = [(key, low, high) for key, low, high in every if coldest < low or high < hottest]
         if ends:
             surface = LawSurface(state, name) if looking else None
-            found.append(Ranged(_SURFACE, name, ends, surface=surface, around=(min(around), max(around))))
+            found.append(
+                Ranged(_SURFACE, name, ends, surface=surface, around=(min(*around, beyond[0]), max(*around, beyond[1])))
+            )
     return found
 
 

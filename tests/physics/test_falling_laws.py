@@ -196,3 +196,13 @@ def test_a_run_tells_when_a_surface_reaches_values_that_are_not_possible(tmp_pat
     for start, told in ((593.0, True), (500.0, False)):
         _, warnings = run(tmp_path, scenario(tmp_path, CONDITION=law, START=str(start)), "time.end=2")
         assert ("its emissivity ends at 516.784 K" in warnings) == told
+
+
+def test_a_flux_beside_a_law_heats_the_surface_above_all_cells(tmp_path: Path) -> None:
+    """200 kW/m² through half a cell of 1 mm: 3.3 K. The surface leaves a table that no cell leaves."""
+    table = "coefficient = { temperatures = [290, 302], values = [10, 20] }, ambient = 293.0, flux = 2e5"
+    path = scenario(tmp_path, LENGTH="0.002", CELLS="2", CONDITION=f'type = "convection", {table}', START="300.0")
+    found, warnings = run(tmp_path, path, "time.end=0.01", "output.probe_every=0.01")
+    assert found[-1, 1] < 301.0
+    assert found[-1, 2] == pytest.approx(300.0 + 2e5 * 0.0005 / 30.0 + 0.01 * 2e5 / (0.001 * 7800.0 * 600.0), abs=0.05)
+    assert re.search(r'surface "boundaries.x_max" reached 303.* but its coefficient ends at 302 K', warnings)

@@ -89,13 +89,24 @@ class Occurring:
 
 
 def of_surfaces(start: InitialField, conditions: Boundary, materials: CellTypes) -> tuple[float, float]:
-    """The lowest and highest temperature in K that surfaces can have in a run; a beam may heat them above their cells.
+    """The lowest and highest temperature in K that surfaces can have in a run.
 
     Arguments as of :meth:`Occurring.in_run`.
     """
-    scenario = conditions.scenario
-    occurring = Occurring.in_run(scenario, start, conditions, materials)
-    return occurring.low, inf if any(source.beam is not None for source in scenario.sources) else occurring.high
+    occurring = Occurring.in_run(conditions.scenario, start, conditions, materials)
+    beyond = beyond_cells(conditions)
+    return min(occurring.low, beyond[0]), max(occurring.high, beyond[1])
+
+
+def beyond_cells(conditions: Boundary) -> tuple[float, float]:
+    """What surfaces that depend on their temperature can reach although no cell and no surroundings do, in K.
+
+    A beam, or a flux beside convection or radiation, heats or cools a surface more than its cell.
+    """
+    end, beams = conditions.scenario.time.end, any(source.beam is not None for source in conditions.scenario.sources)
+    extremes = [law.flux.extremes(end) for law in conditions.laws]
+    heated = beams or any(high > 0.0 for _, high in extremes)
+    return (0.0 if any(low < 0.0 for low, _ in extremes) else inf), (inf if heated else -inf)
 
 
 def check(scenario: Scenario, occurring: Occurring) -> None:

@@ -117,7 +117,9 @@ def test_heat_flows_are_told_in_watts_with_what_is_left(tmp_path: Path) -> None:
     columns, rows = tables.read(tmp_path / "out" / folder.ENERGY)
     row = dict(zip(columns, rows[0].tolist(), strict=True))
     faces = [f"{name} (W)" for name in ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")]
-    assert columns == ["time (s)", "source heater (W)", *faces, "window (W)", "imbalance (W)", "imbalance (%)"]
+    flows = ["source heater (W)", *faces, "window (W)"]
+    gross = [f"{way} {name}" for way in ("in", "out") for name in flows]
+    assert columns == ["time (s)", *flows, *gross, "imbalance (W)", "imbalance (%)"]
     assert row["source heater (W)"] == 20.0
     assert row["x_max (W)"] == pytest.approx(-20.0, rel=1e-4)
     assert row["window (W)"] == pytest.approx(-10.0, rel=1e-4)

@@ -33,7 +33,7 @@ patches = [
 CONTACTS
 """
 ANY = ("hot", "surfaces to void", "hot (on z_max)", "z_max beside patches", "imbalance, the sum")
-OF_COLUMNS = ("x_min", "void", "imbalance", "stored", "residual", "region stored", "contact a to b")
+OF_COLUMNS = ("x_min", "void", "imbalance", "stored", "residual", "region stored", "contact a to b", "in x_min")
 
 
 def write(at: Path, method: str, source: str = "die", patch: str = "hot", contacts: str = "") -> Path:

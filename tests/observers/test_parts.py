@@ -84,7 +84,8 @@ def test_parts_resume_to_the_same_bits(method: str, tmp_path: Path, monkeypatch:
     Simulation.resume(tmp_path / "half").run()
     assert runs.results(tmp_path / "half") == runs.results(tmp_path / "whole")
     columns, _ = tables.read(tmp_path / "whole" / folder.ENERGY)
-    assert columns[-3:] == ["region die (W)", "region lens (W)", "contact copper to silicon (W)"]
+    first = columns.index("region die (W)")
+    assert columns[first + 1 : first + 3] == ["region lens (W)", "contact copper to silicon (W)"]
 
 
 def test_the_balance_of_the_body_leaves_its_parts_out(tmp_path: Path) -> None:

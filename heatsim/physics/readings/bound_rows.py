@@ -15,9 +15,9 @@ class Row(NamedTuple):
         step: number of steps done.
         heat: Σ ρ·cp·V·|T − T_ref| in J.
         lowest, highest: T − T_ref in K.
-        turned_over: |stored| + Σ|heat through each cell's faces| in J, since the start.
+        turned_over: |stored| + Σ|heat of each boundary face from row to row| in J, since the start.
         roundings: Σ r·H in J over the steps of a method that chooses them itself; not used otherwise.
-        of_cells: Σ|heat that sources have given to single cells| in J, since the start.
+        of_cells: Σ|heat that sources have given to single cells from row to row| in J, since the start.
     """
 
     step: int

@@ -3,11 +3,12 @@
 In exact arithmetic a step moves heat between neighbours and through faces, and the balance closes exactly. The ledger
 takes the rounded heat of a face, which is the heat that the cell gets. Only the roundings of each cell's sum remain:
 
-    |residual| ≤ r·u·Σ_steps H  +  1e-12·(|stored| + Σ_cells |heat through faces| + Σ |heat given|)
+    |residual| ≤ r·u·Σ_steps H  +  1e-12·(|stored| + Σ_rows Σ_faces |heat| + Σ |heat given|)
                  +  64·2⁻⁵³·(H_first + H_last)
 
-with the unit roundoff u, 2⁻⁵³ in float64 and 2⁻²⁴ in float32. The second term is for the sums of the ledger, each of
-which adds up to 8,192 terms before it is carried over. The third is for the sum over the field.
+with the unit roundoff u, 2⁻⁵³ in float64 and 2⁻²⁴ in float32. The second term is for the sums of the ledger, one for
+each boundary face from row to row, each of which adds up to 8,192 terms before it is carried over. The third is for the
+sum over the field.
 
 **r, the roundings of a step.** A step makes T' = Σ c_j·T_j + heats, with c_j ≥ 0 and Σ c_j = 1. The error of a rounding
 is at most u times the sum so far, which is at most Σ c_j·|T_j| plus the heats so far. Each cell is also the neighbour

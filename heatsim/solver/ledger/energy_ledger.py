@@ -187,7 +187,10 @@ class Ledger:
         """Let observers read sums since the start, which nothing may change later, less those at the last row."""
         self.changed()
         self._shown = sums.values
-        self._values[...] = sums.values if self._at_row is None else sums.values - self._at_row
+        if self._at_row is None:
+            self._values[...] = sums.values
+        else:
+            self._device.xp.subtract(sums.values, self._at_row, out=self._values)
         self._sources_heat = sums.sources
 
     def shown(self) -> HeatSums:

@@ -28,9 +28,12 @@ at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_
 The factors come from 13 bundled scenarios (two with coarser grids, a month of the year) at their tolerances, in float32
 or as they say. Stages were 0.73 to 1.6 times the middle of what is expected, 2.2 times for photograph.toml, which needs
 41 steps; applications 0.5 to 1.7 times, 2.7 for it, and 4.7 for laser_track.toml. Each stage of "implicit" took 9 to 22
-applications. Stages for busbars whose steps have some 170 stages in float32 were 5 times as many. With melting wax they
-were 17 times those of a body without; in two more scenarios applications were 42 times for tin (melts over 2 K) and 110
-times for water (0.3 K).
+applications. Two things are not counted. Behind a surface around which the temperature swings, cells follow it within a
+step; there the error estimate is about 0.7·h²·d²T/dt², not h³, times the part of the swing that reaches them:
+day_night_wall.toml has 2 times as many steps. In a picture, differences from cell to cell are as large as its range:
+they need steps of 0.05·dt_limit at first. Stages for busbars whose steps have some 170 stages in float32 were 5 times
+as many: how far sources warm a body is not known. With melting wax they were 17 times those of a body without;
+in two more scenarios applications were 42 times for tin (melts over 2 K) and 110 times for water (0.3 K).
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,6 +1,6 @@
 """The method in time of `method = "auto"`, from the work that each method needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.estimates.method_work import Choosable, WorkEstimate, count_work, first_tolerance
@@ -26,8 +26,8 @@ class MethodChoice:
 def choose_method(problem: Choosable) -> MethodChoice:
     """The method that "auto" takes for a run in which time passes.
 
-    It depends on the scenario alone: neither on the device, nor on the kernel, nor on the number of processes. It never
-    takes a method that refuses the scenario.
+    It depends on the scenario alone: neither on the device, nor on the kernel, nor on the number of processes. It takes
+    a method that refuses the scenario only where its tolerance cannot be resolved and Euler's method would not keep it.
 
     Raises:
         ScenarioError: the initial temperature cannot be read.
@@ -35,13 +35,15 @@ def choose_method(problem: Choosable) -> MethodChoice:
     if problem.scenario.solver.rounding == "stochastic":
         return MethodChoice("euler", 'because other methods refuse solver.rounding = "stochastic"')
     tolerance = first_tolerance(problem)
-    if tolerance.kelvin < least_tolerance(problem.precision, tolerance.span):
-        return MethodChoice("euler", f"because {problem.precision} cannot resolve the tolerance")
+    least = least_tolerance(problem.precision, tolerance.span)
+    resolved = tolerance.kelvin >= least
     try:
-        work = count_work(problem, tolerance)
+        work = count_work(problem, tolerance if resolved else replace(tolerance, given=tolerance.run_with(least)))
     except ScenarioError:
         return MethodChoice("euler", "because steps of other methods end at each jump, and there are too many")
-    method = work.cheapest
+    if not resolved and work.euler_error <= tolerance.of_run:
+        return MethodChoice("euler", f"because {problem.precision} cannot resolve the tolerance", work)
+    method = work.cheapest if resolved or work.cheapest != "euler" else "stabilized"
     if method == "euler":
         return MethodChoice(method, "because no other method costs less than a third of it", work)
     if not work.euler_fits:

@@ -213,10 +213,10 @@ class AdaptiveStepper:
         ]
 
     def _check_tolerance(self) -> None:
-        """Refuse a tolerance that rounding hides at the first temperatures, or at those around the body.
+        """Refuse a given tolerance that rounding hides at the first temperatures, or at those around the body.
 
         Steps would become ever shorter. Where heat in the body leads to temperatures at which rounding hides it, the
-        run goes on with the least tolerance that rounding shows: see :attr:`warnings`.
+        run goes on with the least tolerance that rounding shows: see :attr:`warnings`. So does one without a tolerance.
 
         Raises:
             ScenarioError: says which tolerance is possible.
@@ -225,7 +225,7 @@ class AdaptiveStepper:
         least = least_tolerance(self._problem.precision, largest)
         if tolerance.kelvin >= least:
             return
-        if self.method.work.steps > 0:
+        if self.method.work.steps > 0 or tolerance.given is None:
             self.method.tolerance = replace(tolerance, given=tolerance.run_with(least))
             return
         message = f"got {tolerance.of_run!r} K; {self._resolved(largest)}; allow a larger tolerance"

@@ -230,7 +230,6 @@ def test_the_choice_depends_on_neither_device_nor_kernel(tmp_path, monkeypatch):
     ("override", "words"),
     [
         ("solver.rounding=stochastic", 'refuse solver.rounding = "stochastic"'),
-        ("time.tolerance=1e-5", "float32 cannot resolve the tolerance"),
         ('boundaries.default.ambient="where(sin(1e4*t) > 0, 300, 310)"', "end at each jump"),
     ],
 )
@@ -242,6 +241,15 @@ def test_auto_never_takes_a_method_that_refuses_the_scenario(override, words, tm
     assert words in found.choice.reason
     assert found.choice.work is None
     assert found.timeline.last_step > 1000
+
+
+def test_a_tolerance_that_float32_cannot_resolve_is_refused_where_euler_would_not_keep_it(tmp_path):
+    """The run names the least tolerance, and float64. Euler's steps were off by up to 50 times the tolerance."""
+    path = runs.write(tmp_path, block(8))
+    simulation = Simulation.from_scenario(path, ["time.tolerance=1e-5"], output=tmp_path / "run")
+    assert "euler may be off by" in simulation.plan.problem.choice.reason
+    with pytest.raises(ScenarioError, match=r"float32 resolves errors of .* or set solver.precision"):
+        simulation.run()
 
 
 def test_auto_stays_auto_in_the_resolved_scenario(tmp_path):

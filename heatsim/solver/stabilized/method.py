@@ -216,6 +216,8 @@ class AdaptiveMethod:
             controller = attempt.controller.refused(attempt.h, part)
             rejected = attempt.rejected + 1
             return self._attempt(replace(attempt, controller=controller, rejected=rejected, stages=tried))
+        if attempt.end <= self.t:  # too short to be added: near 0 K, say, each step is a tenth of the one before
+            self._check_length(attempt.h, error, outside)
         self.controller = attempt.controller.accepted(attempt.h, part)
         if attempt.end == attempt.stop and attempt.jump:
             self.controller = self.controller.jumped()

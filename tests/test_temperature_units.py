@@ -81,7 +81,7 @@ def test_heat_flows_times_the_time_between_rows_are_the_heats(tmp_path: Path) ->
     Simulation.from_scenario(runs.write(tmp_path, runs.TEXT + source), output=tmp_path / "out").run()
     table = run_tables.read_energy(tmp_path / "out")
     assert table is not None
-    heats, flows = table.in_unit("J"), table.in_unit("W")
+    heats, flows = table.in_unit("J"), table.of_body("W")
     assert set(heats) - set(flows) == {"residual"}
     for name, flow in flows.items():
         assert math.isnan(flow[0])

@@ -155,7 +155,7 @@ def test_all_members_try_a_step_in_each_round(tmp_path: Path, monkeypatch: pytes
         return advance(ensemble, numbers)
 
     monkeypatch.setattr(StabilizedEnsemble, "advance", count)
-    members = simulations(tmp_path, "solver.kernel=naive")
+    members = simulations(tmp_path, "solver.kernel=naive", "time.end=5.0")
     together(members)
     tries = [summary["steps"] + summary["rejected"] for summary in summaries(m.folder for m in members)]
     assert len(rounds) == max(tries)
@@ -183,7 +183,7 @@ def test_the_clock_is_checked_for_each_run_although_rows_are_due_in_every_step(
     monkeypatch.setattr(StabilizedEnsemble, "advance", count)
     clock = SimpleNamespace(monotonic=lambda: float(rounds), perf_counter=time.perf_counter)
     monkeypatch.setattr(ensemble_rounds, "time", clock)
-    members, watchers = simulations(tmp_path, "output.probe_every=0.05")[:2], (Watcher(), Watcher())
+    members, watchers = simulations(tmp_path, "output.probe_every=0.05", "time.end=5.0")[:2], (Watcher(), Watcher())
     assert all(ended.error is None for ended in run_together(members, [[watcher] for watcher in watchers]))
     assert rounds > 2
     for watcher, member in zip(watchers, members, strict=True):

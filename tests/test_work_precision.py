@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heatsim.benchmark import work_precision
+from heatsim.benchmark.method_results import WorkPrecision
 from heatsim.benchmark.work_precision import TOLERANCES, measure_methods
 from heatsim.cli import main
 from heatsim.errors import InputError, Interrupted, RunError
@@ -51,6 +52,20 @@ solver.device = "cpu"
 
 
 @pytest.fixture
+def one_tolerance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try only the loosest tolerance, which takes a few steps."""
+    monkeypatch.setattr(work_precision, "TOLERANCES", TOLERANCES[:1])
+
+
+@pytest.fixture(scope="module")
+def lumped(tmp_path_factory: pytest.TempPathFactory) -> WorkPrecision:
+    """What all methods find of the lumped body."""
+    path = tmp_path_factory.mktemp("lumped") / "lumped.toml"
+    path.write_text(LUMPED, encoding="utf-8")
+    return measure_methods(path)
+
+
+@pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with both scenarios to work in, and another one for temporary files."""
     folder, temporary = tmp_path / "here", tmp_path / "temporary"
@@ -64,10 +79,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_errors_are_those_against_the_exact_solution(here: Path) -> None:
+def test_errors_are_those_against_the_exact_solution(lumped: WorkPrecision) -> None:
     """Of Euler's steps the error is known in closed form; of the others it falls as the tolerance."""
-    found = measure_methods(here / "lumped.toml")
-    *adaptive, euler = found.methods
+    *adaptive, euler = lumped.methods
     stabilized, implicit = adaptive[: len(TOLERANCES)], adaptive[len(TOLERANCES) :]
     rows = np.arange(0.0, END + ROW / 2, ROW)
     differences = 100.0 * np.abs((1.0 - DT / TAU) ** (rows / DT) - np.exp(-rows / TAU))
@@ -75,7 +89,7 @@ def test_errors_are_those_against_the_exact_solution(here: Path) -> None:
     assert euler.error == pytest.approx(differences.max(), abs=0.1 * (stabilized[-1].error or 0.0))
     assert euler.error_time == rows[differences.argmax()]
     assert (euler.method, euler.steps, euler.tolerance, euler.stages) == ("euler", END / DT, None, None)
-    assert found.range == pytest.approx(100.0)
+    assert lumped.range == pytest.approx(100.0)
     for results in (stabilized, implicit):
         assert [result.tolerance for result in results] == pytest.approx([100.0 * part for part in TOLERANCES])
         errors = [result.error or 0.0 for result in results]
@@ -85,9 +99,9 @@ def test_errors_are_those_against_the_exact_solution(here: Path) -> None:
         assert steps == sorted(steps)
 
 
-def test_a_looser_method_is_as_wrong_as_its_run(here: Path) -> None:
+def test_a_looser_method_is_as_wrong_as_its_run(here: Path, lumped: WorkPrecision) -> None:
     """The error of one method from its own run, by the exact solution."""
-    found = measure_methods(here / "lumped.toml").methods[0]
+    found = lumped.methods[0]
     run = Simulation.from_scenario(
         here / "lumped.toml", [f'time={{method="stabilized", end={END}, tolerance={found.tolerance!r}}}'], output="run"
     )
@@ -134,6 +148,7 @@ def test_void_has_no_error(here: Path) -> None:
         assert errors[-1] < 1e-3 * found.range
 
 
+@pytest.mark.usefixtures("one_tolerance")
 def test_a_slow_method_is_left_out(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "lumped.toml", "--methods", "--patience", "0"]) == 0
     out = " ".join(capsys.readouterr().out.split())
@@ -141,6 +156,7 @@ def test_a_slow_method_is_left_out(here: Path, capsys: pytest.CaptureFixture[str
     assert "euler: left out: 400 steps would take about 0 s; --patience 1 allows that" in out
 
 
+@pytest.mark.usefixtures("one_tolerance")
 def test_runs_that_become_steady_end_together(here: Path) -> None:
     """The first run tells where; the temperature then changes by less than 0.01 K/s."""
     found = measure_methods(here / "lumped.toml", ["time.end=20000", "time.stop_below=0.01", "time.dt=0.5"])
@@ -149,6 +165,7 @@ def test_runs_that_become_steady_end_together(here: Path) -> None:
     assert found.methods[-1].steps == found.end / DT
 
 
+@pytest.mark.usefixtures("one_tolerance")
 def test_a_method_that_fails_is_reported(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = Simulation.run
 
@@ -164,6 +181,7 @@ def test_a_method_that_fails_is_reported(here: Path, monkeypatch: pytest.MonkeyP
     assert found[0].skipped is None
 
 
+@pytest.mark.usefixtures("one_tolerance")
 @pytest.mark.parametrize("stopped", [Interrupted("a checkpoint is saved"), KeyboardInterrupt()])
 def test_an_interrupted_benchmark_leaves_nothing(
     stopped: BaseException, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

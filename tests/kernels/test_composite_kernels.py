@@ -532,6 +532,21 @@ def test_layers_laws_and_heated_cells_are_the_same_in_every_kernel(
             result.assert_same_bits(result_of(ORACLE, on_cpu, case, "float32", "increments"))
 
 
+def test_beams_on_surfaces_towards_void_are_those_of_the_oracle_in_float64() -> None:
+    """By the first rung, on a body with curved surfaces that a beam reaches. Compiling takes time."""
+    case = heated_cases()[4]
+    exact = result_of(ORACLE, on_cpu, case, "float64", "increments")
+    result = on_host(NAIVE, case, "float64", "increments")
+    size = max(np.abs(exact.T).max(), np.abs(case.T).max(), 300.0) + max(
+        np.abs(sums).max(initial=0.0) for sums in exact.sums
+    )
+    bound = 32.0 * case.steps * np.finfo(np.float64).eps / 2.0 * size
+    assert case.rows.beams
+    assert case.materials.heated.lit.any()
+    for mine, others in zip((result.T, *result.sums), (exact.T, *exact.sums), strict=True):
+        assert np.abs(mine - others).max(initial=0.0) <= bound
+
+
 def test_faces_across_x_are_right_in_each_of_several_launches(monkeypatch: pytest.MonkeyPatch) -> None:
     case, streamed = body((4, 70, 5), (False, False, False), 60), STREAMED
     (build,) = builds(streamed, case, "float32", "increments", room_of(streamed))

@@ -22,6 +22,12 @@ from heatsim.run.simulation import Simulation
 
 Simulate = Callable[..., Simulation]
 
+# They come first: no process is left alone with a long file at the end, and few processes compile the same code.
+LONGEST = (
+    *("adversary/test_adversary.py", "kernels/test_composite_kernels.py", "kernels/test_nvrtc.py"),
+    *("ranks/test_jobs.py", "study/test_study_cluster.py", "kernels/test_kernels.py"),
+)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "gpu: needs a GPU; skipped without one, failed if HEATSIM_REQUIRE_GPU=1")
@@ -42,6 +48,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         require_gpu()
     if item.get_closest_marker("slow") is not None and not on_gpu and not SLOW:
         pytest.skip("slow; set HEATSIM_SLOW=1 to run it")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST)))
 
 
 @pytest.hookimpl(wrapper=True)

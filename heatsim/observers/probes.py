@@ -156,7 +156,7 @@ class Probes(TableObserver):
         state, known = self._state, self._state.of_probes.get(probe.name)
         sign = 1.0 if probe.statistic == "max" else -1.0
         if known is None or sign * value > sign * known.temperature:
-            state.of_probes[probe.name] = Record(value, state.time, statistic.place())
+            state.of_probes[probe.name] = Record(value, state.time, statistic.place(), statistic.point())
 
     def _of_rows(self) -> Iterator[tuple[str, RegionStatistic | SurfaceStatistic | TimeBeyond]]:
         """What may need the rows before, by the name of the probe."""

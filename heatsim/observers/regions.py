@@ -237,6 +237,9 @@ class RegionStatistic:
         """The cell (x, y, z) that has the present extreme; None where it is not known. Collective."""
         return self._state.statistics.extreme_cells.of_region(self._region, self._statistic == "max")
 
+    def point(self) -> None:
+        """None: the extreme is that of a cell's centre."""
+
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""
         return None if self._beyond is None else self._beyond.save()

@@ -35,21 +35,24 @@ class Record:
         temperature: in K.
         time: in s.
         cell: (x, y, z), where it was looked for.
+        point: (x, y, z) in m, where it is not the centre of the cell or of its face.
     """
 
     temperature: float
     time: float
     cell: tuple[int, int, int] | None = None
+    point: tuple[float, float, float] | None = None
 
     def as_list(self) -> list[float]:
         """The numbers one after the other."""
-        return [self.temperature, self.time, *(self.cell or ())]
+        return [self.temperature, self.time, *(self.cell or ()), *(self.point or ())]
 
     @classmethod
     def from_list(cls, values: Sequence[float]) -> "Record":
         """The record with the numbers of :meth:`as_list`."""
-        temperature, time, *cell = values
-        return cls(temperature, time, (int(cell[0]), int(cell[1]), int(cell[2])) if cell else None)
+        temperature, time, *place = values
+        cell = (int(place[0]), int(place[1]), int(place[2])) if place else None
+        return cls(temperature, time, cell, (place[3], place[4], place[5]) if len(place) > 3 else None)
 
 
 class EnergyRow(NamedTuple):

@@ -1,4 +1,7 @@
-"""Statistics of the temperatures of a surface: a face of the box, or the surface towards void."""
+"""Statistics of the temperatures of a surface: a face of the box, or the surface towards void.
+
+Extremes are those of the middles of its faces and of its edges and corners.
+"""
 
 from typing import Any
 
@@ -8,7 +11,12 @@ from numpy.typing import NDArray
 from heatsim.observers.regions import TimeBeyond
 from heatsim.observers.state import RunState
 from heatsim.physics.readings.surface_cells import SurfaceCells
+from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.scenario import TIMES_BEYOND, Probe
+from heatsim.solver.field.points import Points
+
+# Relative to a temperature; an edge is the place of an extreme if it is more extreme than the faces by more than this.
+_SAME = 1e-6
 
 
 class SurfaceStatistic:
@@ -19,10 +27,16 @@ class SurfaceStatistic:
         self._state, self._statistic = state, probe.statistic
         self._surface = SurfaceCells(state.part, probe.surface, probe.region, state.team)
         self._cells = state.field.points(*self._surface.own_places)
-        self._places = [self._of_ranks(along) for along in self._surface.own_places]
-        self._areas = self._of_ranks(self._surface.own_areas)
+        self._places = [self._of_ranks(self._surface, along) for along in self._surface.own_places]
+        self._areas = self._of_ranks(self._surface, self._surface.own_areas)
         self._beyond = TimeBeyond.of(probe) if probe.statistic in TIMES_BEYOND else None
         self._extreme = 0
+        self._edge: int | None = None
+        self._edges: tuple[SurfaceEdges, Points] | None = None
+        if probe.statistic != "mean":
+            edges = SurfaceEdges(state.part, self._surface, probe.region, state.team)
+            if len(edges.points):
+                self._edges = edges, state.field.points(*edges.own_places)
 
     @property
     def reads_field(self) -> bool:
@@ -31,22 +45,46 @@ class SurfaceStatistic:
 
     def now(self) -> float:
         """The number of a row at the present step; a temperature in K, or a time in s. Collective."""
-        temperatures = self._of_ranks(self._surface.of(self._cells.own_temperatures(), self._state.step))
+        own = self._surface.of(self._cells.own_temperatures(), self._state.step)
+        temperatures = self._of_ranks(self._surface, own)
         if self._statistic == "mean":
             return float(np.average(temperatures, weights=self._areas))
         coldest = self._statistic == "min" if self._beyond is None else self._beyond.below
-        self._extreme = int(temperatures.argmin() if coldest else temperatures.argmax())
+        sign = -1.0 if coldest else 1.0
+        self._extreme, self._edge = int((sign * temperatures).argmax()), None
         extreme = float(temperatures[self._extreme])
+        if self._edges is not None:
+            at_edges = self._at_edges(*self._edges)
+            edge = int((sign * at_edges).argmax())
+            beyond = sign * (float(at_edges[edge]) - extreme)
+            if beyond > _SAME * abs(extreme):
+                self._edge = edge
+            extreme += sign * max(beyond, 0.0)
         return extreme if self._beyond is None else self._beyond.at(extreme, self._state.time)
 
     def place(self) -> tuple[int, int, int]:
         """The cell (x, y, z) behind the place of the extreme that :meth:`now` has found."""
-        x, y, z = (int(along[self._extreme]) for along in self._places)
+        if self._edge is None or self._edges is None:
+            x, y, z = (int(along[self._extreme]) for along in self._places)
+        else:
+            x, y, z = self._edges[0].cells[self._edge].tolist()
         return x, y, z
 
-    def _of_ranks(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The values of the cells of all ranks, in the order of a run on one rank. Collective."""
-        return self._state.field.joined(self._surface.order, values, (self._surface.count,))
+    def point(self) -> tuple[float, float, float] | None:
+        """The point in m of the extreme that :meth:`now` has found, if it lies on an edge."""
+        if self._edge is None or self._edges is None:
+            return None
+        x, y, z = self._edges[0].points[self._edge].tolist()
+        return x, y, z
+
+    def _at_edges(self, edges: SurfaceEdges, points: Points) -> NDArray[np.float64]:
+        """The temperatures in K of edges and corners. Collective."""
+        own = edges.of(points.own_temperatures(), self._state.step)
+        return edges.mean(*(self._of_ranks(edges, values) for values in own))
+
+    def _of_ranks(self, of: SurfaceCells | SurfaceEdges, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of all ranks, in the order of a run on one rank. Collective."""
+        return self._state.field.joined(of.order, values, (of.count,))
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""

@@ -74,7 +74,9 @@ def _describe_extreme(state: RunState, record: Record | None) -> dict[str, Any] 
     owner = 0 if problem.parts is None else problem.parts.owner_at(x, y, z)
     return {
         **asdict(record),
-        "point": [float(problem.grid.centres(axis)[place]) for axis, place in enumerate(record.cell)],
+        "point": list(
+            record.point or (float(problem.grid.centres(axis)[place]) for axis, place in enumerate(record.cell))
+        ),
         "material": material if material in problem.scenario.materials else None,
         "region": problem.scenario.regions[owner - 1].name if owner else None,
     }

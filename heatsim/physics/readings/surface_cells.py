@@ -6,7 +6,7 @@ Each cell has the surface temperature T_s of its condition, from the balance of
 A rank finds the cells in its own planes. Cells gathered from all ranks have the same order as on one rank.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from heatsim.physics.matter.enthalpy import EnthalpyTable
 from heatsim.physics.operator.balance_surfaces import VOID, beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.surface_temperature import acting_at
+from heatsim.physics.readings.surface_temperature import Acting, acting_at
 from heatsim.scenario import Probe
 
 Array = NDArray[np.float64]
@@ -40,6 +40,7 @@ class SurfaceCells:
         conditions: the numbers of the conditions of its cells; None for all.
 
     Attributes:
+        faces: the boundary faces of this rank's cells, side by side.
         count: the number of cells on all ranks.
         order: the places of this rank's cells among those of all ranks, shape (own,).
         own_places: the indices x, y, z in the whole grid of this rank's cells, three arrays of shape (own,).
@@ -55,7 +56,7 @@ class SurfaceCells:
         conditions: Sequence[int] | None = None,
     ) -> None:
         self._problem, slab = problem, problem.slab
-        self._faces = list[BoundaryFaces]()
+        self.faces = list[BoundaryFaces]()
         keys, areas = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
         cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
         not_cut = [True] * 4 + [not cut for cut in slab.cut]
@@ -64,7 +65,7 @@ class SurfaceCells:
                 continue
             wanted = True if conditions is None else np.isin(faces.conditions, conditions)
             faces = faces.where(wanted & self._wanted(faces.cells, region))
-            self._faces.append(faces)
+            self.faces.append(faces)
             cells.append(faces.cells)
             areas.append(faces.area * faces.fractions * faces.ratios)
             z = slab.place[faces.cells // (ny * nx)]
@@ -88,20 +89,13 @@ class SurfaceCells:
             step: the number of steps done, for conditions that vary in time.
         """
         problem, found, first = self._problem, temperatures.copy(), 0
-        acting, materials = acting_at(problem, step), problem.materials
+        acting = acting_at(problem, step)
         fluxes = beam_fluxes(acting.beams, problem.grid)
-        conducting = np.ones(len(found))
-        if materials.varies:
-            deviation = temperatures - problem.reference
-            conducting = materials.by_enthalpy(EnthalpyTable.conductivity_at, self._types, deviation)
-        for faces in self._faces:
-            here, beam = slice(first, first + len(faces)), np.zeros(len(faces))
-            half = conducting[here] / (materials.half[faces.axis, self._types[here]] * faces.ratios)
-            lit = faces.lit(materials)
-            if lit is not None and faces.side in fluxes:
-                beam = np.where(lit >= 0, fluxes[faces.side][lit], 0.0) / faces.ratios
-            conditions = SurfaceConditions(acting.conditions, faces.conditions)
-            found[here] += conditions.rises(half, 0.0, temperatures[here], beam)
+        conducting = conducting_of(problem, self._types, temperatures)
+        for faces in self.faces:
+            here = slice(first, first + len(faces))
+            at = self._types[here], conducting[here], temperatures[here]
+            found[here] += rises_of(problem, faces, *at, acting, fluxes)
             first += len(faces)
         return found
 
@@ -117,6 +111,42 @@ class SurfaceCells:
             held = problem.parts.held.local(slab.place[z])
             wanted &= problem.parts.owner[held, y, x] == region_number(region, problem.scenario)
         return wanted
+
+
+def conducting_of(problem: HeatProblem, types: NDArray[np.intp], temperatures: Array) -> Array:
+    """The conductivity of cells at their temperatures in K, as a factor of that at the reference temperature."""
+    if not problem.materials.varies:
+        return np.ones(len(temperatures))
+    deviation = temperatures - problem.reference
+    return np.asarray(problem.materials.by_enthalpy(EnthalpyTable.conductivity_at, types, deviation))
+
+
+def rises_of(
+    problem: HeatProblem,
+    faces: BoundaryFaces,
+    types: NDArray[np.intp],
+    conducting: Array,
+    temperatures: Array,
+    acting: Acting,
+    fluxes: Mapping[int, Array],
+) -> Array:
+    """T_s − T in K of boundary faces.
+
+    Args:
+        problem: the problem.
+        faces: on one side of cells.
+        types: of the cells.
+        conducting: their conductivities, from :func:`conducting_of`.
+        temperatures: of the cells in K.
+        acting: the conditions at one time.
+        fluxes: those of beams at that time, from :func:`heatsim.physics.operator.balance_surfaces.beam_fluxes`.
+    """
+    half = conducting / (problem.materials.half[faces.axis, types] * faces.ratios)
+    lit, beam = faces.lit(problem.materials), np.zeros(len(faces))
+    if lit is not None and faces.side in fluxes:
+        beam = np.where(lit >= 0, fluxes[faces.side][lit], 0.0) / faces.ratios
+    conditions = SurfaceConditions(acting.conditions, faces.conditions)
+    return np.asarray(conditions.rises(half, 0.0, temperatures, beam))
 
 
 def check_probes(problem: HeatProblem, part: HeatProblem, team: Team) -> None:

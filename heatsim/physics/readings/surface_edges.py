@@ -1,0 +1,277 @@
+"""The temperatures at edges and corners of a surface, where planes of boxes meet, to second order in the cells.
+
+They are corners of cells. Each conducting cell at such a corner gives an estimate: its temperature, to which the balance
+of each of its surfaces at the corner is applied, one after the other. The temperature at the corner is their mean:
+
+    T_e = Σ k·T' / Σ k      T' = T + Σ (T_s − T)      k: the conductivity of the cell
+
+Along each axis two cells face each other across the corner. If both conduct, the errors of first order cancel, because
+heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its surface lies at the corner. So any edge or
+corner, convex or concave, is exact for fields that are linear in each cell. No estimate passes the temperature around
+the body, because each is that of a surface.
+
+- A corner of a cell counts where the surface bends: surfaces across two or three axes meet there. If only the surface
+  of a region is wanted, corners at its border to other regions count too.
+- All regions around it, except the one painted first, are boxes. The staircases of spheres, cylinders, STL files and
+  label images have no edges.
+- The cells around it touch each other with faces. No contact and no layer lies between them.
+- Beside a held surface the edge has its temperature. Where surfaces that are held at different temperatures meet, the
+  temperature jumps: there only the surfaces themselves count.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.geometry.regions import region_number
+from heatsim.physics.operator.balance_surfaces import beam_fluxes
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
+from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, rises_of
+from heatsim.physics.readings.surface_temperature import acting_at
+from heatsim.scenario import Temperature
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_AT_ONCE = 2**18  # corners
+_OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells around a corner, along x, y, z
+_FREE, _SEVERAL = -1, -2  # instead of the condition that holds a cell at a corner
+
+
+class _Around(NamedTuple):
+    """The eight cells around each of n corners, shape (n, 8); along x, y, z shape (3, n, 8).
+
+    Attributes:
+        places: indices in the whole grid; any where the cell lies outside.
+        cells: in the flattened grid of this rank.
+        types: of the cells.
+        conducts: whether they lie inside and conduct.
+        beside: whether the cell on the other side of the corner along each axis conducts, shape (3, n, 8).
+        wanted: whether they conduct and belong to the region, if one is named.
+    """
+
+    places: Indices
+    cells: Indices
+    types: NDArray[np.intp]
+    conducts: Mask
+    beside: Mask
+    wanted: Mask
+
+
+class _Touching(NamedTuple):
+    """Boundary faces on one side, as they touch corners; all arrays have one entry for each pair.
+
+    Attributes:
+        faces: the boundary faces.
+        entries: the entry that each touches.
+        held: whether a temperature is held at the whole face.
+    """
+
+    faces: BoundaryFaces
+    entries: NDArray[np.intp]
+    held: Mask
+
+
+class SurfaceEdges:
+    """The edges and corners of a surface, and their temperatures. Several ranks create it together.
+
+    Args:
+        problem: the problem of the planes that this rank steps.
+        surface: the cells of the surface.
+        region: the region whose cells belong to it; None for all.
+        team: the ranks.
+
+    Attributes:
+        count: the number of entries on all ranks: pairs of a corner and a cell at it.
+        order: the places of this rank's entries among those of all ranks.
+        own_places: the indices x, y, z in the whole grid of the cells of this rank's entries.
+        points: the corners in m, shape (corners, 3).
+        cells: a cell (x, y, z) of the surface at each corner, shape (corners, 3).
+    """
+
+    def __init__(
+        self, problem: HeatProblem, surface: SurfaceCells, region: str | None = None, team: Team = ALONE
+    ) -> None:
+        self._problem, self._region = problem, region
+        x, y, z = problem.whole.grid.cells
+        self._cells, self._nodes = (x, y, z), (z + 1, y + 1, x + 1)
+        around, corners = self._of(np.unique(np.concatenate(team.gathered(self._corners(surface)))))
+        own = around.conducts & problem.slab.holds(around.places[2])
+        touches = own & around.wanted & ~around.beside.all(axis=0)
+        number = np.ravel_multi_index(tuple(around.places[::-1]), (z, y, x))
+        corner, which = np.nonzero(own)
+        keys = np.stack([corners[corner], ~touches[own], number[own], which], axis=1)
+        sorting = np.lexsort(keys.T[::-1])
+        corner, which = corner[sorting], which[sorting]
+        self.own_places = tuple(around.places[:, corner, which])
+        self._types = around.types[corner, which]
+        self._touching, held = self._touched(around.cells[corner, which], ~around.beside[:, corner, which], which)
+        of_ranks = team.gathered(np.column_stack((keys[sorting], held)))
+        before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
+        everything = np.concatenate(of_ranks)
+        self.count = len(everything)
+        sorting = np.lexsort(everything.T[3::-1])
+        self.order: NDArray[np.intp] = np.argsort(sorting)[before : before + len(keys)]
+        self._arrange(everything[sorting])
+
+    def of(self, temperatures: Array, step: int) -> tuple[Array, Array]:
+        """The estimates in K of this rank's entries after ``step`` steps, and their conductivities; for :meth:`mean`.
+
+        Args:
+            temperatures: the temperatures of their cells in K, shape (own,).
+            step: the number of steps done, for conditions that vary in time.
+        """
+        problem, found = self._problem, temperatures.copy()
+        acting = acting_at(problem, step)
+        fluxes = beam_fluxes(acting.beams, problem.grid)
+        conducting = conducting_of(problem, self._types, temperatures)
+        for faces, entries, _ in self._touching:
+            rises = rises_of(problem, faces, self._types[entries], conducting[entries], found[entries], acting, fluxes)
+            found += np.bincount(entries, faces.fractions * rises, len(found))
+        weights: Array = conducting / problem.materials.half[:, self._types].sum(axis=0)
+        return found, weights
+
+    def mean(self, estimates: Array, weights: Array) -> Array:
+        """The temperatures of the corners in K, from the results of :meth:`of` of all ranks, in their order."""
+        weights, first = weights * self._counts, estimates[self._first]
+        # Differences from the first estimate, so that equal estimates have their own mean.
+        excess = np.add.reduceat(weights * (estimates - first[self._corner]), self._first)
+        return np.asarray(first + excess / np.add.reduceat(weights, self._first))[self._even]
+
+    def _arrange(self, entries: Indices) -> None:
+        """Group the sorted entries by their corners; find what surfaces with a held temperature change."""
+        corners, self._first, self._corner = np.unique(entries[:, 0], return_index=True, return_inverse=True)
+        by = entries[:, 4]
+        holds = by > _FREE
+        low, high = np.full(len(corners), np.iinfo(np.int64).max), np.full(len(corners), _FREE)
+        np.minimum.at(low, self._corner[holds], by[holds])
+        np.maximum.at(high, self._corner[holds], by[holds])
+        several = np.zeros(len(corners), bool)
+        several[self._corner[by == _SEVERAL]] = True
+        held = high > _FREE
+        self._even = np.flatnonzero(~several & (~held | (low == high)))
+        self._counts = np.where((by == _FREE) & held[self._corner], 0.0, 1.0)
+        grid, at = self._problem.whole.grid, np.unravel_index(corners[self._even], self._nodes)[::-1]
+        number = entries[self._first[self._even], 2]
+        self.points = np.stack([grid.origin[axis] + at[axis] * grid.spacing[axis] for axis in range(3)], axis=1)
+        self.cells = np.stack(np.unravel_index(number, self._cells[::-1])[::-1], axis=1)
+
+    def _corners(self, surface: SurfaceCells) -> Indices:
+        """The corners of this rank's cells where the surface bends, by their index among all corners of cells."""
+        problem, found = self._problem, [np.zeros(0, np.int64)]
+        everywhere = problem.materials.void is not None or self._region is not None
+        for faces in surface.faces:
+            z, y, x = np.unravel_index(faces.cells, problem.grid.shape)
+            at, one, other = [x, y, problem.slab.place[z]], *(axis for axis in range(3) if axis != faces.axis)
+            if not everywhere:  # of a whole box the edges of its faces
+                ends = [(at[axis] == 0) | (at[axis] == self._cells[axis] - 1) for axis in (one, other)]
+                at = [of_axis[ends[0] | ends[1]] for of_axis in at]
+            at[faces.axis] = at[faces.axis] + faces.side % 2
+            for steps in product((0, 1), repeat=2):
+                node = list(at)
+                node[one], node[other] = at[one] + steps[0], at[other] + steps[1]
+                for axis, n in enumerate(self._cells):
+                    node[axis] = node[axis] % n if problem.whole.periodic[axis] else node[axis]
+                found.append(np.unique(np.ravel_multi_index(tuple(node[::-1]), self._nodes)))
+        nodes = np.unique(np.concatenate(found))
+        parts = np.array_split(nodes, max(1, -(-len(nodes) // _AT_ONCE)))
+        return np.concatenate([part[self._bends(self._around(part))] for part in parts])
+
+    def _of(self, corners: Indices) -> tuple[_Around, Indices]:
+        """The cells around those corners that touch own cells, and these corners."""
+        z, ring = corners // (self._nodes[1] * self._nodes[2]), self._problem.whole.periodic[2]
+        below = (z - 1) % self._cells[2] if ring else z - 1
+        corners = corners[self._problem.slab.holds(z) | self._problem.slab.holds(below)]
+        return self._around(corners), corners
+
+    def _around(self, corners: Indices) -> _Around:
+        problem, slab = self._problem, self._problem.slab
+        inside, places = np.ones((len(corners), 8), bool), list[Indices]()
+        for axis, at in enumerate(np.unravel_index(corners, self._nodes)[::-1]):
+            place, n = at[:, None] + _OFFSETS[:, axis], self._cells[axis]
+            if problem.whole.periodic[axis]:
+                place = place % n
+            inside &= (place >= 0) & (place < n)
+            places.append(np.clip(place, 0, n - 1))
+        x, y, z = places
+        here = ((z - slab.start) % slab.planes, y, x)
+        types = problem.materials.types_of(here)
+        conducts = inside if problem.materials.void is None else inside & (types != problem.materials.void)
+        wanted = conducts
+        if self._region is not None:
+            wanted = conducts & (self._owners(x, y, z) == region_number(self._region, problem.scenario))
+        # The cell on the other side along an axis differs in one offset.
+        beside = np.stack([conducts[:, np.arange(8) ^ bit] for bit in (4, 2, 1)])
+        cells = np.ravel_multi_index(here, problem.grid.shape)
+        return _Around(np.stack(places), cells, types, conducts, beside, wanted)
+
+    def _owners(self, x: Indices, y: Indices, z: Indices) -> NDArray[np.uint8]:
+        parts = self._problem.parts
+        assert parts is not None, "a scenario with regions is painted"
+        return np.asarray(parts.owner[parts.held.local(z), y, x])
+
+    def _bends(self, around: _Around) -> Mask:
+        """Which corners lie on an edge of the wanted surface whose temperature the cells around it give."""
+        problem, materials = self._problem, self._problem.materials
+        across = (around.conducts & ~around.beside).any(axis=2).sum(axis=0)
+        found = (across >= 2) | (around.conducts & ~around.wanted).any(axis=1)
+        found &= _joined()[around.conducts @ (1 << np.arange(8))]
+        if problem.parts is not None:
+            owners = self._owners(*around.places)
+            boxes = np.array([True, *(region.box is not None for region in problem.scenario.regions)])
+            found &= (boxes[owners] | (owners == owners.min(axis=1, keepdims=True))).all(axis=1)
+        if materials.resistance.any():
+            resists = materials.resistance > 0.0
+            pairs = resists[around.types[:, :, None], around.types[:, None, :]]
+            found &= ~(pairs & around.conducts[:, :, None] & around.conducts[:, None, :]).any(axis=(1, 2))
+        if len(materials.layering.cells):
+            x, y, z = around.places
+            number = (z * self._cells[1] + y) * self._cells[0] + x
+            found &= ~(np.isin(number, materials.layering.cells) & around.conducts).any(axis=1)
+        return np.asarray(found)
+
+    def _touched(self, cells: Indices, ends: Mask, which: NDArray[np.intp]) -> tuple[list[_Touching], Indices]:
+        """The boundary faces that touch entries, held ones last; and for each entry the condition that holds it.
+
+        Args:
+            cells: of the entries, in the flattened grid of this rank.
+            ends: whether a surface across each axis touches the corner, shape (3, entries).
+            which: the place of the cell among the eight around its corner.
+        """
+        problem, found, held = self._problem, list[_Touching](), np.full(len(cells), _FREE)
+        holds = np.array([isinstance(condition, Temperature) for condition in problem.boundary.conditions])
+        not_cut = [True] * 4 + [not cut for cut in problem.slab.cut]
+        for faces in boundary_faces(problem.boundary, problem.materials, not_cut):
+            beyond = _OFFSETS[which, faces.axis] + 1 != faces.side % 2  # the surface lies on the side of the corner
+            some = np.flatnonzero(ends[faces.axis] & beyond)
+            distinct, inverse = np.unique(cells[some], return_inverse=True)
+            place, of_cells = faces.of(distinct)
+            by_cell = np.argsort(inverse, kind="stable")
+            first, last = (np.searchsorted(inverse[by_cell], place, side) for side in ("left", "right"))
+            rows = np.repeat(np.arange(len(place)), last - first)
+            within = np.arange(len(rows)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
+            entries, touching = some[by_cell[first[rows] + within]], of_cells.where(rows)
+            free = np.bincount(entries, ~holds[touching.conditions], len(cells)) > 0
+            whole = ~free[entries]
+            for entry, number in zip(entries[whole].tolist(), touching.conditions[whole].tolist(), strict=True):
+                held[entry] = number if held[entry] in (_FREE, number) else _SEVERAL
+            found += [_Touching(touching.where(part), entries[part], part[part]) for part in (~whole, whole)]
+        return sorted((one for one in found if len(one.entries)), key=lambda one: bool(one.held[0])), held
+
+
+def _joined() -> Mask:
+    """For each set of the eight cells around a corner, as bits, whether they touch each other with faces."""
+    found = np.zeros(256, bool)
+    for cells in range(1, 256):
+        reached, before = cells & -cells, 0
+        while reached != before:
+            before = reached
+            for cell, bit in product(range(8), (1, 2, 4)):
+                reached |= (reached >> cell & 1) << (cell ^ bit) & cells
+        found[cells] = reached == cells
+    return found

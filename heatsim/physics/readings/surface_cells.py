@@ -59,8 +59,7 @@ class SurfaceCells:
         self.faces = list[BoundaryFaces]()
         keys, areas = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
         cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
-        not_cut = [True] * 4 + [not cut for cut in slab.cut]
-        for faces in boundary_faces(problem.boundary, problem.materials, not_cut):
+        for faces in boundary_faces(problem.boundary, problem.materials, not_cut(problem)):
             if surface not in (None, VOID if faces.towards_void else FACES[faces.side]):
                 continue
             wanted = True if conditions is None else np.isin(faces.conditions, conditions)
@@ -111,6 +110,11 @@ class SurfaceCells:
             held = problem.parts.held.local(slab.place[z])
             wanted &= problem.parts.owner[held, y, x] == region_number(region, problem.scenario)
         return wanted
+
+
+def not_cut(problem: HeatProblem) -> list[bool]:
+    """Which faces of a rank's planes are faces of the box."""
+    return [True] * 4 + [not cut for cut in problem.slab.cut]
 
 
 def conducting_of(problem: HeatProblem, types: NDArray[np.intp], temperatures: Array) -> Array:

@@ -1,14 +1,18 @@
 """The temperatures at edges and corners of a surface, where planes of boxes meet, to second order in the cells.
 
-They are corners of cells. Each conducting cell at such a corner gives an estimate: its temperature, to which the balance
-of each of its surfaces at the corner is applied, one after the other. The temperature at the corner is their mean:
+They are corners of cells. Each conducting cell at such a corner gives an estimate: its temperature, to which the
+balance of each of its surfaces at the corner is applied, one after the other. The temperature at the corner is their
+mean:
 
     T_e = Σ k·T' / Σ k      T' = T + Σ (T_s − T)      k: the conductivity of the cell
 
 Along each axis two cells face each other across the corner. If both conduct, the errors of first order cancel, because
 heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its surface lies at the corner. So any edge or
-corner, convex or concave, is exact for fields that are linear in each cell. No estimate passes the temperature around
-the body, because each is that of a surface.
+corner, convex or concave, is exact for fields that are linear in each cell, and for a product of linear fields beside
+films. Behind a concave edge across x and y, the term of x·y is removed: rise_x(T) − rise_x(T + rise_y(T)) is added,
+where rise(T) = T_s − T with the surfaces that meet there. Fields beside a concave edge also have a term r^(4/3); the
+mean over the three cells does not contain it.
+No estimate passes the temperatures of the cells and around the body, because each is that of a surface.
 
 - A corner of a cell counts where the surface bends: surfaces across two or three axes meet there. If only the surface
   of a region is wanted, corners at its border to other regions count too.
@@ -19,6 +23,7 @@ the body, because each is that of a surface.
   temperature jumps: there only the surfaces themselves count.
 """
 
+from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
@@ -30,7 +35,7 @@ from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.operator.balance_surfaces import beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, rises_of
+from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, not_cut, rises_of
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Temperature
 
@@ -40,6 +45,7 @@ Mask = NDArray[np.bool_]
 
 _AT_ONCE = 2**18  # corners
 _OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells around a corner, along x, y, z
+_BITS = (4, 2, 1)  # the cell on the other side along an axis differs in this bit of its place
 _FREE, _SEVERAL = -1, -2  # instead of the condition that holds a cell at a corner
 
 
@@ -63,18 +69,8 @@ class _Around(NamedTuple):
     wanted: Mask
 
 
-class _Touching(NamedTuple):
-    """Boundary faces on one side, as they touch corners; all arrays have one entry for each pair.
-
-    Attributes:
-        faces: the boundary faces.
-        entries: the entry that each touches.
-        held: whether a temperature is held at the whole face.
-    """
-
-    faces: BoundaryFaces
-    entries: NDArray[np.intp]
-    held: Mask
+# Boundary faces on one side, and for each of them the entry whose corner it touches.
+_Touching = tuple[BoundaryFaces, NDArray[np.intp]]
 
 
 class SurfaceEdges:
@@ -110,7 +106,17 @@ class SurfaceEdges:
         corner, which = corner[sorting], which[sorting]
         self.own_places = tuple(around.places[:, corner, which])
         self._types = around.types[corner, which]
-        self._touching, held = self._touched(around.cells[corner, which], ~around.beside[:, corner, which], which)
+        faces = list(boundary_faces(problem.boundary, problem.materials, not_cut(problem)))
+        ends = ~around.beside[:, corner, which]
+        self._touching, held = self._held_last(_touched(faces, around.cells[corner, which], ends, which))
+        self._across = [
+            tuple(
+                _touched(faces, around.cells[corner, which ^ _BITS[one]], _only(other, inner), which)
+                for one, other in (pair, pair[::-1])
+            )
+            for pair in ((0, 1), (0, 2), (1, 2))
+            for inner in [_inner(around.conducts, corner, which, *pair)]
+        ]
         of_ranks = team.gathered(np.column_stack((keys[sorting], held)))
         before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
         everything = np.concatenate(of_ranks)
@@ -130,9 +136,18 @@ class SurfaceEdges:
         acting = acting_at(problem, step)
         fluxes = beam_fluxes(acting.beams, problem.grid)
         conducting = conducting_of(problem, self._types, temperatures)
-        for faces, entries, _ in self._touching:
-            rises = rises_of(problem, faces, self._types[entries], conducting[entries], found[entries], acting, fluxes)
-            found += np.bincount(entries, faces.fractions * rises, len(found))
+
+        def rise(some: Sequence[_Touching], kelvins: Array) -> Array:
+            total = np.zeros(len(kelvins))
+            for faces, at in some:
+                rises = rises_of(problem, faces, self._types[at], conducting[at], kelvins[at], acting, fluxes)
+                total += np.bincount(at, faces.fractions * rises, len(total))
+            return total
+
+        for touching in self._touching:
+            found += rise([touching], found)
+        for one, other in self._across:
+            found += rise(one, found) - rise(one, found + rise(other, found))
         weights: Array = conducting / problem.materials.half[:, self._types].sum(axis=0)
         return found, weights
 
@@ -205,8 +220,7 @@ class SurfaceEdges:
         wanted = conducts
         if self._region is not None:
             wanted = conducts & (self._owners(x, y, z) == region_number(self._region, problem.scenario))
-        # The cell on the other side along an axis differs in one offset.
-        beside = np.stack([conducts[:, np.arange(8) ^ bit] for bit in (4, 2, 1)])
+        beside = np.stack([conducts[:, np.arange(8) ^ bit] for bit in _BITS])
         cells = np.ravel_multi_index(here, problem.grid.shape)
         return _Around(np.stack(places), cells, types, conducts, beside, wanted)
 
@@ -235,33 +249,54 @@ class SurfaceEdges:
             found &= ~(np.isin(number, materials.layering.cells) & around.conducts).any(axis=1)
         return np.asarray(found)
 
-    def _touched(self, cells: Indices, ends: Mask, which: NDArray[np.intp]) -> tuple[list[_Touching], Indices]:
-        """The boundary faces that touch entries, held ones last; and for each entry the condition that holds it.
-
-        Args:
-            cells: of the entries, in the flattened grid of this rank.
-            ends: whether a surface across each axis touches the corner, shape (3, entries).
-            which: the place of the cell among the eight around its corner.
-        """
-        problem, found, held = self._problem, list[_Touching](), np.full(len(cells), _FREE)
+    def _held_last(self, touching: Sequence[_Touching]) -> tuple[list[_Touching], Indices]:
+        """Boundary faces whose temperature is held behind the others; and the condition that holds each entry."""
+        problem, held = self._problem, np.full(len(self._types), _FREE)
         holds = np.array([isinstance(condition, Temperature) for condition in problem.boundary.conditions])
-        not_cut = [True] * 4 + [not cut for cut in problem.slab.cut]
-        for faces in boundary_faces(problem.boundary, problem.materials, not_cut):
-            beyond = _OFFSETS[which, faces.axis] + 1 != faces.side % 2  # the surface lies on the side of the corner
-            some = np.flatnonzero(ends[faces.axis] & beyond)
-            distinct, inverse = np.unique(cells[some], return_inverse=True)
-            place, of_cells = faces.of(distinct)
-            by_cell = np.argsort(inverse, kind="stable")
-            first, last = (np.searchsorted(inverse[by_cell], place, side) for side in ("left", "right"))
-            rows = np.repeat(np.arange(len(place)), last - first)
-            within = np.arange(len(rows)) - np.repeat(np.cumsum(last - first) - (last - first), last - first)
-            entries, touching = some[by_cell[first[rows] + within]], of_cells.where(rows)
-            free = np.bincount(entries, ~holds[touching.conditions], len(cells)) > 0
+        parts = list[tuple[bool, BoundaryFaces, NDArray[np.intp]]]()
+        for faces, entries in touching:
+            free = np.bincount(entries, ~holds[faces.conditions], len(held)) > 0
             whole = ~free[entries]
-            for entry, number in zip(entries[whole].tolist(), touching.conditions[whole].tolist(), strict=True):
+            for entry, number in zip(entries[whole].tolist(), faces.conditions[whole].tolist(), strict=True):
                 held[entry] = number if held[entry] in (_FREE, number) else _SEVERAL
-            found += [_Touching(touching.where(part), entries[part], part[part]) for part in (~whole, whole)]
-        return sorted((one for one in found if len(one.entries)), key=lambda one: bool(one.held[0])), held
+            parts += [(last, faces.where(part), entries[part]) for last, part in ((False, ~whole), (True, whole))]
+        return [part[1:] for part in sorted(parts, key=lambda part: part[0]) if len(part[2])], held
+
+
+def _inner(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp], one: int, other: int) -> Mask:
+    """Which entries lie behind a concave edge across two axes: only the cell diagonally opposite does not conduct."""
+    a, b = _BITS[one], _BITS[other]
+    return np.asarray(conducts[corner, which ^ a] & conducts[corner, which ^ b] & ~conducts[corner, which ^ a ^ b])
+
+
+def _only(axis: int, entries: Mask) -> Mask:
+    """Some entries along one axis, none along the others; shape (3, entries)."""
+    return np.asarray((np.arange(3) == axis)[:, None] & entries)
+
+
+def _touched(every: Sequence[BoundaryFaces], cells: Indices, ends: Mask, which: NDArray[np.intp]) -> list[_Touching]:
+    """The boundary faces of cells that touch corners.
+
+    Args:
+        every: all boundary faces.
+        cells: for each entry a cell, in the flattened grid of this rank.
+        ends: whether the faces across each axis are wanted, shape (3, entries).
+        which: the place of the cell among the eight around its corner, along these axes.
+    """
+    found = []
+    for faces in every:
+        beyond = _OFFSETS[which, faces.axis] + 1 != faces.side % 2  # the surface lies on the side of the corner
+        some = np.flatnonzero(ends[faces.axis] & beyond)
+        distinct, inverse = np.unique(cells[some], return_inverse=True)
+        place, of_cells = faces.of(distinct)
+        by_cell = np.argsort(inverse, kind="stable")
+        first, last = (np.searchsorted(inverse[by_cell], place, side) for side in ("left", "right"))
+        counts = last - first
+        rows = np.repeat(np.arange(len(place)), counts)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        if len(rows):
+            found.append((of_cells.where(rows), some[by_cell[first[rows] + within]]))
+    return found
 
 
 def _joined() -> Mask:

@@ -80,7 +80,7 @@ class SurfaceStatistic:
     def _at_edges(self, edges: SurfaceEdges, points: Points) -> NDArray[np.float64]:
         """The temperatures in K of edges and corners. Collective."""
         own = edges.of(points.own_temperatures(), self._state.step)
-        return edges.mean(*(self._of_ranks(edges, values) for values in own))
+        return edges.mean(self._of_ranks(edges, own))
 
     def _of_ranks(self, of: SurfaceCells | SurfaceEdges, values: NDArray[Any]) -> NDArray[Any]:
         """The values of all ranks, in the order of a run on one rank. Collective."""

@@ -4,7 +4,7 @@ They are corners of cells. Each conducting cell at such a corner gives an estima
 balance of each of its surfaces at the corner is applied, one after the other. The temperature at the corner is their
 mean:
 
-    T_e = Σ k·T' / Σ k      T' = T + Σ (T_s − T)      k: the conductivity of the cell
+    T_e = Σ k·T' / Σ k      T' = T + Σ (T_s − T)      k: conductivity of the cell at the reference temperature
 
 Along each axis two cells face each other across the corner. If both conduct, the errors of first order cancel, because
 heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its surface lies at the corner. So any edge or
@@ -123,10 +123,11 @@ class SurfaceEdges:
         self.count = len(everything)
         sorting = np.lexsort(everything.T[3::-1])
         self.order: NDArray[np.intp] = np.argsort(sorting)[before : before + len(keys)]
-        self._arrange(everything[sorting])
+        weights = np.concatenate(team.gathered(1.0 / problem.materials.half[:, self._types].sum(axis=0)))
+        self._arrange(everything[sorting], weights[sorting])
 
-    def of(self, temperatures: Array, step: int) -> tuple[Array, Array]:
-        """The estimates in K of this rank's entries after ``step`` steps, and their conductivities; for :meth:`mean`.
+    def of(self, temperatures: Array, step: int) -> Array:
+        """The estimates in K of this rank's entries after ``step`` steps; not finite where a condition is not.
 
         Args:
             temperatures: the temperatures of their cells in K, shape (own,).
@@ -148,17 +149,16 @@ class SurfaceEdges:
             found += rise([touching], found)
         for one, other in self._across:
             found += rise(one, found) - rise(one, found + rise(other, found))
-        weights: Array = conducting / problem.materials.half[:, self._types].sum(axis=0)
-        return found, weights
+        return found
 
-    def mean(self, estimates: Array, weights: Array) -> Array:
+    def mean(self, estimates: Array) -> Array:
         """The temperatures of the corners in K, from the results of :meth:`of` of all ranks, in their order."""
-        weights, first = weights * self._counts, estimates[self._first]
-        # Differences from the first estimate, so that equal estimates have their own mean.
-        excess = np.add.reduceat(weights * (estimates - first[self._corner]), self._first)
-        return np.asarray(first + excess / np.add.reduceat(weights, self._first))[self._even]
+        first = estimates[self._first]
+        # Differences from the first estimate, so that the mean of equal estimates is equal to them.
+        excess = np.add.reduceat(self._shares * (estimates - first[self._corner]), self._first)
+        return np.asarray(first + excess)[self._even]
 
-    def _arrange(self, entries: Indices) -> None:
+    def _arrange(self, entries: Indices, weights: Array) -> None:
         """Group the sorted entries by their corners; find what surfaces with a held temperature change."""
         corners, self._first, self._corner = np.unique(entries[:, 0], return_index=True, return_inverse=True)
         by = entries[:, 4]
@@ -170,7 +170,8 @@ class SurfaceEdges:
         several[self._corner[by == _SEVERAL]] = True
         held = high > _FREE
         self._even = np.flatnonzero(~several & (~held | (low == high)))
-        self._counts = np.where((by == _FREE) & held[self._corner], 0.0, 1.0)
+        weights = np.where((by == _FREE) & held[self._corner], 0.0, weights)
+        self._shares = weights / np.bincount(self._corner, weights)[self._corner]
         grid, at = self._problem.whole.grid, np.unravel_index(corners[self._even], self._nodes)[::-1]
         number = entries[self._first[self._even], 2]
         self.points = np.stack([grid.origin[axis] + at[axis] * grid.spacing[axis] for axis in range(3)], axis=1)

@@ -23,6 +23,8 @@ from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
 from heatsim.parallel.team import ALONE
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.interpolation import Interpolation
+from heatsim.physics.readings.surface_cells import SurfaceCells
+from heatsim.physics.readings.surface_edges import SurfaceEdges
 from heatsim.run.plan import Plan
 from heatsim.scenario import load
 from heatsim.solver.field.field_copy import FieldCopy
@@ -85,7 +87,13 @@ def observed(state: RunState) -> dict[str, Any]:
     for probe in scenario.probes:
         if probe.statistic is not None:
             statistic = (RegionStatistic if probe.surface is None else SurfaceStatistic)(probe, state)
-            numbers[probe.name] = statistic.now(), statistic.place() if probe.has_place else None
+            numbers[probe.name] = statistic.now(), (statistic.place(), statistic.point()) if probe.has_place else None
+        if probe.surface is not None:
+            surface = SurfaceCells(state.part, probe.surface, probe.region, field.team)
+            edges = SurfaceEdges(state.part, surface, probe.region, field.team)
+            own = edges.of(field.points(*edges.own_places).own_temperatures(), state.step)
+            of_edges = edges.mean(field.joined(edges.order, own, (edges.count,))) if edges.count else own
+            numbers[f"edges of {probe.name}"] = np.column_stack((of_edges, edges.points, edges.cells))
     points = Interpolation(problem, [point for probe in scenario.probes for point in probe.points])
     numbers["points"] = points.of(field.points(*points.cells).temperatures()[None], [state.step])
     of = state.statistics
@@ -145,8 +153,32 @@ region_heat = true
 """
 
 
+# A void of boxes with inner and outer edges along z, at the cuts and across them.
+EDGES = """
+[[regions]]
+name = "shaft"
+material = "void"
+box = { min = [0.001, 0.001, 0.001], max = [0.004, 0.004, 0.008] }
+[[probes]]
+name = "coldest inside"
+surface = "void"
+statistic = "min"
+[[probes]]
+name = "hottest inside"
+surface = "void"
+statistic = "max"
+[[probes]]
+name = "die outside"
+region = "die"
+surface = "void"
+statistic = "max"
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "ranks"), [(bodies.EVERYTHING, 3), (AROUND + PROBES, 2)], ids=["everything", "around"]
+    ("text", "ranks"),
+    [(bodies.EVERYTHING, 3), (bodies.EVERYTHING + EDGES, 3), (AROUND + PROBES, 2)],
+    ids=["everything", "edges", "around"],
 )
 def test_what_observers_read(text: str, ranks: int) -> None:
     problem = problem_of(text, solver={"device": "cpu"})

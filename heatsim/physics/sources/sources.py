@@ -309,9 +309,22 @@ class Sources:
         self._check(source, spots.powers, spots.starts, "scale")
         return spots
 
+    @cached_property
+    def _dark(self) -> dict[int, BeamRows]:
+        """What each beam brings in steps in which it is off, by the identity of its source."""
+        found = {}
+        for key, track in self.tracks.items():
+            beam, sizes = track.beam, [window(self.scenario, track.beam, axis) for axis in face_axes(track.beam.face)]
+            u, v = (np.zeros((1, 1, size)) for size in sizes)
+            spots, at_face = np.zeros(1, np.int32), beam.absorption_depth is None
+            found[key] = BeamRows(FACES.index(beam.face), np.zeros((1, 1, 2), np.int32), (u, v), spots, at_face)
+        return found
+
     def _beam(self, source: Source, times: Array, dt: float | Array) -> BeamRows:
-        beam = source.beam
+        beam, (begins, ends) = source.beam, self.tracks[id(source)].on
         assert beam is not None
+        if times.max() + np.max(dt) <= begins or times.min() >= ends:
+            return self._dark[id(source)]
         spots = self._parts(source, times, dt)
         shape = len(times), int(spots.counts.max(initial=1))
         first, weights = np.zeros((*shape, 2), np.int32), []

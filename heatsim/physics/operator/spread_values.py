@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.grid import FACES
+from heatsim.grid import FACES, Grid
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import Condition
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
+from heatsim.physics.operator.boundary_faces import BoundaryFaces
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import depends_on_surface
@@ -29,6 +30,7 @@ Numbers = NDArray[np.int64]
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
+_POINTS = 4  # along each axis of a cell's face on which a value depends
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ class SurfacePoints:
     """The cells of a surface.
 
     Attributes:
-        points: the centres of the cells' surfaces: x, y and z in m.
+        points: of each cell's surface, over which values are averaged: x, y and z in m, shape (cells, points).
         conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
         varies: whether it varies with temperature.
         held: the planes of this rank, if each rank has a part of the cells.
@@ -111,18 +113,57 @@ class SurfacePoints:
     count: int
 
     @classmethod
-    def on_face(cls, materials: CellTypes, face: int, places: Numbers, varies: bool) -> "SurfacePoints":
-        """Those at some places on a face of the box."""
-        grid, axis = materials.grid, face // 2
-        v, u = np.divmod(places, grid.face_shape(face)[1])
-        points: list[Array] = [np.zeros(0)] * 3
-        points[axis] = np.full(len(places), grid.origin[axis] + grid.size[axis] * (face % 2))
-        for other, at in zip(face_axes(FACES[face]), (u, v), strict=True):
-            points[other] = grid.centres(other)[at]
-        cell_types = materials.types_on_face(face).reshape(-1)[places]
-        x, y, z = points
-        every = np.arange(len(places))
-        return cls((x, y, z), 1.0 / materials.half[axis, cell_types], varies, EVERYTHING, every, every, len(places))
+    def on_face(cls, materials: CellTypes, boundary: Boundary, faces: BoundaryFaces, varies: bool) -> "SurfacePoints":
+        """Those of boundary faces with one condition at a face of the box.
+
+        The points lie in the part of each cell's face that a patch covers; for conditions of faces in the whole one.
+        """
+        grid, axis, number = materials.grid, faces.axis, int(faces.conditions[0])
+        patches, condition = boundary.scenario.patches, boundary.conditions[number]
+        patch = patches[number - len(FACES)] if 0 <= number - len(FACES) < len(patches) else None
+        used = names_in(condition)
+        at = np.divmod(faces.places, grid.face_shape(faces.side)[1])[::-1]
+        along = []
+        for place, (other, cells) in enumerate(zip(face_axes(FACES[faces.side]), at, strict=True)):
+            middle, half = grid.centres(other)[cells], 0.5 * grid.spacing[other]
+            low, high = middle - half, middle + half
+            if patch is not None:
+                low = np.maximum(low, patch.rectangle.min[place])
+                high = np.minimum(high, patch.rectangle.max[place])
+            count = _POINTS if "xyz"[other] in used else 1
+            along.append(low[:, None] + (high - low)[:, None] * (np.arange(count) + 0.5) / count)
+        u, v = along
+        points = [np.full((len(faces), 1), grid.origin[axis] + grid.size[axis] * (faces.side % 2))] * 3
+        first, second = face_axes(FACES[faces.side])
+        points[first], points[second] = np.repeat(u, v.shape[1], axis=1), np.tile(v, u.shape[1])
+        x, y, z = (np.broadcast_to(each, points[first].shape) for each in points)
+        conductance, every = 1.0 / materials.half[axis, faces.types(materials)], np.arange(len(faces))
+        return cls((x, y, z), conductance, varies, EVERYTHING, every, every, len(faces))
+
+
+def names_in(condition: Condition) -> set[str]:
+    """The names of variables in the expressions of a condition that vary in space."""
+    formulas = [value for _, value, _ in functions_in_time(condition) if isinstance(value, SpaceFormula)]
+    return {name for value in formulas for name in value.expression.used}
+
+
+def beside(middles: Array, across: Numbers, flat: NDArray[np.bool_], grid: Grid, used: set[str]) -> list[Array]:
+    """Points around the middles of surfaces: x, y and z in m, shape (surfaces, points).
+
+    Args:
+        middles: x, y and z of the surfaces, shape (3, surfaces).
+        across: the axis across each surface.
+        flat: which of them are faces of cells; the points of the others are their middles.
+        grid: the cells.
+        used: the axes along which the points differ.
+    """
+    steps = (np.arange(_POINTS) + 0.5) / _POINTS - 0.5
+    along = [steps if name in used else np.zeros(1) for name in "xyz"]
+    offsets = np.stack(np.meshgrid(*along, indexing="ij")).reshape(3, 1, -1)
+    return [
+        middle[:, None] + np.where((across != axis) & flat, 1.0, 0.0)[:, None] * offsets[axis] * grid.spacing[axis]
+        for axis, middle in enumerate(middles)
+    ]
 
 
 def levels_of(boundary: Boundary, number: int, cells: SurfacePoints) -> Iterator[Levels]:
@@ -179,7 +220,7 @@ class _Key:
         time = float(times[int(np.argmax(np.subtract(highs, lows)))])
         values = self._values(cells, time)
         (lowest, low), (highest, high) = (_extreme(cells, values, sign) for sign in (1.0, -1.0))
-        part = np.zeros(len(values))
+        part = np.zeros(values.shape)
         if highest > lowest:
             part = (values - lowest) / (highest - lowest)
         ends = [self.value.at_point(*point) for point in (low, high)]
@@ -196,6 +237,7 @@ class _Key:
             off += max(map(abs, factor.extremes(end))) * float(missed.max(initial=0.0))
         if not max(cells.held.gathered(off)) <= _SAME * (max(highs) - min(lows)):
             raise self._moving()
+        part, values = part.mean(axis=1), values.mean(axis=1)
         below = np.minimum((part * (count - 1)).astype(np.int64), count - 2)
         between = [Blend(ends[0], ends[1], at / (count - 1)) for at in range(1, count - 1)]
         levels: tuple[TimeFunction, ...] = (ends[0], *between, ends[1])
@@ -206,7 +248,7 @@ class _Key:
         return Levels(names, levels, below, within)
 
     def _table(self, cells: SurfacePoints, times: Array) -> Array:
-        """The values at own cells, shape (times, cells). Collective.
+        """The values at own cells, shape (times, cells, points). Collective.
 
         Raises:
             ScenarioError: a value is not physical; names the first time and the first cell of all ranks.
@@ -219,7 +261,7 @@ class _Key:
         return table
 
     def _values(self, cells: SurfacePoints, time: float) -> Array:
-        """The values at all cells at a time."""
+        """The values at all cells at a time, shape (cells, points)."""
         x, y, z = cells.points
         return np.broadcast_to(self.value.expression.evaluate(x=x, y=y, z=z, t=time), x.shape)
 
@@ -229,13 +271,16 @@ class _Key:
             ends = (values.min(), values.max()) if len(values) else ()
             if all(self.quantity.range_fault(float(end)) is None for end in ends):
                 continue
-            at = next(at for at, value in enumerate(values.tolist()) if self.quantity.range_fault(value))
+            flat = next(at for at, value in enumerate(values.reshape(-1).tolist()) if self.quantity.range_fault(value))
+            at, point = divmod(flat, values.shape[1])
             place = ", ".join(
-                f"{name} = {float(axis[cells.own[at]])!r}" for name, axis in zip("xyz", cells.points, strict=True)
+                f"{name} = {float(along[cells.own[at], point]):.12g}"
+                for name, along in zip("xyz", cells.points, strict=True)
             )
+            value = float(values[at, point])
             text = (
-                f"got {show(self.value.expression.text)}, which is {float(values[at])!r} at {place}, t = {time!r} s; "
-                f"{self.quantity.range_fault(float(values[at]))}"
+                f"got {show(self.value.expression.text)}, which is {value!r} at {place}, t = {time!r} s; "
+                f"{self.quantity.range_fault(value)}"
             )
             return number, int(cells.order[at]), text
         return None
@@ -252,7 +297,7 @@ class _Key:
 
 def _ranges(held: PaintedPlanes, table: Array) -> tuple[list[float], list[float]]:
     """The lowest and the highest value on all ranks at each time; ``table``: of this rank's cells. Collective."""
-    own = np.array([table.min(axis=1, initial=inf), -table.max(axis=1, initial=-inf)])
+    own = np.array([table.min(axis=(1, 2), initial=inf), -table.max(axis=(1, 2), initial=-inf)])
     low, high = np.min(held.gathered(own), axis=0)
     return low.tolist(), (-high).tolist()
 
@@ -264,9 +309,9 @@ def _extreme(cells: SurfacePoints, values: Array, sign: float) -> tuple[float, t
     """
     own, found = sign * values[cells.own], None
     if len(own):
-        at = int(np.argmin(own))
-        x, y, z = (float(axis[cells.own[at]]) for axis in cells.points)
-        found = float(own[at]), int(cells.order[at]), (x, y, z)
+        at, point = divmod(int(np.argmin(own)), own.shape[1])
+        x, y, z = (float(axis[cells.own[at], point]) for axis in cells.points)
+        found = float(own[at, point]), int(cells.order[at]), (x, y, z)
     value, _, point = min(each for each in cells.held.gathered(found) if each is not None)
     return sign * value, point
 

@@ -2,8 +2,9 @@
 
 Kernels know conditions of six numbers, and cells that several conditions share
 (:mod:`heatsim.physics.conditions.mixed_cells`). So a value v(x, y, z, t) = a(t) + b(t)·f(x, y, z) becomes two
-conditions with its smallest and its largest value. Each cell has the part s of the second one that gives it its own
-value at the centre of its face; towards void at the centre of the smooth surface that its face stands for:
+conditions with its smallest and its largest value. Each cell has the part s of the second one that gives it the mean
+value over the part of its face with the condition, from 4 × 4 points; where its face stands for a smooth surface that
+is not flat, the value at the centre of this:
 
     v = (1 − s)·v_low + s·v_high,    q = (1 − s)·q_low + s·q_high
 
@@ -31,7 +32,7 @@ from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, MixedCel
 from heatsim.physics.geometry.cell_faces import FaceAreas
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.operator.boundary_faces import at_box, towards_void
-from heatsim.physics.operator.spread_values import Levels, SurfacePoints, levels_of
+from heatsim.physics.operator.spread_values import Levels, SurfacePoints, beside, levels_of, names_in
 from heatsim.scenario import Insulated, SpaceFormula, TimeFunction
 from heatsim.scenario.values.functions import functions_in_time
 
@@ -70,7 +71,7 @@ def with_values_in_space(
         if not maps[face].size:
             continue
         for number, own in faces.where(maps[face].reshape(-1)[faces.places] == MIXED).by_condition():
-            cells = SurfacePoints.on_face(materials, face, own.places, varies)
+            cells = SurfacePoints.on_face(materials, boundary, own, varies)
             found.spread(number, place_of(face, 0) + own.places, own.fractions, cells)
     of_void = [number for number in sorted(varying) if boundary.is_towards_void(number)]
     if of_void and surfaces is not None:
@@ -179,7 +180,7 @@ def _towards_void(
     """The places of the cells with a condition towards void, and these cells as :class:`SurfacePoints`. Collective."""
     grid, held = materials.grid, materials.weighted_surfaces.held
     places, faces, conductances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
-    is_own = [np.zeros(0, dtype=bool)]
+    is_own, axes, flat = [np.zeros(0, dtype=bool)], [np.zeros(0, np.int64)], [np.zeros(0, dtype=bool)]
     for of_side in towards_void(materials, boundary.periodic, boundary.mixed):
         some = of_side.where(of_side.conditions == number)
         side, axis, cells = some.side, some.axis, some.cells
@@ -189,11 +190,14 @@ def _towards_void(
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
         conductances.append(1.0 / (materials.half[axis, some.types(materials)] * some.ratios))
         is_own.append(held.owns(cells // (grid.cells[0] * grid.cells[1])))
+        axes.append(np.full(len(cells), axis))
+        flat.append(some.ratios == 1.0)
     # The order of one rank: side after side, and within a side plane after plane.
     counts = np.array(held.gathered([np.count_nonzero(of_side) for of_side in is_own]))
     before = (np.cumsum(counts.T) - counts.T.reshape(-1)).reshape(counts.T.shape)[:, held.team.rank]
     order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]
-    x, y, z = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T
+    middles, along = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T, np.concatenate(axes)
+    x, y, z = beside(middles, along, np.concatenate(flat), grid, names_in(boundary.conditions[number]))
     return np.concatenate(places), SurfacePoints(
         points=(x, y, z),
         conductance=np.concatenate(conductances),

@@ -180,22 +180,21 @@ class SurfaceEdges:
     def _corners(self, surface: SurfaceCells) -> Indices:
         """The corners of this rank's cells where the surface bends, by their index among all corners of cells."""
         problem, found = self._problem, [np.zeros(0, np.int64)]
-        everywhere = problem.materials.void is not None or self._region is not None
         for faces in surface.faces:
-            z, y, x = np.unravel_index(faces.cells, problem.grid.shape)
+            z, y, x = np.unravel_index(np.unique(faces.cells), problem.grid.shape)
             at, one, other = [x, y, problem.slab.place[z]], *(axis for axis in range(3) if axis != faces.axis)
-            if not everywhere:  # of a whole box the edges of its faces
-                ends = [(at[axis] == 0) | (at[axis] == self._cells[axis] - 1) for axis in (one, other)]
-                at = [of_axis[ends[0] | ends[1]] for of_axis in at]
             at[faces.axis] = at[faces.axis] + faces.side % 2
+            nodes = list[Indices]()
             for steps in product((0, 1), repeat=2):
                 node = list(at)
                 node[one], node[other] = at[one] + steps[0], at[other] + steps[1]
                 for axis, n in enumerate(self._cells):
                     node[axis] = node[axis] % n if problem.whole.periodic[axis] else node[axis]
-                found.append(np.unique(np.ravel_multi_index(tuple(node[::-1]), self._nodes)))
-        nodes = np.unique(np.concatenate(found))
-        parts = np.array_split(nodes, max(1, -(-len(nodes) // _AT_ONCE)))
+                nodes.append(np.ravel_multi_index(tuple(node[::-1]), self._nodes))
+            distinct, counts = np.unique(np.concatenate(nodes), return_counts=True)
+            found.append(distinct[counts < 4])  # between four faces in a plane the surface is even
+        every = np.unique(np.concatenate(found))
+        parts = np.array_split(every, max(1, -(-len(every) // _AT_ONCE)))
         return np.concatenate([part[self._bends(self._around(part))] for part in parts])
 
     def _of(self, corners: Indices) -> tuple[_Around, Indices]:

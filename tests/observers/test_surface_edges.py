@@ -135,11 +135,15 @@ def test_an_edge_stays_within_the_temperatures_around_it(tmp_path: Path) -> None
 HELD = 'boundaries.z_max = { type = "temperature", value = 350.0 }\n'
 
 
-def test_an_edge_beside_a_held_surface_has_its_temperature(tmp_path: Path) -> None:
-    points, found = at_edges(problem_of(tmp_path, BODY + HELD), "x_max", lambda x, y, z: 300.0 + 100.0 * x)
+@pytest.mark.parametrize(("value", "expected"), [("350.0", 350.0), ('"331.25 + 100*x"', 350.0)])
+def test_an_edge_beside_a_held_surface_has_its_temperature(value: str, expected: float, tmp_path: Path) -> None:
+    """That at the middles of the held faces at the edge, here at x = 0.1875 m."""
+    held = HELD.replace("350.0", value)
+    points, found = at_edges(problem_of(tmp_path, BODY + held), "x_max", lambda x, y, z: 300.0 + 100.0 * x)
     top = np.isclose(points[:, 2], 0.2)
-    assert found[top] == pytest.approx(350.0, abs=1e-9)
-    assert found[~top].max() < 350.0
+    assert top.sum() == 9
+    assert found[top] == pytest.approx(expected, abs=1e-9)
+    assert found[~top].max() < expected
 
 
 def test_no_edge_where_two_held_temperatures_meet(tmp_path: Path) -> None:

@@ -11,16 +11,16 @@ heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its su
 corner, convex or concave, is exact for fields that are linear in each cell, and for a product of linear fields beside
 films. Behind a concave edge across x and y, the term of x·y is removed: rise_x(T) − rise_x(T + rise_y(T)) is added,
 where rise(T) = T_s − T with the surfaces that meet there. Fields beside a concave edge also have a term r^(4/3); the
-mean over the three cells does not contain it.
-No estimate passes the temperatures of the cells and around the body, because each is that of a surface.
+mean over the three cells does not contain it. No estimate passes the temperatures of the cells and around the body,
+because each is that of a surface.
 
 - A corner of a cell counts where the surface bends: surfaces across two or three axes meet there. If only the surface
   of a region is wanted, corners at its border to other regions count too.
 - All regions around it, except the one painted first, are boxes. The staircases of spheres, cylinders, STL files and
   label images have no edges.
 - The cells around it touch each other with faces. No contact and no layer lies between them.
-- Beside a held surface the edge has its temperature. Where surfaces that are held at different temperatures meet, the
-  temperature jumps: there only the surfaces themselves count.
+- Beside a held surface the edge has its temperature, that at the middles of the faces there. Where surfaces that are
+  held at different temperatures meet, the temperature jumps: there only the surfaces themselves count.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ Mask = NDArray[np.bool_]
 _AT_ONCE = 2**18  # corners
 _OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells around a corner, along x, y, z
 _BITS = (4, 2, 1)  # the cell on the other side along an axis differs in this bit of its place
-_FREE, _SEVERAL = -1, -2  # instead of the condition that holds a cell at a corner
+_FREE, _SEVERAL = -1, -2  # instead of the owner of the condition that holds a cell at a corner
 
 
 class _Around(NamedTuple):
@@ -250,14 +250,15 @@ class SurfaceEdges:
         return np.asarray(found)
 
     def _held_last(self, touching: Sequence[_Touching]) -> tuple[list[_Touching], Indices]:
-        """Boundary faces whose temperature is held behind the others; and the condition that holds each entry."""
+        """Boundary faces, those with a held temperature last; and the owner of the condition that holds each entry."""
         problem, held = self._problem, np.full(len(self._types), _FREE)
         holds = np.array([isinstance(condition, Temperature) for condition in problem.boundary.conditions])
         parts = list[tuple[bool, BoundaryFaces, NDArray[np.intp]]]()
         for faces, entries in touching:
             free = np.bincount(entries, ~holds[faces.conditions], len(held)) > 0
             whole = ~free[entries]
-            for entry, number in zip(entries[whole].tolist(), faces.conditions[whole].tolist(), strict=True):
+            owners = np.array(problem.boundary.owners)[faces.conditions[whole]]
+            for entry, number in zip(entries[whole].tolist(), owners.tolist(), strict=True):
                 held[entry] = number if held[entry] in (_FREE, number) else _SEVERAL
             parts += [(last, faces.where(part), entries[part]) for last, part in ((False, ~whole), (True, whole))]
         return [part[1:] for part in sorted(parts, key=lambda part: part[0]) if len(part[2])], held

@@ -218,3 +218,32 @@ def test_mirrored_boxes_have_mirrored_areas(low: tuple[float, ...], high: tuple[
     found = ratios(tuple(mirrored_low), tuple(mirrored_high))
     assert not np.all(found == 1.0)
     np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def area_of_union(boxes: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    """The surface of several boxes together, from the cells of the grid that all their planes make."""
+    planes = [np.unique([end[axis] for box in boxes for end in box]) for axis in range(3)]
+    middles = np.meshgrid(*((each[1:] + each[:-1]) / 2.0 for each in planes), indexing="ij")
+    inside = np.zeros(middles[0].shape, dtype=bool)
+    for low, high in boxes:
+        inside |= np.all([(low[axis] < middles[axis]) & (middles[axis] < high[axis]) for axis in range(3)], axis=0)
+    found = 0.0
+    for axis in range(3):
+        one, other = (np.diff(planes[along]) for along in range(3) if along != axis)
+        sides = np.diff(np.pad(np.moveaxis(inside, axis, 0).astype(int), ((1, 1), (0, 0), (0, 0))), axis=0)
+        found += float(np.einsum("aij,i,j->", np.abs(sides), one, other))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("material", ["one", "two"])
+def test_boxes_that_stand_out_by_less_than_a_cell_keep_their_area(seed: int, material: str) -> None:
+    """Where the first box is less than a cell higher than the second, the cells are all of the second one."""
+    random = np.random.default_rng(seed)
+    cells = int(random.integers(9, 20))
+    low, high = random.uniform(0.2, 0.3, 3), random.uniform(0.6, 0.8, 3)
+    boxes = [(low, high), (low + random.uniform(-0.45, 0.45, 3) / cells, high + random.uniform(-0.45, 0.45, 3) / cells)]
+    shapes = [box(each[0].tolist(), each[1].tolist()) for each in boxes]
+    found = body(region(shapes[0]) + region(shapes[1], material, "later"), cells)
+    total = sum(area(found, each, "void") for each in {"one", material})
+    assert total == pytest.approx(area_of_union(boxes), rel=0.01)

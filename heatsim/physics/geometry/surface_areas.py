@@ -134,7 +134,8 @@ def _find(
     if not len(faces):
         return FaceAreas(faces, np.zeros(0))
     visible = VisibleSurfaces(division, held, periodic)
-    smooth = _from_shapes(visible, FaceSearch(grid, parts, material, periodic), parts, wanted, centres)
+    void = len(wanted) - 1 if scenario.uses_void else None
+    smooth = _from_shapes(visible, FaceSearch(grid, parts, material, periodic, void), wanted, centres)
     areas = smooth.of(faces)
     low, high = cells_beside(grid, faces)
     # If a shape that the domain cuts off meets itself across a periodic axis, the end of the domain is the surface.
@@ -143,7 +144,6 @@ def _find(
     labels = np.array([False, *(region.labels is not None for region in scenario.regions)])
     images = labels[np.maximum(*(owner[held.local_cells(cells, plane)] for cells in (low, high)))]
     if images.any():
-        void = len(wanted) - 1 if scenario.uses_void else None
         areas[images] = areas_of_voxels(
             here, material, local[images], void, held.periodic(periodic), max(scenario.domain.cells)
         )
@@ -156,9 +156,7 @@ def _find(
     return FaceAreas(faces, areas, middles)
 
 
-def _from_shapes(
-    visible: VisibleSurfaces, search: FaceSearch, parts: Parts, wanted: NDArray[np.bool_], centres: bool
-) -> FaceAreas:
+def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[np.bool_], centres: bool) -> FaceAreas:
     """The areas of faces from the surfaces of shapes, and if wanted their centres."""
 
     def of_facets(work: tuple[int, Facets]) -> tuple[Indices, Array, Array]:
@@ -166,13 +164,13 @@ def _from_shapes(
         near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
         polygons = split(near, visible.grid)
         samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
-        ids, pieces, points = search.assign(samples, number)
+        ids, pieces, points = search.assign(samples, number, visible.materials[number])
         return ids, pieces, points if centres else points[:0]
 
     works = (
         (number, some)
         for number, solid in enumerate(visible.solids)
-        if solid is not None and parts.region_cells[number - 1] and wanted[visible.materials[number]].any()
+        if solid is not None and wanted[visible.materials[number]].any()
         for some in facets(solid.shape, visible.grid)
     )
     found: list[tuple[Indices, Array, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3)))]

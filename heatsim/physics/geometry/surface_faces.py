@@ -1,5 +1,6 @@
 """Find the voxel faces to which pieces of smooth surfaces belong."""
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
@@ -11,6 +12,8 @@ from heatsim.physics.geometry.surface_pieces import FARTHEST, SurfacePieces
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
+# Whether faces fit a piece, from the cell on its inner side, the one on its outer side, and the material outside.
+Fits = Callable[[Indices, Indices, Indices], NDArray[np.bool_]]
 
 NEAR = 2  # in cells: largest distance of the search for a face, if a piece has none in its columns
 
@@ -26,21 +29,57 @@ class FaceSearch:
         parts: the painted cells.
         material: the material of each cell, in the shape of the parts' arrays.
         periodic: which axes wrap.
+        void: the number of void among the materials; None without void.
     """
 
     def __init__(
-        self, grid: Grid, parts: Parts, material: NDArray[np.uint8], periodic: tuple[bool, bool, bool]
+        self,
+        grid: Grid,
+        parts: Parts,
+        material: NDArray[np.uint8],
+        periodic: tuple[bool, bool, bool],
+        void: int | None,
     ) -> None:
         self._grid, self._periodic, self._held = grid, periodic, parts.held
-        self._owner, self._material = parts.owner.reshape(-1), material.reshape(-1)
+        self._owner, self._material, self._void = parts.owner.reshape(-1), material.reshape(-1), void
 
-    def assign(self, samples: SurfacePieces, number: int, turned: bool = False) -> tuple[Indices, Array, Array]:
+    def assign(self, samples: SurfacePieces, number: int, material: int) -> tuple[Indices, Array, Array]:
         """Faces, the areas in m² that pieces of a region's surface add to them, and the points of these pieces.
 
         Pieces without a face are tried again with reversed normals, because normals in some STL files point inwards.
+        Then they are tried with the faces of other regions: a region that is less than a cell higher than a later one
+        has no cells there, and the surface of the later one is covered.
+
+        Args:
+            samples: the pieces.
+            number: of the region.
+            material: that it paints.
         """
+
+        def own(inner: Indices, outer: Indices, other: Indices) -> NDArray[np.bool_]:
+            owned = (self._owner[inner] == number) & (self._owner[outer] < number)
+            return np.asarray(owned & (self._material[outer] == other))
+
+        def of_others(inner: Indices, outer: Indices, other: Indices) -> NDArray[np.bool_]:
+            inside = self._material[inner]
+            alike = (inside == material) | ((other == self._void) & (inside != self._void))
+            return np.asarray(alike & (self._material[outer] == other))
+
+        found: list[tuple[Indices, Array, Array]] = []
+        for fits, sign in ((own, 1.0), (own, -1.0), (of_others, 1.0)):
+            turned = SurfacePieces(samples.points, sign * samples.normals, samples.areas, samples.other)
+            faces, areas, points, left = self._assign(turned, fits)
+            found.append((faces, areas, points))
+            samples = samples[left]
+            if not len(samples.areas):
+                break
+        faces, areas, points = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+        return faces, areas, points
+
+    def _assign(self, samples: SurfacePieces, fits: Fits) -> tuple[Indices, Array, Array, Indices]:
+        """As :meth:`assign`, for the faces that fit; and the pieces that have none."""
         shares = samples.normals**2
-        faces = np.stack([self._in_column(samples, number, axis) for axis in range(3)], axis=1)
+        faces = np.stack([self._in_column(samples, fits, axis) for axis in range(3)], axis=1)
         # A share without a face in its column goes to the face with the largest share, or to the nearest faces.
         most = np.where(faces >= 0, shares, -1.0).argmax(axis=1)
         home = np.take_along_axis(faces, most[:, None], axis=1)[:, 0]
@@ -50,23 +89,14 @@ class FaceSearch:
         points = samples.points[np.nonzero(known)[0]]
         lost = np.flatnonzero(home < 0)
         if len(lost):
-            pieces, near, parts = self._nearest(samples[lost], number)
+            pieces, near, parts = self._nearest(samples[lost], fits)
             home[lost[pieces]] = near
             found = np.concatenate((found, near))
             areas = np.concatenate((areas, parts * samples.areas[lost[pieces]]))
             points = np.concatenate((points, samples.points[lost[pieces]]))
-        left = samples[home < 0]
-        if turned or not len(left.areas):
-            return found, areas, points
-        left = SurfacePieces(left.points, -left.normals, left.areas, left.other)
-        more = self.assign(left, number, turned=True)
-        return (
-            np.concatenate((found, more[0])),
-            np.concatenate((areas, more[1])),
-            np.concatenate((points, more[2])),
-        )
+        return found, areas, points, np.flatnonzero(home < 0)
 
-    def _in_column(self, samples: SurfacePieces, number: int, axis: int) -> Indices:
+    def _in_column(self, samples: SurfacePieces, fits: Fits, axis: int) -> Indices:
         """The nearest face across an axis in the column of cells of each piece; −1 if there is none."""
         points, normals = samples.points, samples.normals
         slopes = np.abs(normals) * np.array(self._grid.spacing)
@@ -84,19 +114,19 @@ class FaceSearch:
                 break
             upper = cells[left]
             upper[:, axis] = nearest[left].astype(np.int64) + distance * direction[left]
-            faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], number)
+            faces[left] = self._face(upper, axis, normals[left, axis] > 0.0, samples.other[left], fits)
             left = left[faces[left] < 0]
         return faces
 
-    def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, number: int) -> Indices:
-        """The face below each cell along an axis; −1 if it is not between the region and the other material.
+    def _face(self, upper: Indices, axis: int, outwards: NDArray[np.bool_], other: Indices, fits: Fits) -> Indices:
+        """The face below each cell along an axis; −1 if it does not fit.
 
         Args:
             upper: the cells (x, y, z), shape (n, 3); they may lie outside the grid.
             axis: the axis across which the faces lie.
             outwards: whether the region lies below.
             other: the material on the other side.
-            number: the number of the region.
+            fits: whether faces fit.
         """
         nx, ny, _ = self._grid.cells
         n, wraps = self._grid.cells[axis], self._periodic[axis]
@@ -109,13 +139,13 @@ class FaceSearch:
         found = np.flatnonzero(inside & (n > 1) & self._held.has(low[:, 2]) & self._held.has(high[:, 2]))
         below, above = (self._held.local_cells(cells[found], nx * ny) for cells in (low_cell, high_cell))
         inner, outer = np.where(outwards[found], below, above), np.where(outwards[found], above, below)
-        fits = (self._owner[inner] == number) & (self._owner[outer] < number) & (self._material[outer] == other[found])
+        found = found[fits(inner, outer, other[found])]
         faces = np.full(len(upper), -1, dtype=np.int64)
-        faces[found[fits]] = 3 * low_cell[found[fits]] + axis
+        faces[found] = 3 * low_cell[found] + axis
         return faces
 
-    def _nearest(self, pieces: SurfacePieces, number: int) -> tuple[Indices, Indices, Array]:
-        """The nearest face of the region for each piece, preferably parallel to the piece.
+    def _nearest(self, pieces: SurfacePieces, fits: Fits) -> tuple[Indices, Indices, Array]:
+        """The nearest face that fits each piece, preferably parallel to the piece.
 
         A face that is at a right angle to the piece may look to either side. Of several faces at the same distance each
         gets an equal part of the piece, so mirrored bodies have mirrored areas.
@@ -144,7 +174,7 @@ class FaceSearch:
                 looks = ((normals > 0.0) == outwards) | (normals**2 <= _ACROSS)
                 closer = np.flatnonzero(inside & looks & (distance <= best[left] * (1.0 + _EQUAL)))
                 other = pieces.other[left[closer]]
-                faces = self._face(upper[closer], axis, np.full(len(closer), outwards), other, number)
+                faces = self._face(upper[closer], axis, np.full(len(closer), outwards), other, fits)
                 hit, closer = left[closer[faces >= 0]], closer[faces >= 0]
                 best[hit] = np.minimum(best[hit], distance[closer])
                 found.append((hit, faces[faces >= 0], distance[closer]))

@@ -33,6 +33,7 @@ from heatsim.physics.conditions.surface_balance import (
     FLUX,
     FREE,
     LAW,
+    NEWTON_STEPS,
     STEFAN_BOLTZMANN,
     surface_rise,
 )
@@ -378,14 +379,23 @@ def rise_and_slope(law: LawAtTime, conductance: Any, T: Any, beam: Any, xp: Any 
         xp: NumPy or CuPy.
     """
     nodes, fluxes, distance = xp.asarray(law.nodes), xp.asarray(law.fluxes), T - law.ambient
-    last = len(nodes) - 2
-    segment = xp.zeros(distance.shape, np.int64)
-    for bit in range(last.bit_length() - 1, -1, -1):
-        ahead = segment + (1 << bit)
-        there = xp.minimum(ahead, last)
-        excess = conductance * (distance - nodes[there]) + fluxes[law.first + there] + beam
-        segment = xp.where((ahead <= last) & (excess >= 0.0), ahead, segment)
-    entry, start = law.first + segment, nodes[segment]
-    flux = fluxes[entry]
-    slope = (fluxes[entry + 1] - flux) / (nodes[segment + 1] - start)
-    return (flux + slope * (distance - start) + beam) / (conductance - slope), -slope
+    low, high, tried = 0, len(nodes) - 2, 0
+    segment = xp.clip(xp.searchsorted(nodes, distance, side="right") - 1, low, high)
+    while True:  # on one segment after the other: mostly few; bisection, as in kernels, takes longer with arrays
+        entry = law.first + segment
+        start, end, flux = nodes[segment], nodes[segment + 1], fluxes[entry]
+        slope = (fluxes[entry + 1] - flux) / (end - start)
+        rise = (flux + slope * (distance - start) + beam) / (conductance - slope)
+        there = distance + rise
+        steep = slope > conductance  # at temperatures that no surface has: there the signs are the opposite ones
+        beyond, before = there > end, there < start
+        up, down = xp.where(steep, before, beyond) & (segment < high), xp.where(steep, beyond, before) & (segment > low)
+        if not bool((up | down).any()):
+            return rise, -slope
+        tried += 1
+        low, high = xp.where(up, segment + 1, low), xp.where(down, segment - 1, high)
+        if tried < NEWTON_STEPS:
+            found = xp.clip(xp.searchsorted(nodes, there, side="right") - 1, low, high)
+        else:
+            found = (low + high) // 2
+        segment = xp.where(up | down, found, segment)

@@ -30,7 +30,8 @@ Indices = NDArray[np.int64]
 class SurfaceCells:
     """The cells of a surface, and their surface temperatures. Several ranks create it together.
 
-    A cell occurs once for each of its faces on the surface, and for each condition that shares such a face.
+    A cell occurs once for each of its faces on the surface, and for each condition of the scenario that shares such a
+    face. If the values of a condition vary in space, a face has a mixture of them and the mean of their temperatures.
 
     Args:
         problem: the problem of the planes that this rank steps.
@@ -57,19 +58,29 @@ class SurfaceCells:
     ) -> None:
         self._problem, slab = problem, problem.slab
         self.faces = list[BoundaryFaces]()
-        keys, areas = [np.zeros((0, 4), np.int64)], [np.zeros(0)]
+        # For each boundary face the place of its cell among those of this side, and its share in the temperature.
+        self._groups = list[tuple[NDArray[np.intp], Array]]()
+        keys, areas = [np.zeros((0, 3), np.int64)], [np.zeros(0)]
         cells, nx, ny = [np.zeros(0, np.int64)], problem.grid.shape[2], problem.grid.shape[1]
         for faces in boundary_faces(problem.boundary, problem.materials, not_cut(problem)):
             if surface not in (None, VOID if faces.towards_void else FACES[faces.side]):
                 continue
             wanted = True if conditions is None else np.isin(faces.conditions, conditions)
             faces = faces.where(wanted & self._wanted(faces.cells, region))
+            owners = np.array(problem.boundary.owners)[faces.conditions]
+            every = problem.grid.cell_count
+            groups, group = np.unique(owners * every + faces.cells, return_inverse=True)
+            owner, of_groups = np.divmod(groups, every)
+            parts = np.bincount(group, faces.fractions, len(groups))
             self.faces.append(faces)
-            cells.append(faces.cells)
-            areas.append(faces.area * faces.fractions * faces.ratios)
-            z = slab.place[faces.cells // (ny * nx)]
-            side, in_grid = np.full(len(faces), faces.side), z * (ny * nx) + faces.cells % (ny * nx)
-            keys.append(np.stack([side, faces.conditions, faces.parts >= 0, in_grid], axis=1))
+            self._groups.append((group, faces.fractions / parts[group]))
+            cells.append(of_groups)
+            sizes = np.zeros(len(groups))
+            np.add.at(sizes, group, faces.area * faces.fractions * faces.ratios)
+            areas.append(sizes)
+            z = slab.place[of_groups // (ny * nx)]
+            side, in_grid = np.full(len(groups), faces.side), z * (ny * nx) + of_groups % (ny * nx)
+            keys.append(np.stack([side, owner, in_grid], axis=1))
         z, y, x = np.unravel_index(np.concatenate(cells), problem.grid.shape)
         self._types = problem.materials.types_of((z, y, x))
         self.own_places = x, y, slab.place[z]
@@ -91,11 +102,12 @@ class SurfaceCells:
         acting = acting_at(problem, step)
         fluxes = beam_fluxes(acting.beams, problem.grid)
         conducting = conducting_of(problem, self._types, temperatures)
-        for faces in self.faces:
-            here = slice(first, first + len(faces))
-            at = self._types[here], conducting[here], temperatures[here]
-            found[here] += rises_of(problem, faces, *at, acting, fluxes)
-            first += len(faces)
+        for faces, (group, shares) in zip(self.faces, self._groups, strict=True):
+            count = int(group.max(initial=-1)) + 1
+            at = first + group
+            rises = rises_of(problem, faces, self._types[at], conducting[at], temperatures[at], acting, fluxes)
+            found[first : first + count] += np.bincount(group, shares * rises, count)
+            first += count
         return found
 
     def _wanted(self, cells: Indices, region: str | None) -> NDArray[np.bool_]:

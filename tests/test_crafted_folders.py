@@ -186,6 +186,18 @@ def test_a_resumed_run_reads_only_files_of_its_folder(
     assert "is a link, or lies outside of the run's folder" in refused(capsys, "resume", crafted)
 
 
+def test_a_resumed_run_quotes_nothing_of_a_file_elsewhere(crafted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The secret is no table, so reading it would fail, with a message about its content."""
+    (crafted.parent / "secret").write_bytes(PRECIOUS)
+    (crafted / "link.csv").symlink_to(crafted.parent / "secret")
+    scenario = (crafted / folder.SCENARIO).read_text()
+    table = TABLE.format("link.csv")
+    (crafted / folder.SCENARIO).write_text(re.sub(r"(\[boundaries\.y_max\]\n)[^[]*", rf"\1{table}\n\n", scenario))
+    err = refused(capsys, "resume", crafted)
+    assert "link.csv: is a link, or lies outside of the run's folder" in err
+    assert "precious" not in err
+
+
 def replace_field(path: Path, make: Callable[[h5py.Group, str, Any], object]) -> None:
     with h5py.File(path, "r+") as file:
         root, name = file["VTKHDF"], "CellData/temperature"

@@ -121,6 +121,33 @@ figures = false
 name = "wax"
 point = [0.031, 0.005, 0.005]
 """
+STEADY = """
+[domain]
+size = [0.06, 0.01, 0.01]
+cells = [6, 1, 1]
+
+[material]
+conductivity = 20.0
+density = 2000.0
+specific_heat = 500.0
+
+[boundaries]
+x_min = { type = "temperature", value = 330.0 }
+x_max = { type = "convection", coefficient = 100.0, ambient = 280.0 }
+
+[time]
+method = "steady"
+
+[solver]
+device = "cpu"
+
+[output]
+figures = false
+
+[[probes]]
+name = "inside"
+point = [0.031, 0.005, 0.005]
+"""
 TEXTS = {"plain": PLAIN, "composite": COMPOSITE}
 CALLS = 2  # in each mode, of some hundred
 PLAIN_FIRST = ("plain", "composite")
@@ -141,7 +168,7 @@ class Case:
         self.at, self.capsys = at, capsys
         np.save(at / "start.npy", np.linspace(300.0, 350.0, 6).reshape(1, 1, 6))
         np.save(at / "labels.npy", np.array([[[0, 0, 1, 1, 0, 0], [0, 0, 1, 2, 2, 0]]], dtype=np.uint8))
-        self.scenario = runs.write(at, TEXTS[name])
+        self.scenario = runs.write(at, {**TEXTS, "steady": STEADY}[name])
         self.parts = at / "parts"
         code, err, calls = self.on(FaultyDisk(self.stash()), "run", self.scenario)
         assert (code, err) == (0, "")
@@ -190,9 +217,16 @@ class Case:
 
 def outcome(at: Path) -> dict[str, Any]:
     """All that a run found, without its title."""
+    if not (at / folder.CHECKPOINT).exists():  # a steady state
+        return {"fields": fields_of(at), "tables": {path.name: path.read_bytes() for path in at.glob("*.csv")}}
     found = runs.results(at)
     found["summary"].pop("title")
     return found
+
+
+def fields_of(at: Path) -> dict[float, bytes]:
+    with FieldReader(at / folder.FIELDS) as reader:
+        return {float(time): reader.read(i).tobytes() for i, time in enumerate(reader.times)}
 
 
 def contents(at: Path) -> dict[str, bytes]:
@@ -245,6 +279,17 @@ def test_a_resumed_run_whose_disk_fails_at_any_call_can_be_finished_to_the_same_
             fail_and_go_on(case, FaultyDisk(case.stash(), mode, at, seed=at), "resume", case.parts)
 
 
+def test_a_steady_state_whose_power_fails_at_its_end_can_be_finished(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once summary.json says that it is complete, its tables are on the disk."""
+    with deterministic():
+        case = Case(tmp_path, "steady", capsys)
+        for at in range(case.calls - 7, case.calls + 1):
+            shutil.rmtree(case.parts)
+            fail_and_go_on(case, FaultyDisk(case.stash(), "power", at, seed=at), "run", case.scenario)
+
+
 def share(calls: int, seed: str) -> Sequence[int]:
     """The numbers of the calls that are tried: all of them or a few."""
     numbers = range(1, calls + 1)
@@ -262,8 +307,7 @@ def fail_and_go_on(case: Case, disk: FaultyDisk, *command: object) -> None:
         if "heatsim resume" in err:
             assert (case.parts / folder.SCENARIO).is_file(), where
     if (case.parts / folder.FIELDS).is_file():
-        with FieldReader(case.parts / folder.FIELDS) as reader:
-            found = {float(time): reader.read(i).tobytes() for i, time in enumerate(reader.times)}
+        found = fields_of(case.parts)
         assert found.items() <= case.whole["fields"].items(), where
     if code != 0:
         code, err = case.go_on()

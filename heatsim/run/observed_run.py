@@ -133,9 +133,12 @@ class ObservedRun:
                 observer.finish(self.state)
 
     def end(self) -> None:
-        """Wait for the last writes."""
+        """Wait for the last writes, until they are on the disk."""
         with self._timed():
             self.state.writer.wait()
+            if self.state.problem.scenario.steady:  # other runs end with a checkpoint, which does this
+                for observer in self.observers:
+                    observer.flush()
 
     def _timed(self) -> AbstractContextManager[None]:
         return self.timing.observed(self.state.writer)

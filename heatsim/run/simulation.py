@@ -29,8 +29,8 @@ from heatsim.run.ranks import check_inputs_of_ranks, held_planes
 from heatsim.run.resume import check_numerics, with_method_of
 from heatsim.run.timing import Timing
 from heatsim.scenario import Scenario, load, parse_dict
+from heatsim.scenario.files import reading_within
 from heatsim.storage import checkpoint, folder, manifest, traces
-from heatsim.storage.own_files import refuse_outside
 
 
 @dataclass(repr=False)
@@ -147,8 +147,8 @@ class Simulation:
         reached = team.broadcast(traces.latest_time(target) if saved is None and team.first else 0.0)
         if reached > 0.0:
             warnings.append(f"{target}: its files go to t = {reached:.6g} s, but no checkpoint is left; it starts over")
-        scenario = load(target / folder.SCENARIO)
-        refuse_outside(target, scenario.input_files)
+        with reading_within(target):
+            scenario = load(target / folder.SCENARIO)
         if saved is not None:
             scenario = with_method_of(saved, scenario, target)
         simulation = cls._assemble(scenario, target, saved, team=team, resuming=True)

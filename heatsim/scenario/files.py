@@ -125,6 +125,8 @@ class InputFile:
 
 # The files of a scenario that is being read, by their paths.
 _KNOWN: ContextVar[dict[Path, InputFile] | None] = ContextVar("known", default=None)
+# The folder of a run whose scenario is being read.
+_RUN: ContextVar[Path | None] = ContextVar("run", default=None)
 # All files in use, so that the runs of a study share the bytes.
 _IN_USE: WeakValueDictionary[tuple[Path, int, int], InputFile] = WeakValueDictionary()
 
@@ -140,6 +142,22 @@ def reading_once() -> Iterator[None]:
         yield
     finally:
         _KNOWN.reset(token)
+
+
+@contextmanager
+def reading_within(folder: Path) -> Iterator[None]:
+    """Within the context a scenario may name only files in the folder of its run, without links on the way.
+
+    The folder may come from someone else. Others are refused before they are read, because messages quote files.
+
+    Raises:
+        FolderError: the scenario names another file.
+    """
+    token = _RUN.set(folder)
+    try:
+        yield
+    finally:
+        _RUN.reset(token)
 
 
 def _shared(file: InputFile) -> InputFile:
@@ -183,6 +201,11 @@ def input_file(name: object, folder: Path, suffixes: tuple[str, ...], folders: b
         ValueError: the file does not exist, has another ending or cannot be read; the message is for the user.
     """
     path = _existing(name, folder, suffixes, folders)
+    run = _RUN.get()
+    if run is not None:
+        from heatsim.storage.own_files import refuse_outside  # with h5py, which other scenarios do not need
+
+        refuse_outside(run, [path])
     try:
         return InputFile.of(path)
     except OSError as error:

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -152,9 +151,8 @@ def results(at: Path, without: Collection[str] = ()) -> dict[str, Any]:
 
 
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Check the clock and signals after every step; warn of no output that takes longer than the steps."""
+    """Check the clock and signals after every step."""
     monkeypatch.setattr(batch_size, "BATCH_SECONDS", 0.0)
-    monkeypatch.setattr("heatsim.run.timing.OBSERVING_WORTH_A_WARNING", inf)
 
 
 def write_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

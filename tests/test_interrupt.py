@@ -257,7 +257,7 @@ def test_a_full_disk_ends_the_run_with_advice_and_space_lets_it_go_on(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(timing, "_OBSERVING_WORTH_A_WARNING", 1e9)  # many rows on a busy machine
+    monkeypatch.setattr(timing, "OBSERVING_WORTH_A_WARNING", 1e9)  # many rows on a busy machine
     whole = runs.run(tmp_path, *overrides)
     target = tmp_path / "run"
     options = [option for override in overrides for option in ("--set", override)]

@@ -180,7 +180,7 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
                 terms += [(of_face * sums).sum()] if sums.size else []
             if of.towards_void.size:
                 of_cells = capacity[cell_types.reshape(-1)[surfaces.cells]]
-                terms.append((of.towards_void * of_cells[:, None]).sum())
+                terms.append((of.towards_void * of_cells).sum())
         counts = np.bincount(cell_types.reshape(-1), minlength=len(capacity))
         terms.append(fsum(case.rows.factors * (case.rows.heat @ (counts * capacity))))
         magnitude = float((capacity[cell_types] * np.abs(result.T)).sum()) + sum(map(abs, terms))

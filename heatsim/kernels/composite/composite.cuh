@@ -260,7 +260,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
                                             bool owned = true, Real conducting = Real(1), Real driving = Real(0))
 {
     const size_t cell = cell_index(grid, x, y, z), rank = rank_of(cell_types, cell);
-    Real heat = Real(0);
+    Real heat = Real(0), light = Real(0);
 #pragma unroll 1
     for (; sides; sides &= sides - 1) {
         const int side = __ffs(sides) - 1;
@@ -270,10 +270,11 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
 #if LIT
         const int axis = side >> 1;
         const Real flux = cell_types.lit[rank] >> side & 1 ? beam_flux(cell_types, sweep, side, axis ? x : y, axis == 2 ? y : z) : Real(0);
-        const Real beam = weight * flux, from_beam = half.gain * flux;
+        const Real beam = weight * flux, brought = half.gain * flux;
 #else
-        const Real beam = Real(0), from_beam = Real(0);
+        const Real beam = Real(0), brought = Real(0);
 #endif
+        light += brought;
         int number = (int)half.towards_void;
 #if MIXED
         unsigned int part = 0, last = 0;
@@ -291,21 +292,21 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
                 fraction = cell_types.mixed.parts[part].fraction;
             }
             const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
-            const Real passing = fraction * drop.share * drop.difference;
-            if (ledger.exposed && owned) {
-                double* const sum = mixed ? ledger.parts + part : ledger.exposed + 6 * rank + side;
-                enter(sweep, ledger, sum, passing, fraction * from_beam);
-            }
-            heat += passing;
+            const Real share = fraction * drop.share;
+            heat = multiply_add(share, drop.difference, heat);
+            if (mixed && ledger.exposed && owned)
+                enter(sweep, ledger, ledger.parts + part, share * drop.difference, fraction * brought);
             if (part == last) break;
         }
 #else
         const Drop drop = drop_to_surface(cell_types, sweep, number, cell_type, half, T, beam, conducting, driving, weight);
-        const Real passing = drop.share * drop.difference;
-        if (ledger.exposed && owned) enter(sweep, ledger, ledger.exposed + 6 * rank + side, passing, from_beam);
-        heat += passing;
+        heat = multiply_add(drop.share, drop.difference, heat);
 #endif
     }
+#if MIXED
+    if ((int)cell_types.halves[3 * cell_type].towards_void == MIXED_CELL) return total + heat;
+#endif
+    if (ledger.exposed && owned) enter(sweep, ledger, ledger.exposed + rank, heat, light);
     return total + heat;
 }
 

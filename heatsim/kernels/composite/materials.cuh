@@ -136,11 +136,11 @@ struct CellTypes {
 #endif
 };
 
-// One sum for each boundary face (physics/operator/heat_sums.py). Pointers are null if nothing is recorded.
+// The sums of boundary faces (physics/operator/heat_sums.py). Pointers are null if nothing is recorded.
 struct Ledger {
     double* face[6];   // heat through the cells of each face of the box, without beams; 0 for mixed cells
     double* parts;     // heat through each part of the mixed cells
-    double* exposed;   // six for each weighted cell: towards void in x-, x+ ... z+
+    double* exposed;   // heat through the sides of each weighted cell towards void; 0 for mixed cells
     double* cells;     // heat of sources in each cell that they heat individually
     long long beams;   // from each of these sums but the last ones to that of beams on the same surface; 0 without beams
 };

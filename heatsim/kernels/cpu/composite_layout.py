@@ -42,7 +42,7 @@ class VoidSurfaces:
         condition: the number of the condition. A surface that several conditions share stands here once for each.
         fraction: the part of the surface that has it.
         weight: area of the voxel surface / area of the smooth surface.
-        sum: the place of its sum among those of the parts of mixed cells and, behind them, of the sides towards void.
+        sum: the place of its sum among those of the parts of mixed cells and, behind them, of the cells beside void.
         last: 1 for the last surface of a cell, else 0.
         side: direction of the surface from the cell, 0 for x−, …, 5 for z+.
         lit: 1 if beams through the face of the box on this side fall on it, else 0.
@@ -91,7 +91,7 @@ def void_surfaces(body: HostBody, periodic: Wraps, ring: Shape) -> VoidSurfaces:
         condition=condition.astype(np.int32),
         fraction=fraction[order].astype(body.weights.dtype),
         weight=body.weights[rank, side],
-        sum=np.where(part < 0, len(body.mixed.numbers) + 6 * rank + side, part).astype(np.int32),
+        sum=np.where(part < 0, len(body.mixed.numbers) + rank, part).astype(np.int32),
         last=np.append(rank[1:] != rank[:-1], True)[: len(rank)].astype(np.uint8),
         side=side.astype(np.int32),
         lit=(place >= 0).astype(np.uint8),

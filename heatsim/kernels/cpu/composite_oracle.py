@@ -161,9 +161,9 @@ def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: St
     np.add.at(heat.reshape(-1), faces.cells, passing)
     if call.ledger.layout.records(faces):
         places, light = call.ledger.layout.places_of(faces), (fractions * (gain * flux)).astype(np.float64)
-        call.ledger.values[places] += np.float64(row.factor) * (passing.astype(np.float64) - light)
+        np.add.at(call.ledger.values, places, np.float64(row.factor) * (passing.astype(np.float64) - light))
         if call.ledger.layout.has_beams:
-            call.ledger.values[places + call.ledger.layout.to_beams] += np.float64(row.factor) * light
+            np.add.at(call.ledger.values, places + call.ledger.layout.to_beams, np.float64(row.factor) * light)
 
 
 def cell_heat(T: Field, body: HostBody, row: StepRow) -> Field:

@@ -215,7 +215,7 @@ class FieldStages(FieldEnds):
                 found.cells[...] = heat * per_kelvin
                 continue
             beam = surface.brought
-            found.values[surface.ledger] = (heat - beam) * per_kelvin
+            surface.add_at(surface.ledger, (heat - beam) * per_kelvin, found.values)
             if found.layout.has_beams:
-                found.values[surface.ledger + found.layout.to_beams] = beam * per_kelvin
+                surface.add_at(surface.ledger + found.layout.to_beams, beam * per_kelvin, found.values)
         return found

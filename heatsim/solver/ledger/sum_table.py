@@ -98,7 +98,7 @@ class SumTable:
             first = layout.listed.start + parts.start
             found.append(_Stretch(SURFACES, min(face, TOWARDS_VOID), first, self._planes_of(face, cells)))
         beside_void = materials.weighted_surfaces.cells if layout.beside_void else np.zeros(0, np.int64)
-        planes = np.repeat(self._planes_of(TOWARDS_VOID, beside_void), 6)
+        planes = self._planes_of(TOWARDS_VOID, beside_void)
         found.append(_Stretch(SURFACES, TOWARDS_VOID, layout.first_towards_void, planes))
         if layout.has_beams:
             found += [run._replace(name=BEAMS, first=run.first + layout.to_beams) for run in found]

@@ -10,6 +10,7 @@ import pytest
 import heatsim
 from heatsim.errors import ScenarioError
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.coarse_values import notes_on_coarse_values
 from heatsim.scenario import load, parse, write_resolved
 
 TEXT = """
@@ -132,7 +133,7 @@ def test_heat_of_a_patch_is_its_own_and_the_balance_closes(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("patch", [False, True])
 def test_a_ramp_that_is_narrower_than_a_cell_keeps_its_heat(tmp_path: Path, patch: bool) -> None:
-    """The integral over the face of a flux with bends within cells; over a patch only that of its own part."""
+    """The heat is the integral of the flux, which bends within cells. A patch takes only what lies in its rectangle."""
     flux = "1e4*max(0, 1 - abs(x - 0.031)/0.0035)*(1 + 20*y)"
     condition = f'{{ type = "flux", value = "{flux}" }}'
     extra = f"[boundaries]\nz_max = {condition}\n"
@@ -144,6 +145,35 @@ def test_a_ramp_that_is_narrower_than_a_cell_keeps_its_heat(tmp_path: Path, patc
     # Four points a cell: the slope, times an eighth of the square of their distance, for each of three bends.
     bend = 1e4 / 0.0035 * 0.0025**2 / 8.0 * (0.05 + 20 * 0.05**2 / 2) * 20.0
     assert abs(heats(tmp_path)["z_max"] - exact) <= (2.0 if patch else 4.0) * bend < 0.3 * exact
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("1e6*exp(-((x - 0.0312)/4e-4)^2)", True),  # a peak that one point in 32 sees
+        ("1e4*where(abs(x - 0.0301) < 1e-4, 1, 0)", True),  # that none sees
+        ("1e4*where(abs(x - 0.0301) < 1e-4, 0, 1)", True),
+        ("1/(x - 0.0451)", True),
+        ("1e4*sin(2000*x)", True),
+        ("1e4*x", False),
+        ("1e6*x^2*y", False),
+        ("1e4*sin(pi*x/0.08)*(1 + 0.1*sin(t))", False),
+        ("1e4*where((x > 0.013)*(x < 0.052), 1, 0)", False),
+        ("1e4*exp(-((x - 0.03)/0.01)^2 - ((y - 0.02)/0.01)^2)", False),
+        ("max(0, 1e4*(1 - abs(x - 0.04)/0.02))", False),
+        ("5.0 + 0*x", False),
+    ],
+)
+@pytest.mark.parametrize("place", ["boundaries", "patches"])
+def test_values_that_the_points_of_cells_miss_are_told(value: str, told: bool, place: str) -> None:
+    condition = f'type = "flux"\nvalue = "{value}"\n'
+    extra = f"[boundaries.z_max]\n{condition}"
+    if place == "patches":
+        extra = f"[[patches]]\nface = 'z_max'\nrectangle = {{ min = [0.0, 0.0], max = [0.078, 0.047] }}\n{condition}"
+    notes = notes_on_coarse_values(parse(tomllib.loads(TEXT + extra), "plate.toml"))
+    assert [note.split(" = ")[0] for note in notes] == [
+        f"{place}.{'z_max' if place == 'boundaries' else 0}.value"
+    ] * told
 
 
 def test_probes_on_a_face_see_the_value_there(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ Numbers = NDArray[np.int64]
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
-_POINTS = 4  # along each axis of a cell's face on which a value depends
+POINTS = 4  # along each axis of a cell's face on which a value depends
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class SurfacePoints:
             if patch is not None:
                 low = np.maximum(low, patch.rectangle.min[place])
                 high = np.minimum(high, patch.rectangle.max[place])
-            count = _POINTS if "xyz"[other] in used else 1
+            count = POINTS if "xyz"[other] in used else 1
             along.append(low[:, None] + (high - low)[:, None] * (np.arange(count) + 0.5) / count)
         u, v = along
         points = [np.full((len(faces), 1), grid.origin[axis] + grid.size[axis] * (faces.side % 2))] * 3
@@ -157,7 +157,7 @@ def beside(middles: Array, across: Numbers, flat: NDArray[np.bool_], grid: Grid,
         grid: the cells.
         used: the axes along which the points differ.
     """
-    steps = (np.arange(_POINTS) + 0.5) / _POINTS - 0.5
+    steps = (np.arange(POINTS) + 0.5) / POINTS - 0.5
     along = [steps if name in used else np.zeros(1) for name in "xyz"]
     offsets = np.stack(np.meshgrid(*along, indexing="ij")).reshape(3, 1, -1)
     return [

@@ -262,7 +262,3 @@ class RunState:
         yield self._copy[1]
         if not (copied or self.finished):
             self.writer.wait()
-
-    def stored_heat(self) -> float:
-        """Heat in J that the body has gained since the start."""
-        return self.statistics.heat() - self.initial_heat

@@ -26,6 +26,7 @@ from executor import CPU, room_of, source_of
 from test_composite_kernels import body
 
 from heatsim.kernels.catalog import KernelSpec
+from heatsim.physics.operator.heat_sums import HeatSums
 
 ORACLE = CPU[0]
 PRECISIONS = ("float32", "float64")
@@ -174,7 +175,8 @@ def test_the_ledger_holds_the_heat_of_steps_with_factors(spec: KernelSpec, execu
         stored = fsum((capacity[cell_types] * (result.T - case.T.astype(float))).reshape(-1))
         terms = []
         surfaces = case.materials.weighted_surfaces
-        for of in filter(None, (result.ledger.heats, result.ledger.beams)):
+        for first in {0, result.ledger.layout.to_beams}:
+            of = HeatSums(result.ledger.layout, result.ledger.values[first:]).heats
             for face, sums in enumerate(of.faces):
                 of_face = capacity[case.materials.types_on_face(face)] if not case.materials.uniform else capacity[0]
                 terms += [(of_face * sums).sum()] if sums.size else []

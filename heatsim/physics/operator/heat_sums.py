@@ -142,23 +142,15 @@ class HeatSums:
     @cached_property
     def heats(self) -> SurfaceHeats:
         """Through boundary faces, without beams."""
-        return self._views(0)
-
-    @cached_property
-    def beams(self) -> SurfaceHeats | None:
-        """Light of beams on boundary faces; None if there is none."""
-        return self._views(self.layout.to_beams) if self.layout.has_beams else None
+        values, layout = self.values, self.layout
+        faces = [values[place].reshape(shape) for place, shape in zip(layout.faces, layout.face_shapes, strict=True)]
+        parts = values[layout.listed.start : layout.first_towards_void]
+        return SurfaceHeats(faces, parts, values[layout.first_towards_void : layout.listed.stop])
 
     @property
     def cells(self) -> Any:
         """In the cells that sources heat individually."""
         return self.values[self.layout.cells]
-
-    def _views(self, first: int) -> SurfaceHeats:
-        values, layout = self.values[first:], self.layout
-        faces = [values[place].reshape(shape) for place, shape in zip(layout.faces, layout.face_shapes, strict=True)]
-        parts = values[layout.listed.start : layout.first_towards_void]
-        return SurfaceHeats(faces, parts, values[layout.first_towards_void : layout.listed.stop])
 
     @classmethod
     def combined(cls, terms: "Iterable[tuple[float, HeatSums]]") -> "HeatSums":

@@ -2,15 +2,7 @@
 
 #define INTERIOR 0x80u  // bit of a cell's byte; the other bits are its type
 
-// A boundary condition during one step; temperatures are deviations.
-struct Condition {
-    Real film;          // W/(m2 K); 1 where the temperature is held
-    Real ambient;       // K
-    Real flux;          // W/m2 into the body
-    Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
-    Real surroundings;  // K
-    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers rise_at() reads
-};
+struct Condition;  // composite/surface_balance.cuh
 
 // One of the spots of all beams during a step, and the rectangle of its face that it reaches: u and v are the face's axes in the
 // order x, y, z. After the last spot of a step stands one with the face NO_SPOT.

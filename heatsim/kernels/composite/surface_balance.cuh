@@ -4,6 +4,16 @@
 // The file that includes this one defines Real, multiply_add(a, b, c), and larger and smaller of two numbers. If multiply_add
 // is a * b + c with two roundings, results have the bits of NumPy.
 
+// A boundary condition during one step; temperatures are deviations.
+struct Condition {
+    Real film;          // W/(m2 K); 1 where the temperature is held
+    Real ambient;       // K
+    Real flux;          // W/m2 into the body
+    Real emission;      // emissivity times Stefan-Boltzmann's constant, W/(m2 K4)
+    Real surroundings;  // K
+    Real free;          // 0 where the temperature is held, else 1; 2 for a law, whose numbers rise_at() reads
+};
+
 #define NEWTON_STEPS 16  // upper bound; more than two occur only if surface and surroundings differ by a factor
 
 __device__ __forceinline__ float root(float a) { return sqrtf(a); }
@@ -35,8 +45,7 @@ __device__ __forceinline__ Real law_rise(const Real* nodes, const Real* fluxes, 
 // 3. Otherwise: at most NEWTON_STEPS steps. The first guess takes radiation as linear between cell and surroundings; each step
 //    squares the error. Every guess is capped at the hottest possible surface: cell, ambient, or the temperature at which
 //    radiation alone balances flux and surroundings. Above it Newton's method on T^4 would come back by a quarter per step only.
-template <class Numbers>
-__device__ __forceinline__ Real surface_rise(const Numbers& at, Real conductance, Real reference, Real T, Real beam)
+__device__ __forceinline__ Real surface_rise(const Condition& at, Real conductance, Real reference, Real T, Real beam)
 {
     const Real to_ambient = at.ambient - T, flux = at.free * (at.flux + beam);
     const Real linear = multiply_add(at.film, to_ambient, flux);
@@ -66,4 +75,10 @@ __device__ __forceinline__ Real surface_rise(const Numbers& at, Real conductance
         if (settled(change, rise)) break;
     }
     return rise;
+}
+
+// film, plus what radiation adds at the surface temperature `absolute` in K: minus the derivative of the heat flux.
+__device__ __forceinline__ Real film_at(const Condition& at, Real absolute)
+{
+    return at.emission > Real(0) ? at.film + Real(4) * at.emission * pow(absolute, Real(3)) : at.film;
 }

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels import compiled
+from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS
 from heatsim.physics.operator.surface_exchange import BalanceSurface
 
 SOURCE = "surface_heat.cu"
@@ -16,13 +17,14 @@ THREADS = 128  # of a block
 
 # struct Numbers and struct Surface of surface_heat.cu.
 _NUMBERS = np.dtype([("each", np.uint64), ("all", np.float64)])
-_CONDITION = ("film", "ambient", "flux", "emission", "surroundings")
 SURFACE = np.dtype(
     [
-        *((name, _NUMBERS) for name in ("area", "half", "weight", "beam", *_CONDITION, "conducting", "below_held")),
+        *((name, _NUMBERS) for name in ("area", "half", "weight", "beam")),
+        ("condition", _NUMBERS, NUMBERS),
+        *((name, _NUMBERS) for name in ("conducting", "below_held")),
         *((name, np.uint64) for name in ("nodes", "fluxes", "first")),
         *((name, np.int64) for name in ("first_of_all", "segments")),
-        *((name, np.float64) for name in ("free", "reference")),
+        ("reference", np.float64),
     ]
 )
 _NUMBER = (int, float, np.generic)
@@ -39,18 +41,18 @@ def exchange(surface: BalanceSurface, T: Any, conducting: Any = 1.0, below_held:
     heat, slope = xp.empty(T.shape), xp.empty(T.shape)
     if not heat.size:
         return heat, slope
-    (film, ambient, flux, emission, surroundings, free), law = surface.condition, surface.law
-    if law is not None:
-        film, ambient, flux, emission, surroundings = 0.0, law.ambient, 0.0, 0.0, 0.0
-        struct.put_law(law.nodes, law.fluxes, law.first)
     for name in ("area", "half", "weight", "beam"):
         struct.put(name, getattr(surface, name))
-    for name, numbers in zip(_CONDITION, (film, ambient, flux, emission, surroundings), strict=True):
-        struct.put(name, numbers)
+    if surface.law is None:
+        for place, numbers in enumerate(surface.condition):
+            struct.put("condition", numbers, place)
+    else:
+        struct.put("condition", surface.law.ambient, AMBIENT)
+        struct.put_law(surface.law.nodes, surface.law.fluxes, surface.law.first)
     struct.put("conducting", conducting)
     if below_held is not None:
         struct.put_each("below_held", below_held)
-    struct.values["free"], struct.values["reference"] = free, surface.reference
+    struct.values["reference"] = surface.reference
     arguments = struct.values.view(_OPAQUE), struct.each(T), np.uint32(heat.size), heat, slope
     compiled.function(SOURCE, "exchange", {}, FOLDER)((ceil(heat.size / THREADS),), (THREADS,), arguments)
     return heat, slope
@@ -75,16 +77,16 @@ class _Struct:
         """One number for each cell, in a contiguous array, which is kept."""
         return self._keep(self._xp.broadcast_to(numbers, self._shape), np.float64)
 
-    def put(self, name: str, numbers: Any) -> None:
-        """Set a member to an array with a number for each cell, or to one number for all."""
+    def put(self, name: str, numbers: Any, place: int | tuple[()] = ()) -> None:
+        """Set a member, or one place of it, to an array with a number for each cell, or to one number for all."""
         if isinstance(numbers, _NUMBER):
-            self.values[name]["all"] = numbers
+            self.values[name]["all"][place] = numbers
         else:
-            self.put_each(name, numbers)
+            self.put_each(name, numbers, place)
 
-    def put_each(self, name: str, numbers: Any) -> None:
-        """Set a member to an array with a number for each cell."""
-        self.values[name]["each"] = self.each(numbers).data.ptr
+    def put_each(self, name: str, numbers: Any, place: int | tuple[()] = ()) -> None:
+        """Set a member, or one place of it, to an array with a number for each cell."""
+        self.values[name]["each"][place] = self.each(numbers).data.ptr
 
     def put_law(self, nodes: Any, fluxes: Any, first: Any) -> None:
         """Set the tables of a law; arguments as in :class:`heatsim.physics.conditions.surface_laws.LawAtTime`."""

@@ -92,8 +92,8 @@ FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tup
 # The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots.
 BEAM_FIELDS, TURNED, FIRST_SPOT = 7, 5, 6
 
-# Numbers of a condition, of a type's half cell along an axis, and of a place in an enthalpy table.
-CONDITION, HALF, PLACE = 6, 4, 3
+# Numbers of a type's half cell along an axis, and of a place in an enthalpy table.
+HALF, PLACE = 4, 3
 CONDUCTANCE, SHARE, GAIN = 0, 1, 2
 
 

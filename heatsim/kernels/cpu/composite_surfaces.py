@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from heatsim.kernels.cpu.composite_cells import CONDITION, state
+from heatsim.kernels.cpu.composite_cells import state
 from heatsim.kernels.cpu.lines import compiled
 from heatsim.kernels.cpu.plan import behind, reals_at
 from heatsim.kernels.cpu.surface_rises import CONDUCTANCE_AT, DEGREES_AT, SHARE_AT
+from heatsim.physics.conditions.surface_balance import NUMBERS
 
 
 @compiled
@@ -20,7 +21,7 @@ def enter_state(plan: Any, surface: Any, j: int, cell_type: int, conductance: An
 @compiled
 def condition_of(plan: Any, T: Any, step: int, number: int) -> Any:
     """The six numbers of a condition."""
-    return behind(reals_at(plan.conditions, T), step * plan.conditions_stride + CONDITION * number)
+    return behind(reals_at(plan.conditions, T), step * plan.conditions_stride + NUMBERS * number)
 
 
 @compiled

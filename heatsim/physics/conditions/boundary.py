@@ -14,7 +14,7 @@ from heatsim.grid import FACES
 from heatsim.physics.conditions.condition_numbers import largest_film, largest_radiating_film, numbers_of
 from heatsim.physics.conditions.condition_terms import Condition, Functions, ambient_of_law, time_functions
 from heatsim.physics.conditions.mixed_cells import MIXED, Maps, MixedCells, lay_out
-from heatsim.physics.conditions.surface_balance import AMBIENT, SURROUNDINGS
+from heatsim.physics.conditions.surface_balance import AMBIENT, NUMBERS, SURROUNDINGS
 from heatsim.physics.conditions.surface_laws import LawTables, Rise, SurfaceLaw
 from heatsim.physics.time.stage_times import StageTimes
 from heatsim.scenario import Scenario
@@ -248,7 +248,7 @@ class Boundary:
     @cached_property
     def _constants(self) -> tuple[Array, NDArray[np.bool_]]:
         """The numbers of the constant conditions, shape (conditions, 6), and which are finite and physical."""
-        rows = np.zeros((len(self.conditions), 6))
+        rows = np.zeros((len(self.conditions), NUMBERS))
         physical = np.ones(len(self.conditions), dtype=bool)
         for number in set(range(len(self.conditions))).difference(self._varying):
             row, physical[number : number + 1] = self._numbers_of(number, np.zeros(1), None)

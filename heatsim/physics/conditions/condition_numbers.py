@@ -20,6 +20,7 @@ from heatsim.physics.conditions.surface_balance import (
     FILM,
     FLUX,
     FREE,
+    NUMBERS,
     STEFAN_BOLTZMANN,
     SURROUNDINGS,
 )
@@ -41,7 +42,7 @@ def numbers_of(
         times: in s.
         means: stages over whose intervals a given flux is averaged; None to take its values at ``times``.
     """
-    row = np.zeros((len(times), 6))
+    row = np.zeros((len(times), NUMBERS))
     if depends_on_surface(condition):
         functions = Functions(film=Constant(1.0), ambient=ambient_of_law(functions))
     film, ambient, flux, emissivity, surroundings = (

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-# The numbers of a condition, in the order of struct Condition.
-FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(6)
+# The numbers of a condition, in the order of struct Condition (kernels/composite/surface_balance.cuh).
+NUMBERS = 6
+FILM, AMBIENT, FLUX, EMISSION, SURROUNDINGS, FREE = range(NUMBERS)
 STEFAN_BOLTZMANN = 5.670374419e-8  # W/(m² K⁴), CODATA 2018
 LAW = 2.0  # `free` of a condition whose heat flux is a table: physics/conditions/surface_laws.py
 NEWTON_STEPS = 16  # at the most
@@ -52,6 +53,11 @@ def linear_terms(
     g = (rounded_share * film / losses).astype(precision)
     f = g.astype(np.float64) * ambient + share * free * flux / losses
     return f.astype(precision), g
+
+
+def film_at(row: Any, absolute: Any) -> Any:
+    """The film h + 4·εσ·T_s³ of a surface at T_s in K, in W/(m² K): minus the derivative of its heat flux."""
+    return row[FILM] + 4.0 * row[EMISSION] * absolute**3
 
 
 def surface_rise(row: Any, conductance: Any, reference: Any, T: Any, beam: Any = 0.0, xp: Any = np) -> Any:

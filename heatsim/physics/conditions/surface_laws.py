@@ -34,6 +34,7 @@ from heatsim.physics.conditions.surface_balance import (
     FREE,
     LAW,
     NEWTON_STEPS,
+    NUMBERS,
     STEFAN_BOLTZMANN,
     surface_rise,
 )
@@ -45,7 +46,6 @@ from heatsim.scenario.values.surfacefunction import SurfaceFormula, SurfaceFunct
 
 Array = NDArray[np.float64]
 
-NUMBERS = 6  # of a condition
 _NEAREST = 1e-2  # K: distance of the first nodes from the ambient temperature
 _FARTHEST = 1e4  # K: distance of the last node above it
 _GROWTH = 1.02  # of the distance from node to node
@@ -307,7 +307,7 @@ class SurfaceConditions:
         ]
         if self._laws:
             rows = rows.copy()
-            rows[laws] = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+            rows[laws] = np.eye(NUMBERS)[FREE]
         self._columns = np.moveaxis(rows[numbers], -1, 0)
 
     def rises(self, conductance: Any, reference: Any, T: Any, beam: Any = 0.0) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from heatsim.physics.conditions.surface_balance import surface_rise
+from heatsim.physics.conditions.surface_balance import FILM, FREE, film_at, surface_rise
 from heatsim.physics.conditions.surface_laws import LawAtTime, rise_and_slope
 
 Label = tuple[str, int]
@@ -201,14 +201,14 @@ class BalanceSurface(ExchangingCells):
             below_held: by how much their potentials are below that at the ambient temperature, in K; it drives the
                 heat through a held face where the conductivity varies.
         """
-        xp, (film, _, _, emission, _, free) = self.xp, self.condition
+        xp, film, free = self.xp, self.condition[FILM], self.condition[FREE]
         half = self.half * conducting
         if self.law is not None:
             rise, film = rise_and_slope(self.law, half * self.weight, T, self.beam, xp)
             return self.area * half * rise, self.area * half * film / (half * self.weight + film)
         rise = self.rise(T, conducting)
         if self.radiates:
-            film = film + 4.0 * emission * xp.maximum(T + rise + self.reference, 0.0) ** 3
+            film = film_at(self.condition, xp.maximum(T + rise + self.reference, 0.0))
         passing = half * rise
         if below_held is not None and free == 0.0:
             passing = self.half * below_held

@@ -64,7 +64,7 @@ def numbers_of(
 
 def largest_film(condition: Condition, functions: Functions, end: float) -> float:
     """The largest h between 0 and ``end`` (s) in W/(m² K); infinite for held temperatures, radiation and laws."""
-    film, _, _, emissivity, _ = functions
+    film, emissivity = functions.film, functions.emissivity
     if depends_on_surface(condition) or isinstance(condition, Temperature):
         return float(np.inf)
     return float(np.inf) if emissivity.extremes(end)[1] > 0.0 else film.extremes(end)[1]
@@ -72,5 +72,5 @@ def largest_film(condition: Condition, functions: Functions, end: float) -> floa
 
 def largest_radiating_film(functions: Functions, end: float, hottest: float) -> float:
     """The largest h + 4·εσ·T_s³ between 0 and ``end`` (s) in W/(m² K), on surfaces up to ``hottest`` K."""
-    film, _, _, emissivity, _ = functions
-    return film.extremes(end)[1] + 4.0 * emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * hottest**3
+    radiating = 4.0 * functions.emissivity.extremes(end)[1] * STEFAN_BOLTZMANN * hottest**3
+    return functions.film.extremes(end)[1] + radiating

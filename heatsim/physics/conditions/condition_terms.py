@@ -27,6 +27,12 @@ class Functions(NamedTuple):
     emissivity: TimeFunction = NOTHING
     surroundings: TimeFunction = NOTHING
 
+    @property
+    def exchanges(self) -> list[tuple[TimeFunction, TimeFunction]]:
+        """The film coefficient and the emissivity, if not 0, each with the temperature with which it exchanges heat."""
+        both = (self.film, self.ambient), (self.emissivity, self.surroundings)
+        return [(exchange, temperature) for exchange, temperature in both if exchange != NOTHING]
+
 
 def ambient_of_law(functions: Functions) -> TimeFunction:
     """The ambient temperature from which a law's table counts: that of the fluid or, without one, the surroundings."""

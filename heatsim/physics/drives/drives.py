@@ -305,14 +305,15 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
     end, seen = boundary.scenario.time.end, set[int]()
     fluxes = [time_functions(condition).flux for condition in boundary.conditions]
     for key, condition in zip(boundary.keys, boundary.conditions, strict=True):
-        film, ambient, flux, emissivity, surroundings = time_functions(condition)
-        for name, function in (("coefficient", film), ("emissivity", emissivity)):
+        functions = time_functions(condition)
+        flux = functions.flux
+        for name, function in (("coefficient", functions.film), ("emissivity", functions.emissivity)):
             if not function.constant and id(function) not in seen:
                 largest = max(map(abs, function.extremes(end)))
                 yield Drive((f"{key}.{name}",), (function,), 1.0 / largest, False, (0.0, end), end, relative=True)
         # Surroundings are the ambient if the scenario has none; without radiation they do nothing.
         names = ("value" if isinstance(condition, Temperature) else "ambient", "surroundings")
-        for name, function in zip(names, (ambient, surroundings), strict=True):
+        for name, function in zip(names, (functions.ambient, functions.surroundings), strict=True):
             if not function.constant and id(function) not in seen and (name != "surroundings" or radiates(condition)):
                 yield Drive((f"{key}.{name}",), (function,), 1.0, False, (0.0, end), end)
         if id(flux) not in seen:
@@ -320,7 +321,7 @@ def _of_conditions(boundary: Boundary, warming: Array) -> Iterator[Drive]:
             of_types = warming[[of is flux for of in fluxes]].sum(axis=0)
             yield replace(_drive(key, [(name, flux)], float(of_types.max()), (0.0, end), end), of_types=of_types)
         # Faces share the condition `default`.
-        seen |= {id(function) for function in (film, ambient, flux, emissivity, surroundings)}
+        seen |= {id(function) for function in functions}
 
 
 def _of_sources(sources: Sources) -> Iterator[Drive]:

@@ -20,7 +20,7 @@ from math import e
 import numpy as np
 
 from heatsim.physics.conditions.boundary import Boundary
-from heatsim.physics.conditions.condition_terms import NOTHING, time_functions
+from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.drives.drives import Drives
 from heatsim.physics.time.tolerance import Tolerance
 from heatsim.scenario import TimeFunction
@@ -46,10 +46,7 @@ def euler_error(boundary: Boundary, drives: Drives, tolerance: Tolerance, limit:
     end, every = scenario.time.end, (scenario.output.every, scenario.output.probe_every)
     low, high, fastest = tolerance.low, tolerance.high, 0.0
     for condition in boundary.conditions:
-        film, ambient, _, emissivity, surroundings = time_functions(condition)
-        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
-            if exchange == NOTHING:
-                continue
+        for exchange, temperature in time_functions(condition).exchanges:
             first = float(temperature.at(np.zeros(1))[0])
             low, high = min(low, first), max(high, first)
             # A change of a film coefficient or an emissivity acts like a change of the temperature around the surface.

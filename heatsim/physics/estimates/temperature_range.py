@@ -165,10 +165,8 @@ def _advice(material: Material) -> str:
 def surrounding(conditions: Boundary, end: float) -> Iterator[float]:
     """The lowest and highest temperatures in K of held faces and surroundings."""
     for condition in conditions.conditions:
-        film, ambient, _, emissivity, surroundings = time_functions(condition)
-        for exchange, temperature in ((film, ambient), (emissivity, surroundings)):
-            if exchange != NOTHING:
-                yield from temperature.extremes(end)
+        for _, temperature in time_functions(condition).exchanges:
+            yield from temperature.extremes(end)
 
 
 @dataclass(frozen=True)

@@ -205,13 +205,13 @@ class EnergyBound:
         """The largest power in W that the surroundings bring to a body at the reference temperature."""
         end, power = self._problem.scenario.time.end, 0.0
         for condition, area, conductance in self._areas:
-            film, ambient, _, emissivity, surroundings = time_functions(condition)
-            pairs = ((film, ambient), (emissivity, surroundings))
-            around = [self._farthest(temperature) for exchange, temperature in pairs if exchange != NOTHING]
-            most = conductance * max(around, default=0.0)
+            functions = time_functions(condition)
+            most = conductance * max(
+                (self._farthest(temperature) for _, temperature in functions.exchanges), default=0.0
+            )
             if not isinstance(condition, Temperature) and not depends_on_surface(condition):
-                convected = film.extremes(end)[1] * self._farthest(ambient)
-                most = min(most, convected + self._radiated(emissivity, surroundings))
+                convected = functions.film.extremes(end)[1] * self._farthest(functions.ambient)
+                most = min(most, convected + self._radiated(functions.emissivity, functions.surroundings))
             power += area * most
         return power
 

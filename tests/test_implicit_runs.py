@@ -110,6 +110,35 @@ output = {{ probe_every = 0.05, figures = false, fields = false }}
 
 
 @pytest.mark.parametrize(
+    ("precision", "drive"), pairwise(("float64", "float32"), ("narrow", "opposite", "falling", "film"))
+)
+def test_rows_behind_a_jump_of_any_width_close_to_rounding(precision: str, drive: str, tmp_path: Path) -> None:
+    """A step of 1e-11 of the run finds a jump, and steps of a second follow: K₂ of the short one is all rounding."""
+    window = "where(abs(t - 31.0317) < WIDTH, 1, 0)"
+    insulated, up, down, film = (
+        '{ type = "insulated" }',
+        f'{{ type = "temperature", value = "410 + 50*{window}" }}',
+        f'{{ type = "temperature", value = "410 - 50*{window}" }}',
+        f'{{ type = "convection", coefficient = "20 + 2e4*{window}", ambient = 450.0 }}',
+    )
+    faces = {"narrow": (up, insulated), "opposite": (up, down), "falling": (down, down), "film": (film, up)}
+    x_min, x_max = faces[drive]
+    text = f"""
+domain = {{ size = [0.05, 0.03, 0.01], cells = [5, 3, 1] }}
+material = {{ conductivity = 20.0, density = 5000.0, specific_heat = 500.0 }}
+initial = {{ temperature = "400 + 30*sin(60*x)" }}
+boundaries = {{ x_min = {x_min}, x_max = {x_max} }}
+time = {{ method = "implicit", end = 42.18107, tolerance = 0.05 }}
+solver = {{ device = "cpu", precision = "{precision}" }}
+output = {{ probe_every = 0.7, figures = false, fields = false }}
+"""
+    for width in ("1e-6", "2.3786e-2", "0.71"):
+        out = tmp_path / width
+        Simulation.from_scenario(runs.write(tmp_path, text.replace("WIDTH", width)), output=out).run()
+        rows_close(out)
+
+
+@pytest.mark.parametrize(
     ("precision", "kind", "turn"), pairwise(("float64", "float32"), ("everything", "melting"), (3, 11))
 )
 def test_a_run_that_was_interrupted_ends_with_the_same_bits(

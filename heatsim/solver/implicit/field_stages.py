@@ -1,8 +1,10 @@
 """The implicit stages of a step on a field: what is solved, with what guess, and the heat that passes meanwhile.
 
 The rate at the end of a step is K₂, as the solution of the last stage gives it: F(T₂) would multiply the solver's
-errors by h·λ. Only after a jump, where steps are short, the rate is calculated from the field. So a checkpoint keeps
-the rate.
+errors by h·λ. In steps shorter than the limit of an Euler step, it multiplies them by less than K₂ does, 1/γ: there,
+and after a jump, the rate is calculated from the field. So a checkpoint keeps the rate. The mean of K₂ is shifted, so
+that rates and flows of an end hold the balance of energy: then it holds in all rows between two ends, whatever the
+lengths of the steps before and after.
 """
 
 from collections.abc import Mapping
@@ -31,9 +33,6 @@ from heatsim.storage.checkpoint import Checkpoint
 
 # A stage that needs more cycles is abandoned: the equations of a shorter step are easier.
 _MOST_CYCLES = 100
-# The largest weight of a rate between the ends of a step, in parts of its length (see interpolation.hermite), for this
-# step and for the next one, which may be five times as long.
-_BETWEEN = 6.0 * 4.0 / 27.0
 # Roundings of a step, in parts of u·H: its end is stored in the field's precision, and so is the rate.
 _ROUNDINGS = 2.0
 # Rounding of the error estimate in a cell, in u·T: T_n and T_{n+1} count 1.9 times, and h·K₂ has 1/γ of theirs.
@@ -109,7 +108,7 @@ class FieldStages(FieldEnds):
     def rate(self, end: End, t: float, side: Side, stages: int = 0) -> None:
         """Calculate F in K/s of one end, and the flows through surfaces in W.
 
-        At the end of a step F is K₂. Where a run goes on within a smooth interval it is that of the checkpoint.
+        At the end of a long step F is K₂. Where a run goes on within a smooth interval it is that of the checkpoint.
         """
         at = self._end(end)
         if end is End.LAST and self._flows_at_end is not None:
@@ -147,10 +146,10 @@ class FieldStages(FieldEnds):
         K += (K - first.F) * ((1.0 - GAMMA) / GAMMA)
         equations.begin(rows[1:2], sigma, begun, begun + (GAMMA * h) * K)
         K, flows, left = self._solve(stages, sigma, begun)
-        last.T[...], last.F[...] = equations.contents(), K
+        last.T[...], last.F[...] = equations.contents(), equations.balanced(K, left)
         last.sums = HeatSums.combined([(1.0, first.sums), ((1.0 - GAMMA) * h, flows_of_one), (GAMMA * h, flows)])
-        self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + (GAMMA + _BETWEEN) * abs(left))
-        self._flows_at_end = flows
+        self._tried = h * ((1.0 - GAMMA) * abs(left_of_one) + GAMMA * abs(left))
+        self._flows_at_end = flows if h >= self.dt_limit else None
         self._field.changed()
 
     def _solve(self, stages: Solutions, sigma: float, begun: Any) -> tuple[Any, HeatSums, float]:

@@ -170,8 +170,11 @@ class StageEquations(Equations):
         self._enter(heats)
         capacity = xp.asarray(self.capacity)
         rate = xp.where(capacity > 0.0, self._b * self._scale / xp.where(capacity > 0.0, capacity, 1.0), 0.0)
-        left = self.stored(rate) - self.through(heats) - self._balance.source_power
-        return rate - xp.where(capacity > 0.0, left / self._capacity_of_all(), 0.0)
+        return self.balanced(rate, self.stored(rate) - self.through(heats) - self._balance.source_power)
+
+    def balanced(self, rate: Any, left: float) -> Any:
+        """Rates in K/s, all shifted alike, so that Σ C·rate is less by ``left`` (W): void has none."""
+        return rate - self.xp.where(self.xp.asarray(self.capacity) > 0.0, left / self._capacity_of_all(), 0.0)
 
     def _capacity_of_all(self) -> float:
         """Σ C over all cells in J/K."""

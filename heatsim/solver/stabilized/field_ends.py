@@ -20,6 +20,10 @@ from heatsim.solver.ledger.energy_ledger import Ledger
 from heatsim.solver.stabilized.interpolation import Weights
 from heatsim.solver.stabilized.substeps import End, Measure, Restart
 
+# The most of the estimate in a cell that counts as rounding. What rounding can cause is known within a factor of ten or
+# more: it hid all of an error that added up to 3.2 times the tolerance of a run, and to 1.9 times it with this part.
+_MOST_ROUNDING = 0.75
+
 
 @dataclass
 class FieldEnd:
@@ -91,7 +95,8 @@ class FieldEnds:
         if not found.finite:
             return Measure(nan, nan, nan)
         unit = float(np.finfo(self._problem.precision).eps) / 2.0 * max(-found.lowest, found.highest)
-        size = max(found.mean, found.cell - self.noise(stages) * unit)
+        rounding = min(self.noise(stages) * unit, _MOST_ROUNDING * found.cell)
+        size = max(found.mean, found.cell - rounding)
         if self._problem.materials.varies:  # the field holds enthalpies
             self._at_end.deviation = self._last.T  # stages may have exchanged buffers
             self._at_end.changed()

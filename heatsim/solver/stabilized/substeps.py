@@ -25,7 +25,7 @@ class Measure(NamedTuple):
 
     Attributes:
         size: of a combination of fields: the larger of the largest |mean over 2 × 2 × 2 cells|, and of the largest
-            absolute value in a cell less what rounding can cause.
+            absolute value in a cell less what rounding can cause, at most three quarters of it.
         low, high: extremes of the temperatures at the last end; NaN if there is one in the field.
     """
 

@@ -102,7 +102,10 @@ def test_a_fast_beam_on_a_poor_conductor_is_followed(tmp_path: Path, method: str
 
 
 def test_rounding_of_float32_hardly_shortens_steps_at_a_quarter_of_the_default(tmp_path: Path) -> None:
-    """The estimate of single cells is mostly rounding there; steps must not shrink until it is below the tolerance."""
+    """The estimate of single cells is mostly rounding there; steps must not shrink until it is below the tolerance.
+
+    Until a quarter of it is: that costs a fifth of the stages.
+    """
     stages = {}
     for precision in ("float32", "float64"):
         path = Path(__file__).parents[3] / "scenarios" / "cube.toml"
@@ -113,4 +116,4 @@ def test_rounding_of_float32_hardly_shortens_steps_at_a_quarter_of_the_default(t
         simulation.run()
         assert simulation.state.method is not None
         stages[precision] = simulation.state.method.work.stages
-    assert stages["float32"] <= 1.2 * stages["float64"]
+    assert stages["float32"] <= 1.3 * stages["float64"]

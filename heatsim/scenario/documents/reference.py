@@ -137,6 +137,7 @@ def _allowed(info: FieldInfo, headings: Mapping[type[BaseModel], str]) -> str:
         heading = headings[models[0]]
         return f"[`{heading}`](#{_anchor(heading)})"
     if models:
+        assert set(models) <= set(FACE_TYPES.values()), f"SECTIONS has no heading for {models}"
         return f"[a condition](#{CONDITIONS})"
     if choices:
         return ", ".join(f"`{name}`" for name in choices)

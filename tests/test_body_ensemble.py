@@ -80,7 +80,7 @@ def assert_results_of_runs_alone(members: Sequence[Simulation], at: Path, *overr
     ("count", "overrides"),
     [
         (3, ()),  # two launches, of three and two bodies
-        (10, ("solver.precision=float32", "solver.rounding=stochastic")),  # two bricks a body
+        (10, ("solver.precision=float32",)),  # two bricks a body
         pytest.param(5, ("solver.precision=float32", "solver.kernel=streamed"), marks=pytest.mark.slow),
         (5, CHANGING),
     ],

@@ -65,14 +65,11 @@ def fields_of(simulation: Simulation) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize(
-    ("faces", "cells", "arithmetic"),
-    pairwise(FACES_OF, CELLS, ("float64 nearest", "float32 nearest", "float32 stochastic")),
+    ("faces", "cells", "precision"),
+    pairwise(FACES_OF, CELLS, ("float64", "float32")),
 )
-def test_every_row_closes(faces: str, cells: str, arithmetic: str, simulate: Simulate) -> None:
-    precision, rounding = arithmetic.split()
-    simulation = simulate(
-        case(FACES_OF[faces], CELLS[cells]), f"solver.precision={precision}", f"solver.rounding={rounding}"
-    )
+def test_every_row_closes(faces: str, cells: str, precision: str, simulate: Simulate) -> None:
+    simulation = simulate(case(FACES_OF[faces], CELLS[cells]), f"solver.precision={precision}")
     problem = simulation.plan.problem
     summary = json.loads((simulation.folder / folder.SUMMARY).read_text(encoding="utf-8"))
     capacity = RHO * CP * float(np.prod(SIZE)) / problem.grid.cell_count
@@ -92,9 +89,8 @@ def test_every_row_closes(faces: str, cells: str, arithmetic: str, simulate: Sim
         assert all(row[face] == 0.0 for row in rows) is not problem.boundary.exchanging(index)
 
 
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
 def test_a_body_that_has_warmed_and_cooled_again_was_rounded_when_it_was_warm(
-    rounding: str, simulate: Simulate, tmp_path: Path
+    simulate: Simulate, tmp_path: Path
 ) -> None:
     """Held at 500 K for 5 s, then at the 300 K of the start until next to nothing of the heat is left."""
     faces = 'default = { type = "temperature", value = "where(t < 5, 500, 300)" }'
@@ -110,7 +106,7 @@ def test_a_body_that_has_warmed_and_cooled_again_was_rounded_when_it_was_warm(
         every=2.5,
         probes=[(0.05, 0.04, 0.03)],
     )
-    settings = ("solver.precision=float32", f"solver.rounding={rounding}")
+    settings = ("solver.precision=float32",)
     simulation = simulate(text, *settings)
     capacity = RHO * CP * float(np.prod(SIZE))
     left = np.abs(simulation.temperature - 300.0).mean() * capacity
@@ -180,10 +176,9 @@ def test_heat_is_carried_over_without_loss_and_wherever_the_run_was_interrupted(
     assert runs.results(parts) == runs.results(carried.folder)
 
 
-@pytest.mark.parametrize("rounding", ["nearest", "stochastic"])
-def test_two_runs_give_the_same_digits(rounding: str, simulate: Simulate) -> None:
+def test_two_runs_give_the_same_digits(simulate: Simulate) -> None:
     text = case(FACES_OF["in time"], CELLS["box"])
-    settings = ("solver.precision=float32", f"solver.rounding={rounding}", "solver.device=cpu")
+    settings = ("solver.precision=float32", "solver.device=cpu")
     first, second, oracle = (simulate(text, *settings, f"solver.kernel={name}") for name in ("numba", "numba", "numpy"))
     expected = (first.folder / folder.ENERGY).read_bytes()
     assert expected.count(b"\n") == 10

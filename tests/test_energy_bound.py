@@ -168,8 +168,7 @@ def scenarios(draw: st.DrawFn) -> str:
         f"time = {{ end = {end!r}, safety = {draw(st.sampled_from((0.3, 0.9, 1.0)))!r} }}",
         f"output = {{ figures = false, fields = false, probe_every = {every!r} }}",
         f'solver = {{ device = "cpu", kernel = "{draw(st.sampled_from(("numpy", "numba")))}", '
-        f'precision = "{draw(st.sampled_from(("float32", "float64")))}", '
-        f'rounding = "{draw(st.sampled_from(("nearest", "stochastic")))}" }}',
+        f'precision = "{draw(st.sampled_from(("float32", "float64")))}" }}',
         "[materials.base]" if several else "[material]",
         f"conductivity = {k!r}\ndensity = 1000.0\nspecific_heat = {capacity}",
     ]

@@ -63,7 +63,7 @@ def alone(at: Path, *overrides: str) -> list[Path]:
     [
         ("solver.kernel=temporal",),
         ("solver.kernel=boxed", "solver.precision=float64"),
-        pytest.param(("solver.kernel=naive", "solver.rounding=nearest"), marks=pytest.mark.slow),
+        pytest.param(("solver.kernel=naive",), marks=pytest.mark.slow),
         ("solver.kernel=auto", "solver.precision=float64"),
     ],
     ids=["temporal", "boxed", "naive", "auto"],

@@ -109,7 +109,6 @@ stop_below = 1e-9
 [solver]
 device = "cpu"
 kernel = "numpy"
-rounding = "stochastic"
 
 [output]
 every = 2.0

@@ -171,7 +171,6 @@ dt = {dt}{f"{chr(10)}safety = {safety!r}" if dt == '"auto"' else ""}
 device = "cpu"
 kernel = "{"none" if mistake == "kernel" else kernel}"
 precision = "{case.precision}"
-rounding = "{draw(st.sampled_from(("nearest", "stochastic")))}"
 [output]
 every = {every!r}
 probe_every = {probe_every!r}

@@ -229,7 +229,6 @@ def test_the_choice_depends_on_neither_device_nor_kernel(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("override", "words"),
     [
-        ("solver.rounding=stochastic", 'refuse solver.rounding = "stochastic"'),
         ('boundaries.default.ambient="where(sin(1e4*t) > 0, 300, 310)"', "end at each jump"),
     ],
 )
@@ -320,8 +319,6 @@ def test_plan_shows_each_method_that_fits_and_says_which_one_auto_takes(tmp_path
         assert f"{Plan.of(taken.with_method(name)).device_bytes / 2**20:.4g} MiB on the device" in lines[name]
     given = describe(Plan.of(chosen(tmp_path, block(), "time.method=euler")))
     assert "method       euler; auto would take stabilized because" in given
-    alone = describe(Plan.of(chosen(tmp_path, block(), "solver.rounding=stochastic")))
-    assert "stabilized " not in alone
 
 
 def test_plan_counts_jumps(tmp_path):

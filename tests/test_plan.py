@@ -224,8 +224,8 @@ def test_a_plan_lists_the_first_step_lengths_of_many(tmp_path: Path) -> None:
 
 def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
     long = ("time.end=10000", "output.every=1000", "output.probe_every=1000")
-    assert "solver.rounding" in rounding_note(plan(tmp_path, *long, "solver.rounding=nearest").problem)
-    for enough in ("solver.precision=float64", "solver.rounding=stochastic", "time.end=10"):
+    assert "solver.precision" in rounding_note(plan(tmp_path, *long, "solver.precision=float32").problem)
+    for enough in ("solver.precision=float64", "time.end=10"):
         assert rounding_note(plan(tmp_path, *long, enough).problem) == ""
 
 
@@ -443,8 +443,6 @@ def test_times_are_those_of_all_methods_that_fit(tmp_path: Path, monkeypatch: py
     assert all(0.0 < time.unit + time.step < 60.0 for time in times.values())
     assert times["euler"].step == times["euler"].row == 0.0
     assert times["stabilized"].row > 0.0
-    # Other methods refuse stochastic rounding.
-    assert set(measure_methods(plan(tmp_path, "time.end=2", "solver.rounding=stochastic").problem).times) == {"euler"}
     # What does not fit is not tried.
     monkeypatch.setattr(device.Device, "free_memory", lambda self: 0)
     assert measure_methods(planned.problem).times == {}

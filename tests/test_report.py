@@ -21,7 +21,6 @@ SUMMARY: dict[str, Any] = {
     "device": "Some CPU, 64 cores",
     "kernel": "numba",
     "precision": "float32",
-    "rounding": "stochastic",
     "cells": [4, 3, 2],
     "steps": 24120,
     "coefficients": [
@@ -61,7 +60,7 @@ def test_everything_a_reader_asks_for_is_there(tmp_path: Path) -> None:
     for expected in (
         "Tea [bold]hot[/]",
         "4 × 3 × 2",
-        "Some CPU, 64 cores, numba, float32, stochastic rounding",
+        "Some CPU, 64 cores, numba, float32",
         "24,120 to 1 s",
         "9.1 s: stepping 7.5 s",
         "1.25 GCells/s",

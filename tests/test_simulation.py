@@ -117,7 +117,7 @@ def test_a_simulation_can_run_in_a_thread_that_gets_no_signals(tmp_path: Path) -
 
 
 def test_the_resolved_scenario_gives_the_same_bits(tmp_path: Path) -> None:
-    first = runs.run(tmp_path, "solver.rounding=stochastic", "time.safety=0.7")
+    first = runs.run(tmp_path, "time.safety=0.7")
     Simulation.from_scenario(first / folder.SCENARIO, output=tmp_path / "again").run()
     assert runs.results(tmp_path / "again") == runs.results(first)
 

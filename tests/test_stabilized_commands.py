@@ -88,7 +88,6 @@ def test_an_interruption_names_time_steps_and_the_command(
         ('initial.temperature="300 + 0*log(x - 0.02)"', (2,), ["initial.temperature", "is nan K at (0.005, "]),
         ('boundaries.x_min.value="300 + 20*(sin(1e6*t) > 0)"', (2,), ["boundaries.x_min.value", '"euler"']),
         ("time.dt=0.1", (2,), ["time.dt", "time.tolerance"]),
-        ("solver.rounding=stochastic", (2,), ["solver.rounding", '"stabilized"']),
     ],
 )
 def test_what_cannot_be_done_is_told_in_one_line(

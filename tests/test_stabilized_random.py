@@ -24,8 +24,7 @@ pytestmark = pytest.mark.usefixtures("one_thread", "each_row_at_once")
 def stabilized(text: str) -> str:
     """A scenario with the other method, in TOML with a line or a table for [time]."""
     text = re.sub(r"(?m)^dt = .*(\n^safety = .*)?$", 'method = "stabilized"', text)
-    text = re.sub(r"safety = [0-9.]+", 'method = "stabilized"', text)
-    return text.replace('rounding = "stochastic"', 'rounding = "nearest"')
+    return re.sub(r"safety = [0-9.]+", 'method = "stabilized"', text)
 
 
 @settings(

@@ -116,7 +116,7 @@ class Stepping:
         self._poisoned = poisoned
         self._recorded = recorded
         self._table = np.zeros(steps, dtype=structs.sweep_dtype(field.precision))
-        self._table["f"], self._table["g"], self._table["step"] = case.f, case.g, np.arange(steps)
+        self._table["f"], self._table["g"] = case.f, case.g
         # Pairs (steps per sweep, function that does sweeps from a step on); the one with most steps first.
         on_cuda = shape.spec.backend == "cuda"
         self._sweeps = self._on_cuda(shape, case, ledger) if on_cuda else self._on_cpu(shape.spec, case, ledger)

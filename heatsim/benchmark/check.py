@@ -81,7 +81,7 @@ def _exact(case: BenchmarkCase, seed: int) -> tuple[NDArray[np.float64], list[ND
     c, f, g = (values.astype(np.float64) for values in (case.c, case.f, case.g))
     ledger = new_ledger(devices.choose("cpu"), case, enabled=True)
     for step in range(len(f)):
-        advance_numpy(T, T_new, case.periodic, c, f[step], g[step], step, ledger, SCHEME)
+        advance_numpy(T, T_new, case.periodic, c, f[step], g[step], ledger, SCHEME)
         T, T_new = T_new, T
     return T, ledger
 

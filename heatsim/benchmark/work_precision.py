@@ -152,16 +152,14 @@ class _Bench:
     def simulation(
         self, method: str, tolerance: float | None = None, *others: str, at: Path | None = None
     ) -> Simulation:
-        """A run that has not begun. Methods whose steps follow a tolerance have no stochastic rounding."""
+        """A run that has not begun."""
         self.runs += 1
         garbage.search_now()  # the fields of the run before
-        nearest = ("solver.rounding=nearest",) if method in ADAPTIVE else ()
         return Simulation.from_scenario(
             self.path,
             [
                 *self.overrides,
                 method_override(self.scenario, method, tolerance, self.end),
-                *nearest,
                 *_LESS_OUTPUT,
                 *others,
             ],

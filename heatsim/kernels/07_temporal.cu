@@ -104,7 +104,6 @@ struct Shared {
     Cells end_heat[ROWS][THREADS];
     int side_sums[LONGEST_BORDER];          // 4 * position in a row of the face + face; -1 if the cell is not recorded
     FaceTerm terms[STEPS][6];
-    unsigned int step[STEPS];
 #if OWN_COEFFICIENTS && !STAGE_TABLE
     Stage stages[STEPS];
 #endif
@@ -124,9 +123,6 @@ struct Place {
     int south, north;    // offsets of the adjacent patches, in bytes, in an array with one vector per thread
     unsigned int flags;  // FIRST_COLUMN ...; bits 4 to 7: rows to write; byte 1: index in the border of the patch's column at
                          // a face in x, in columns; byte 2: of its row at a face in y, in vectors
-#if SCHEME == STOCHASTIC
-    unsigned int seed;
-#endif
 };
 
 enum Flags { FIRST_COLUMN = 1, LAST_COLUMN = 2, FIRST_ROW = 4, LAST_ROW = 8, WRITTEN = 16, RECORDED = 1 << 24 };
@@ -210,9 +206,6 @@ __device__ __forceinline__ Place find_place(const Grid& grid, const Ledger& ledg
 #if !FACES
     for (int face = 0; face < 6; ++face)
         if (ledger.face[face]) place.flags |= RECORDED;
-#endif
-#if SCHEME == STOCHASTIC
-    place.seed = dither_seed(0, x_box, y_box, 0);
 #endif
     return place;
 }
@@ -416,16 +409,11 @@ __device__ __forceinline__ void advance_pipeline(Cursor& cursor, const Grid& gri
         if (ends_in_z && (z == 0 || z == grid.nz - 1)) add_end(shared, shared.terms[s][z == 0 ? 4 : 5], T_here, sum);
 #endif
 #if SCHEME != SEVEN_TERM
-#if SCHEME == STOCHASTIC
-        const unsigned int seed = place.seed + dither_seed(shared.step[s], 0, 0, grid.periodic & 4 ? into(z, grid.nz) : z);
-#endif
 #pragma unroll
         for (int r = 0; r < ROWS; ++r)
 #pragma unroll
             for (int i = 0; i < VECTOR; ++i)
-#if SCHEME == STOCHASTIC
-                sum.row[r].at[i] = rounded_sum(seed + dither_seed(0, i, r, 0), T_here.row[r].at[i], sum.row[r].at[i]);
-#elif OWN_FACTORS
+#if OWN_FACTORS
                 sum.row[r].at[i] = multiply_add(shared.factor[s], sum.row[r].at[i], T_here.row[r].at[i]);
 #else
                 sum.row[r].at[i] = T_here.row[r].at[i] + sum.row[r].at[i];
@@ -451,14 +439,12 @@ __device__ __forceinline__ void advance_pipeline(Cursor& cursor, const Grid& gri
 #endif
 }
 
-// Copies the data of each step that faces and rounding need.
-__device__ __forceinline__ void copy_sweep(Shared& shared, const StepData* sweep)
+// Copies the data of each step that the block needs.
+__device__ __forceinline__ void copy_sweep(Shared& shared, const StepData* sweep, int slot)
 {
-    const int slot = threadIdx.y * WARP + threadIdx.x;
 #if !FACES
     if (slot < STEPS * 6) shared.terms[slot / 6][slot % 6] = {sweep[slot / 6].f[slot % 6], sweep[slot / 6].g[slot % 6]};
 #endif
-    if (slot < STEPS) shared.step[slot] = sweep[slot].step;
 #if OWN_COEFFICIENTS && !STAGE_TABLE
     if (slot < STEPS) shared.stages[slot] = sweep[slot].stage;
 #endif
@@ -480,7 +466,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Shared& shared = *reinterpret_cast<Shared*>(memory);
     const int slot = threadIdx.y * WARP + threadIdx.x;
 #if !MEMBERS
-    copy_sweep(shared, sweep);
+    copy_sweep(shared, sweep, slot);
 #endif
     if (slot == 0) start_barrier(shared);
     int phase = 0;
@@ -496,7 +482,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const unsigned int sweep_number = *done + number;
         const bool has_work = sweep_number < member.count;
         const StepData* __restrict__ sweep = sweeps_of(member, sweep_number);
-        if (has_work) copy_sweep(shared, sweep);
+        if (has_work) copy_sweep(shared, sweep, slot);
         if (slot == 0) shared.ledger = member.ledger;
 #endif
         __syncthreads();

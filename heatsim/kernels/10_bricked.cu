@@ -193,13 +193,13 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
 {
     if (column.z_begin >= column.z_end) return;
     const int plane = grid.nx * grid.ny;
-    const int x = brick.x + column.x, y = brick.y + column.y;
     int place = brick.place(column.x, column.y, column.z_begin);
     Cells below = load(now + place - brick.plane), current = load(now + place);
     all |= column.at_side;
 #if FACES
     Own own = own_of(c, sweep, 0);
 #else
+    const int x = brick.x + column.x, y = brick.y + column.y;
     const Coefficients& of_this = of_step(c, sweep);
 #endif
 #pragma unroll 1
@@ -207,7 +207,6 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
         const Real* const here = now + place;
         const Cells above = load(here + brick.plane), south = load(here - brick.row), north = load(here + brick.row);
         const Real west = here[-1], east = here[VECTOR];
-        const int z = brick.z + in_brick;
         const bool to_field = all || in_brick == 0 || in_brick == brick.nz - 1;
 #if FACES
         const VectorBytes its_bytes = bytes_at(bytes, place);
@@ -218,10 +217,11 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
         else
 #endif
             sum = sum_plain(c, own, current, west, east, south, north, below, above);
-        const Cells updated = finish(sweep, x, y, z, current, sum);
+        const Cells updated = finish(sweep, current, sum);
         store_others(next + place, updated, its_bytes);
         if (to_field) store_others(field, updated, its_bytes);
 #else
+        const int z = brick.z + in_brick;
         const bool at_face = column.at_face || z == 0 || z == grid.nz - 1;
         const Cells updated = update(grid, of_this, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
         store(next + place, updated);

@@ -39,8 +39,7 @@ class Variant:
         heated: sources in some types of cells.
         mixed: several conditions on one face cell.
         contacts: links with weights: contacts with smooth areas, layers; needs ``materials``.
-        stages: steps of different lengths, each with its own c0…c6 or, with ``faces``, a factor of its increments; not
-            with stochastic rounding.
+        stages: steps of different lengths, each with its own c0…c6 or, with ``faces``, a factor of its increments.
         rate: the increments are added to another field than T, or to 0; needs ``faces``, ``stages`` and increments.
             Such a kernel does single steps.
         laws: film coefficients or emissivities that depend on the temperature of the surface; needs ``faces``.

@@ -15,7 +15,7 @@
 //
 // Macros set on the compiler's command line:
 //     REAL             float or double
-//     SCHEME           how T_new is summed: SEVEN_TERM, INCREMENTS or STOCHASTIC
+//     SCHEME           how T_new is summed: SEVEN_TERM or INCREMENTS
 //     BLOCK_X/Y/Z      threads of a block along each axis
 //     VECTOR           consecutive cells in x that a thread owns, for kernels that load vectors
 //     FACES            1 if faces need more than f - g T, or there are sources: composite/composite.cuh
@@ -33,7 +33,6 @@
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
-#define STOCHASTIC 2  // INCREMENTS, rounded up or down by a hash of (step, cell): small changes are kept on average
 
 typedef REAL Real;
 
@@ -73,13 +72,12 @@ struct __align__(16) Stage {
 #endif
 
 // Data that change from step to step: f and g of the faces x_min, x_max, y_min, y_max, z_min, z_max; the coefficients if steps
-// have different lengths; the step's number.
+// have different lengths.
 struct StepData {
     Real f[6], g[6];
 #if OWN_COEFFICIENTS
     Stage stage;
 #endif
-    unsigned int step;
 };
 
 // Sums of f - g T over all steps, one for each cell of a face; null if not recorded.
@@ -159,28 +157,6 @@ __device__ __forceinline__ Real add_faces(const Grid& grid, const StepData* swee
 }
 #endif
 
-#if SCHEME == STOCHASTIC
-// Seed of the hash of (step, cell). It is linear, so kernels may add its parts in any order.
-__device__ __forceinline__ unsigned int dither_seed(unsigned int step, int x, int y, int z)
-{
-    return x * 0x9E3779B1u + y * 0x85EBCA77u + z * 0xC2B2AE3Du + step * 0x27D4EB2Fu;
-}
-
-// T + increment, rounded stochastically to one of the two nearest floats. Before rounding to nearest, a number uniform in
-// (-1/2, 1/2) units in the last place of T is added. The mean is exact, at powers of two to within an eighth of a unit.
-// The random number is a hash of step and cell: two rounds of xor-shift and multiply of the seed `h`.
-__device__ __forceinline__ float rounded_sum(unsigned int h, float T, float increment)
-{
-    h ^= h >> 15;
-    h *= 0x2C1B3C6Du;
-    h ^= h >> 12;
-    h *= 0x297A2D39u;
-    const float power_of_two = __uint_as_float(__float_as_uint(T) & 0x7F800000u);  // below |T|; 2^23 units in its last place
-    const float dither = fmaf(__uint2float_rn(h >> 8), 0x1p-47f, -0x1p-24f + 0x1p-48f);
-    return T + fmaf(dither, power_of_two, increment);
-}
-#endif
-
 // The sum over the cell and its neighbours, without faces: the new value (SEVEN_TERM) or the increment. It has three parts,
 // because a kernel that marches along z knows the neighbour below first and the neighbour above last.
 __device__ __forceinline__ Real begin_sum(const Coefficients& c, Real below)
@@ -226,16 +202,14 @@ __device__ __forceinline__ Real neighbour_sum(const Coefficients& c, Real T, Rea
 }
 
 // The new value from the sum over neighbours and faces.
-__device__ __forceinline__ Real finish(const StepData* sweep, int x, int y, int z, Real T, Real sum)
+__device__ __forceinline__ Real finish(const StepData* sweep, Real T, Real sum)
 {
 #if SCHEME == SEVEN_TERM
     return sum;
-#elif SCHEME == INCREMENTS && OWN_FACTORS
+#elif OWN_FACTORS
     return multiply_add(sweep->factor, sum, T);
-#elif SCHEME == INCREMENTS
-    return T + sum;
 #else
-    return rounded_sum(dither_seed(sweep->step, x, y, z), T, sum);
+    return T + sum;
 #endif
 }
 
@@ -250,6 +224,6 @@ __device__ __forceinline__ Real update(const Grid& grid, const Coefficients& c, 
 {
     Real sum = neighbour_sum(c, T, west, east, south, north, below, above);
     if (at_face) sum = add_faces(grid, sweep, ledger, x, y, z, T, sum);  // most warps skip this line
-    return finish(sweep, x, y, z, T, sum);
+    return finish(sweep, T, sum);
 }
 #endif

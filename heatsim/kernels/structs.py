@@ -103,11 +103,8 @@ def coefficients_dtype(precision: str) -> np.dtype[Any]:
 @cache
 def sweep_dtype(precision: str, stages: bool = False) -> np.dtype[Any]:
     """The layout of struct StepData; ``stages`` adds (c0, cx, cy, cz) of each step."""
-    terms, step = [("f", precision, 6), ("g", precision, 6)], ("step", np.uint32)
-    if not stages:
-        return np.dtype([*terms, step], align=True)
-    # Struct Stage is aligned to 16 bytes. Padding is a field: NumPy drops other padding where it joins arrays.
-    return np.dtype([*terms, ("c", precision, 4), step, ("unused", np.uint32, 3)], align=True)
+    own = [("c", precision, 4)] if stages else []
+    return np.dtype([("f", precision, 6), ("g", precision, 6), *own], align=True)
 
 
 @cache
@@ -118,7 +115,7 @@ def general_sweep_dtype(precision: str, rate: bool = False, cell_heat: bool = Fa
     """
     base = [("base", np.uint64)] * rate + [("amounts", np.uint64)] * cell_heat
     pointers = [(name, np.uint64) for name in ("conditions", "heat", "spots")]
-    return np.dtype([*pointers, ("step", np.uint32), ("factor", precision), *base], align=True)
+    return np.dtype([*pointers, ("factor", precision), *base], align=True)
 
 
 @cache

@@ -139,7 +139,7 @@ __device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c,
                                   south.at[i], north.at[i], below.at[i], above.at[i]);
     if (at_face) add_faces(grid, sweep, ledger, x, y, z, T, sum, end_sums);  // most warps skip this
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) sum.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
+    for (int i = 0; i < VECTOR; ++i) sum.at[i] = finish(sweep, T.at[i], sum.at[i]);
     return sum;
 }
 #endif

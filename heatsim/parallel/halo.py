@@ -32,10 +32,9 @@ class Halo:
         most: the largest number of steps between two exchanges; ``ALWAYS`` if there are no cuts.
     """
 
-    def __init__(self, slab: Slab, team: Team, transport: Transport, most: int = HALO) -> None:
-        """``most``: at most HALO; less if anything other than steps makes halo planes wrong."""
+    def __init__(self, slab: Slab, team: Team, transport: Transport) -> None:
         self.slab, self.team, self._transport = slab, team, transport
-        self.most = ALWAYS if slab.alone else most
+        self.most = ALWAYS if slab.alone else HALO
         self._good = ALWAYS if slab.alone else 0
         # The copies that exchange the halo planes of each array, by its address; the array whose exchange has begun.
         self._pushes: dict[int, list[Push]] = {}
@@ -91,7 +90,7 @@ class Halo:
         Returns:
             Whether :meth:`begin` may be called: some ranks share memory, and the sweeps of all ranks are equal.
         """
-        if not self._transport.copying or self.most < HALO:
+        if not self._transport.copying:
             return False
         # With equal sweeps all ranks swap their arrays together, so the arrays remain counterparts.
         asked = sweeps, frozenset((values.data.ptr, spare.data.ptr))

@@ -26,11 +26,6 @@ from heatsim.parallel.cuts import Array, cheapest_cuts
 
 HALO = 4  # planes: as many as the steps that a kernel can do in one sweep
 
-# Factors of the hash of stochastic rounding (kernels/stencil.cuh) for the plane and for the step. The hash is linear,
-# so an offset in z can be expressed as an offset of the step number.
-_HASH_OF_PLANES, _HASH_OF_STEPS = 0xC2B2AE3D, 0x27D4EB2F
-_WORDS = 1 << 32
-
 
 class TooManyRanksError(ValueError):
     """A grid has too few planes for this number of ranks; the text is for the user."""
@@ -93,11 +88,6 @@ class Slab:
     def cut(self) -> tuple[bool, bool]:
         """Whether the lower and the upper end are cuts."""
         return self.below > 0, self.above > 0
-
-    @property
-    def step_shift(self) -> int:
-        """What to add to the step number so that stochastic rounding is the same as in the whole grid."""
-        return self.start * _HASH_OF_PLANES * pow(_HASH_OF_STEPS, -1, _WORDS) % _WORDS
 
     def holds(self, z: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of some planes, numbered in the whole grid, belong to this rank."""

@@ -23,7 +23,6 @@ from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.matter.coefficients import (
     Coefficients,
     Precision,
-    Rounding,
     Scheme,
     StageCoefficients,
     choose_scheme,
@@ -64,7 +63,7 @@ class HeatProblem:
         rates: α/d² of the three axes in 1/s, in the first material of the palette that has cells.
         stability: limits of the time step.
         timeline: due times and steps.
-        precision, rounding, scheme: how steps are summed.
+        precision, scheme: how steps are summed.
         coefficients: c0…c6 for every dt used, of the same material as the rates.
         reached: the lowest and highest temperature in K that surfaces can have, if any condition depends on it.
         choice: why the method of the scenario was taken, if the scenario left it to "auto"; else None.
@@ -82,7 +81,6 @@ class HeatProblem:
     stability: Stability
     timeline: Timeline
     precision: Precision
-    rounding: Rounding
     scheme: Scheme
     coefficients: Mapping[float, Coefficients]
     reached: tuple[float, float] = (0.0, inf)
@@ -111,8 +109,6 @@ class HeatProblem:
             reached = of_surfaces(start, painted.boundary, painted.materials)
         if painted.boundary.laws_rise:
             refuse_steep_laws(painted.boundary, painted.materials, reached)
-        precision, solver = scenario.solver.precision, scenario.solver
-        rounding: Rounding = "stochastic" if solver.rounding == "stochastic" and precision == "float32" else "nearest"
         problem = cls(
             scenario=scenario,
             asked=scenario,
@@ -126,8 +122,7 @@ class HeatProblem:
             rates=painted.materials.diffusion_rates,
             stability=stability,
             timeline=Timeline.instant(),
-            precision=precision,
-            rounding=rounding,
+            precision=scenario.solver.precision,
             scheme="increments",
             coefficients={},
             reached=reached,
@@ -158,7 +153,7 @@ class HeatProblem:
         if not isinstance(time.dt, str):
             self.stability.check(time.dt)
         steps = timelines.of_steps(scenario, self.limit.dt)
-        scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision, self.rounding)
+        scheme = choose_scheme(grid, rates, float(steps.dts.min()), precision)
         if (materials.varies or not materials.uniform) and scheme == "seven_term":
             scheme = "increments"  # one cell's coefficients differ from the next one's
         coefficients = {dt: derive(grid, rates, dt, precision, scheme) for dt in steps.step_lengths}
@@ -191,11 +186,6 @@ class HeatProblem:
     def slab(self) -> Slab:
         """The planes that kernels step."""
         return Slab.whole(self.grid.shape[0])
-
-    @property
-    def step_shift(self) -> int:
-        """What kernels add to the number of a step, for stochastic rounding; see :mod:`heatsim.parallel.slab`."""
-        return 0
 
     @cached_property
     def linear(self) -> bool:

@@ -60,11 +60,6 @@ class SlabProblem(HeatProblem):
         x, y, z = self.whole.periodic
         return x, y, z and not any(self.slab.cut)
 
-    @property
-    def step_shift(self) -> int:
-        """The offset that kernels add to the step number, for stochastic rounding."""
-        return self.slab.step_shift
-
     @cached_property
     def linear(self) -> bool:
         """Whether kernels use the form f − g·(T − T_ref); the same on all ranks."""

@@ -62,8 +62,6 @@ def run_facts(
     if summary.get("cells"):
         yield "cells", " × ".join(f"{n:,}" for n in summary["cells"])
     how = [str(summary[key]) for key in ("device", "kernel", "precision") if key in summary]
-    if summary.get("rounding", "nearest") != "nearest":
-        how.append(f"{summary['rounding']} rounding")
     if how:
         yield "computed on", ", ".join(how)
     if "steps" in summary:
@@ -90,8 +88,6 @@ def unfinished_facts(folder: Path, settings: RunSettings) -> Iterator[tuple[str,
 
 def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple[str, str]]:
     """Facts about the numerics as names and texts."""
-    if summary.get("rounding"):
-        yield "rounding", str(summary["rounding"])
     if summary.get("dt_limit"):
         yield "stability", f"limit of explicit steps: {plain(summary['dt_limit'], 6)}{_NBSP}s"
     if summary.get("coefficients_of"):
@@ -218,12 +214,11 @@ def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterato
             + "; their error in time is of first order in the step."
         )
         count = summary.get("steps") or 0
-        if summary.get("precision") == "float32" and summary.get("rounding") == "nearest" and count >= MANY_STEPS:
+        if summary.get("precision") == "float32" and count >= MANY_STEPS:
             yield (
                 f"In float32, rounding in {count:,} steps may change temperatures by up to "
                 f"{plain(most_rounding(count), 2)} K per 100 K of their range; it was 0.01 K in slabs that conduct "
-                'well. Run again with solver.rounding = "stochastic", or with solver.precision = "float64", to see how '
-                "much it does."
+                'well. Run again with solver.precision = "float64" to see how much it does.'
             )
     yield (
         "The error in space is of second order in the spacing of the cells. Run again with other domain.cells to see "

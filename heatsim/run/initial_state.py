@@ -7,7 +7,6 @@ import numpy as np
 from heatsim.errors import Interrupted
 from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
-from heatsim.parallel.slab import HALO
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import notes_on_choice
@@ -164,9 +163,7 @@ def _empty_state(plan: Plan, target: Path, reference: float) -> RunState:
     """A state whose field holds no temperatures yet; ``reference`` in K is where deviations count from."""
     problem, scenario, copies = plan.problem, plan.problem.scenario, plan.room_for_copy()
     part, team = plan.part, plan.team
-    # Halo planes beyond a periodic face would otherwise get the random numbers of other planes.
-    most = 1 if problem.scheme == "stochastic" and part.slab.ring else HALO
-    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring), most)
+    halo = Halo(part.slab, team, choose_transport(team, plan.device, part.slab.ring))
     field = Field(plan.device, problem.grid, problem.precision, reference, halo)
     rows = problem.timeline.steps_at(scenario.output.probe_every)
     ledger = Ledger(plan.device, part, scenario.output.energy and not scenario.steady, team, rows)

@@ -103,17 +103,15 @@ def rounding_note(problem: HeatProblem) -> str:
 
     In long runs on fine grids the change in a step falls below half a unit in the last place of the deviation. Rounding
     to nearest loses it. Measured errors: 3e-3 to 7e-3 K per 100 K for slabs of 256 and 1,024 cells after 100,000 steps;
-    up to 2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it). With stochastic rounding
-    they are below 1e-4 K and at 4e-4 K: noise remains, and conduction has little time in short steps to level it.
+    up to 2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it).
     Where a thin good conductor sets dt and poor ones lead the heat away, the errors come near :func:`most_rounding`.
     """
     if problem.timeline.adaptive:
         return ""
-    if problem.precision != "float32" or problem.rounding == "stochastic" or problem.timeline.last_step < MANY_STEPS:
+    if problem.precision != "float32" or problem.timeline.last_step < MANY_STEPS:
         return ""
     steps = problem.timeline.last_step
     return (
         f"{steps:,} steps: rounding to nearest may add up to {plain(most_rounding(steps), 2)} K per 100 K of range, "
-        '1e-2 K in slabs that conduct well; solver.rounding = "stochastic" keeps the error near 1e-4 K there, '
-        'precision = "float64" far below that'
+        '1e-2 K in slabs that conduct well; solver.precision = "float64" far below that'
     )

@@ -114,7 +114,6 @@ def _of_steps(plan: Plan, state: RunState, choice: Choice | None) -> dict[str, A
     implicit = problem.scenario.time.method == "implicit"
     summary: dict[str, Any] = {
         "kernel": METHOD if implicit else choice.shape.spec.name if choice else plan.kernel.name,
-        "rounding": problem.rounding,
         "scheme": problem.scheme,
         "dt_limit": problem.limit.dt,
         "stepping_time": state.wall_time,

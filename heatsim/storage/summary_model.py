@@ -57,7 +57,6 @@ class SummaryModel(_Model):
     device: str = ""
     kernel: str = ""
     precision: str = ""
-    rounding: str = "nearest"
     cells: Annotated[list[Count], Field(min_length=3, max_length=3)] | None = None
     time: Positive | None = None
     reference_temperature: Number | None = None

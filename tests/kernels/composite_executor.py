@@ -28,11 +28,7 @@ from heatsim.physics.matter.coefficients import Scheme
 from heatsim.physics.operator.heat_sums import HeatSums, SumLayout
 from heatsim.physics.operator.step_inputs import StepInputs
 
-VARIANTS: tuple[tuple[str, Scheme], ...] = (
-    ("float32", "increments"),
-    ("float32", "stochastic"),
-    ("float64", "increments"),
-)
+VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "increments"), ("float64", "increments"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +61,6 @@ class CompositeSteps:
     T: NDArray[np.float32]
     reference: float = 300.0
     c: tuple[float, ...] = (0.0,) * 7
-    first: int = 0
     recorded: bool = True
     mixed: MixedCells = NO_MIXED_CELLS
     rate: bool = False
@@ -139,7 +134,6 @@ def on_cpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
         arrays.body,
         tables,
         arrays.steps(steps.rows, steps.steps),
-        steps.first,
         ledger,
         scheme,
         base,
@@ -162,7 +156,7 @@ def on_host(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sch
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, *steps.counts)
     base = None if steps.base is None else steps.base.astype(precision)
-    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
+    sweeps = arrays.sweeps(steps.rows, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, room_of(spec)):
         kernel, launches = compile_kernel(*source_of(build)), of_both_depths(build, steps)
@@ -208,7 +202,7 @@ def on_gpu(spec: KernelSpec, steps: CompositeSteps, precision: str, scheme: Sche
     tables = make_tables(steps.materials, steps.c, steps.dt, precision)
     coefficients, keep = arrays.coefficients(tables, *steps.counts)
     base = None if steps.base is None else cupy.asarray(steps.base.astype(precision))
-    sweeps = arrays.sweeps(steps.rows, steps.first, steps.steps, steps.rate, base)
+    sweeps = arrays.sweeps(steps.rows, steps.steps, steps.rate, base)
     step = 0
     for build in builds(spec, steps, precision, scheme, gpu.room()):
         kernel = compile_with_cell_heat(build, steps.grid, len(steps.materials.heated))

@@ -46,17 +46,11 @@ from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
-# Rounding up or down comes after all that a composite body adds: two rungs of the ladder do for it.
-CHOSEN = [
-    (spec, variant)
-    for spec, variant in product((*CPU, *COMPOSITE), VARIANTS)
-    if spec in (*CPU, NAIVE, STREAMED) or variant[1] == "increments"
-]
 CHOSEN_EXECUTIONS = [
     pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
     for execution in EXECUTIONS
     for variant in VARIANTS
-    if (execution.values[0], variant) in CHOSEN
+    if execution.values[0] in (*CPU, *COMPOSITE)
 ]
 SIGMA = 5.670374419e-8
 PALETTE = (
@@ -300,7 +294,6 @@ def body(
         periodic=periodic,
         T=rng.uniform(-100.0, 100.0, grid.shape).astype(np.float32),
         c=(1.0 - 2.0 * float(share.sum()), *np.repeat(share, 2).tolist()),
-        first=2**32 - 2,
         mixed=divided,
     )
 
@@ -384,15 +377,8 @@ def few_cases() -> tuple[CompositeSteps, ...]:
 
 
 def cases_of(spec: KernelSpec, precision: str, scheme: Scheme) -> tuple[CompositeSteps, ...]:
-    """All cases; a few for CUDA in float64, where only the type of numbers differs, because compiling takes time.
-
-    Where rounding is stochastic, a body that is constant and one that varies do for CUDA.
-    """
-    if spec in CPU or (scheme != "stochastic" and (SLOW or precision == "float32")):
-        return cases()
-    if scheme != "stochastic":
-        return few_cases()
-    return (cases()[3], next(case for case in cases() if case.materials.varies and not case.materials.uniform))
+    """All cases; a few for CUDA in float64, where only the type of numbers differs, because compiling takes time."""
+    return cases() if spec in CPU or SLOW or precision == "float32" else few_cases()
 
 
 @cache
@@ -415,8 +401,7 @@ def compile_all() -> None:
     """All kernels for the host machine at once, on all cores."""
     compile_kernels(
         source_of(build)
-        for spec, (precision, scheme) in CHOSEN
-        if spec in COMPOSITE
+        for spec, (precision, scheme) in product(COMPOSITE, VARIANTS)
         for build in dict.fromkeys(
             build
             for case in cases_of(spec, precision, scheme)

@@ -33,7 +33,7 @@ EVERY_KERNEL = pytest.mark.parametrize(
         if not spec.resident
     ],
 )
-FEW_VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "stochastic"), ("float64", "seven_term"))
+FEW_VARIANTS: tuple[tuple[str, Scheme], ...] = (("float32", "increments"), ("float64", "seven_term"))
 HOST = gpu.host_device().name
 # Steps of the members in one call and the next: some have none left, sweeps and what remains of them differ.
 COUNTS = ((9, 4, 0, 6, 1), (3, 13, 8, 0, 5))
@@ -107,9 +107,7 @@ def stacked(
 def different(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int) -> list[Steps]:
     """Members with fields, coefficients, faces and recorded faces of their own, and as many steps as they take."""
     lengths = np.sum(COUNTS, axis=0)
-    return [
-        random_steps(cells, periodic, seed + i, steps=int(steps), first=1000 * i) for i, steps in enumerate(lengths)
-    ]
+    return [random_steps(cells, periodic, seed + i, steps=int(steps)) for i, steps in enumerate(lengths)]
 
 
 def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Scheme]) -> Result:
@@ -158,7 +156,7 @@ def test_members_take_stages_of_different_lengths(some_gpu: Device, spec: Kernel
 def test_members_of_several_tiles_on_few_multiprocessors(some_gpu: Device, spec: KernelSpec) -> None:
     """Blocks that march through tiles of one member and then of another."""
     cases = different((140, 36, 11), (False, False, False), seed=30)[:3]
-    variant: tuple[str, Scheme] = ("float32", "stochastic")
+    variant: tuple[str, Scheme] = ("float32", "increments")
     found = stacked(some_gpu, spec, cases, variant, [counts[:3] for counts in COUNTS])
     for case, result in zip(cases, found, strict=True):
         result.assert_same_bits(alone(some_gpu, spec, case, variant))
@@ -194,10 +192,10 @@ def test_more_members_than_the_hardware_has_blocks(
     """Along z members are shared among launches, and a member that has more layers than one launch as well."""
     for cells in ((8, 8, 5), (8, 8, 40)):
         cases = different(cells, (False, True, False), seed=40)
-        expected = [alone(some_gpu, spec, case, ("float32", "stochastic")) for case in cases]
+        expected = [alone(some_gpu, spec, case, ("float32", "increments")) for case in cases]
         with monkeypatch.context() as patch:
             patch.setattr(launch, "LARGEST_GRID_YZ", 3)
-            found = stacked(some_gpu, spec, cases, ("float32", "stochastic"))
+            found = stacked(some_gpu, spec, cases, ("float32", "increments"))
         for result, its in zip(found, expected, strict=True):
             result.assert_same_bits(its)
 

@@ -69,9 +69,7 @@ CASES = [
 EVERY_CASE = pytest.mark.parametrize(("spec", "execute", "precision", "scheme"), CASES)
 
 
-def random_steps(
-    cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, steps: int = 3, first: int = 0
-) -> Steps:
+def random_steps(cells: tuple[int, int, int], periodic: tuple[bool, bool, bool], seed: int, steps: int = 3) -> Steps:
     """A random field and random faces; six different coefficients, and never an own coefficient below 0.
 
     Coefficients are multiples of 2^-12, so that c0 = 1 − Σ is exact in float32.
@@ -89,7 +87,6 @@ def random_steps(
         f=(rng.uniform(-20.0, 20.0, shape) * exchanging).astype(np.float32),
         g=(rng.uniform(0.0, 0.05, shape) * exchanging).astype(np.float32),
         recorded=tuple(bool(recorded) for recorded in exchanging & (rng.random(6) < 0.8)),
-        first=first,
     )
 
 
@@ -188,7 +185,7 @@ def rounding_bound(steps: Steps, exact: Result, precision: str) -> float:
     """How far rounding can carry a field or its ledger from the exact result.
 
     On its way into the result no term is rounded more than 16 times in a step: difference, product, 6 sums over
-    neighbours, 6 over faces, the last sum, and the dither of at most one rounding. The own coefficient being
+    neighbours, 6 over faces and the last sum make 15. The own coefficient being
     positive, no error of earlier steps grows.
     """
     unit_roundoff = np.finfo(precision).eps / 2.0
@@ -411,29 +408,10 @@ def test_a_grid_beyond_31_bits(spec: KernelSpec) -> None:
         at_ends = (1.0, 1.0, 1.0, 1.0, float(low == 0), float(high == n - 1))
         for f, g in zip(case.f * np.float64(at_ends), case.g * np.float64(at_ends), strict=True):
             stepped = np.empty_like(planes)
-            advance_numpy(planes, stepped, case.periodic, case.c.astype(np.float64), f, g, 0, no_ledger, "seven_term")
+            advance_numpy(planes, stepped, case.periodic, case.c.astype(np.float64), f, g, no_ledger, "seven_term")
             planes = stepped
         bound = 16.0 * spec.steps * 2.0**-24 * (2.0 * np.abs(planes).max() + 6.0 * np.abs(case.f).max())
         assert_close(cupy.asnumpy(T_new[z]), planes[z - low], float(bound), f"plane {z}")
-
-
-@EVERY_EXECUTION
-def test_stochastic_rounding_takes_one_of_the_two_nearest_values(spec: KernelSpec, execute: Executor) -> None:
-    """The farther one as often as its distance asks for: on average it makes no error.
-
-    The field varies so little that rounding within the sums does not count.
-    """
-    rng = np.random.default_rng(12)
-    case = random_steps((40, 20, 10), (False, False, False), seed=12, steps=1)
-    T = (50.0 + 1e-3 * rng.random(case.T.shape)).astype(np.float32)
-    case = replace(case, T=T, f=np.full_like(case.f, 1e-3), g=np.zeros_like(case.g))
-    exact = on_cpu(ORACLE, case, "float64", "increments").T
-    error = (execute(spec, case, "float32", "stochastic").T - exact) / np.spacing(np.float32(50.0))
-    assert np.abs(error).max() <= 1.001
-    # The place of the exact value between its neighbours being random, E[error²] = 1/6 and P(farther) = 1/4.
-    assert abs(error.mean()) < 5.0 * np.sqrt(1.0 / 6.0 / error.size)
-    farther = (np.abs(error) > 0.5).mean()
-    assert abs(farther - 0.25) < 5.0 * np.sqrt(0.1875 / error.size)
 
 
 def test_every_face_has_its_own_slice() -> None:

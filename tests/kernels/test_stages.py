@@ -85,7 +85,7 @@ def by_single_steps(case: Steps, precision: str, scheme: Scheme) -> Result:
     T, ledger = case.T.astype(precision), case.empty_ledger()
     for step in range(len(case.f)):
         only = slice(step, step + 1)
-        one = replace(case, T=T, c=case.coefficients(step), f=case.f[only], g=case.g[only], first=step, stages=None)
+        one = replace(case, T=T, c=case.coefficients(step), f=case.f[only], g=case.g[only], stages=None)
         result = on_host(CUDA[0], one, precision, scheme)
         T = result.T
         for sums, entries in zip(ledger, result.ledger, strict=True):
@@ -136,5 +136,5 @@ def test_the_cpu_kernel_does_stages_of_one_call_to_the_same_bits(precision: str,
         c = np.array([case.coefficients(step) for step in range(len(case.f))], precision)
         for kernel in CPU_KERNELS.values():
             ledger, T = case.empty_ledger(), case.T.astype(precision)
-            T, _ = kernel(T, T.copy(), case.periodic, c, sweeps["f"], sweeps["g"], case.first, ledger, scheme)
+            T, _ = kernel(T, T.copy(), case.periodic, c, sweeps["f"], sweeps["g"], ledger, scheme)
             Result(T, tuple(ledger)).assert_same_bits(expected)

@@ -41,7 +41,7 @@ def test_kernels_agree_to_the_bit(
     T, none = tiny((11, 13, 19), precision, 1), np.zeros((7, 6), precision)
     found = [
         kernel(
-            T.copy(), np.full_like(T, np.nan), steps.periodic, steps.c.astype(precision), none, none, 0, NOTHING, scheme
+            T.copy(), np.full_like(T, np.nan), steps.periodic, steps.c.astype(precision), none, none, NOTHING, scheme
         )[0]
         for kernel in CPU_KERNELS.values()
     ]
@@ -68,7 +68,7 @@ def test_the_front_of_heat_has_no_subnormal_numbers(kernel: str, precision: str)
     T[..., 0] = 100.0
     c = np.array([0.8, 0.1, 0.1, 0.0, 0.0, 0.0, 0.0], precision)
     none = np.zeros((380, 6), precision)
-    T, _ = CPU_KERNELS[kernel](T, T.copy(), (False,) * 3, c, none, none, 0, NOTHING, "increments")
+    T, _ = CPU_KERNELS[kernel](T, T.copy(), (False,) * 3, c, none, none, NOTHING, "increments")
     assert T.min() == 0.0
     assert T[T > 0.0].min() >= least
     assert T.sum() == pytest.approx(100.0, rel=1e-5)

@@ -67,7 +67,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
     rows = derived.rows(np.zeros(1), dt, 300.0)
     steps = arrays.steps(rows, 1)
     tables = make_tables(derived.materials, (0.0,) * 7, dt, "float64")
-    call = CompositeCall(derived.periodic, arrays.body, tables, steps, 0, no_sums(), "increments")
+    call = CompositeCall(derived.periodic, arrays.body, tables, steps, no_sums(), "increments")
     matrix = np.empty((grid.cell_count, grid.cell_count))
     for j in range(grid.cell_count):
         T, T_new = np.zeros(grid.shape), np.empty(grid.shape)

@@ -44,7 +44,7 @@ def test_coefficients_sum_to_exactly_one(
     assert sum(Fraction(value) for value in c) == 1
     for value in c:
         assert float(np.dtype(precision).type(value)) == value
-    if choose_scheme(CUBE, rates, dt, precision, "nearest") == "seven_term":
+    if choose_scheme(CUBE, rates, dt, precision) == "seven_term":
         expected = [rate * dt for rate in rates for _ in range(2)]
         assert c[1:] == pytest.approx(expected, rel=ROUNDING_OF_COEFFICIENTS[precision])
 
@@ -88,13 +88,7 @@ def test_an_axis_of_one_cell_has_no_neighbours_but_exchanges(precision: Precisio
 def test_increments_where_rounding_would_change_the_diffusivity(
     cells: tuple[int, int, int], rates: tuple[float, float, float], dt: float, precision: Precision, scheme: str
 ) -> None:
-    assert choose_scheme(Grid(cells, (1.0, 1.0, 1.0)), rates, dt, precision, "nearest") == scheme
-
-
-def test_stochastic_rounding_is_for_float32() -> None:
-    rates = (1.0, 1.0, 1.0)
-    assert choose_scheme(CUBE, rates, 0.1, "float32", "stochastic") == "stochastic"
-    assert choose_scheme(CUBE, rates, 0.1, "float64", "stochastic") == "seven_term"
+    assert choose_scheme(Grid(cells, (1.0, 1.0, 1.0)), rates, dt, precision) == scheme
 
 
 def test_every_step_length_has_its_coefficients() -> None:

@@ -31,7 +31,7 @@ def stepping(of: HeatProblem, kernel: str = "numba") -> tuple[Callable[[Array], 
     arrays = CompositeArrays(device.choose("cpu"), materials, of.boundary.maps, AMBIENT, "float64", of.open_faces)
     tables = make_tables(materials, (0.0,) * 7, dt, "float64")
     steps = arrays.steps(of.rows(np.zeros(1), dt, AMBIENT), 1)
-    call = CompositeCall(of.periodic, arrays.body, tables, steps, 0, no_sums(), "increments")
+    call = CompositeCall(of.periodic, arrays.body, tables, steps, no_sums(), "increments")
 
     def step(T: Array) -> Array:
         T_new = np.empty_like(T)

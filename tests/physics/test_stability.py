@@ -96,7 +96,7 @@ def one_step_matrix(derived: HeatProblem, dt: float) -> NDArray[np.float64]:
         T.ravel()[j] = 1.0
         T_new = np.empty_like(T)
         ledger = [np.empty((0, 0))] * 6
-        advance_numpy(T, T_new, derived.periodic, np.array(c.c), np.zeros(6), g, 0, ledger, "seven_term")
+        advance_numpy(T, T_new, derived.periodic, np.array(c.c), np.zeros(6), g, ledger, "seven_term")
         matrix[:, j] = T_new.ravel()
     return matrix
 

@@ -61,12 +61,11 @@ def test_thin_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "ranks", "rounding"),
-    pairwise_covering(("everything", "ring"), (2, 3), ("float64 nearest", "float32 nearest", "float32 stochastic")),
+    ("text", "ranks", "precision"),
+    pairwise_covering(("everything", "ring"), (2, 3), ("float64", "float32")),
 )
-def test_composite_bodies(text: str, ranks: int, rounding: str) -> None:
-    precision, rounded = rounding.split()
-    solver = {"device": "cpu", "precision": precision, "rounding": rounded}
+def test_composite_bodies(text: str, ranks: int, precision: str) -> None:
+    solver = {"device": "cpu", "precision": precision}
     same(problem_of({"everything": bodies.EVERYTHING, "ring": AROUND}[text], solver=solver), ranks)
 
 

@@ -29,15 +29,15 @@ def some_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("kernel", "rounding", "ends", "ranks"),
-    pairwise(("naive", "streamed", "temporal", "resident"), ("nearest", "stochastic"), ("open", "periodic"), (2, 3)),
+    ("kernel", "precision", "ends", "ranks"),
+    pairwise(("naive", "streamed", "temporal", "resident"), ("float32", "float64"), ("open", "periodic"), (2, 3)),
 )
 def test_one_material(
-    kernel: str, rounding: str, ends: str, ranks: int, some_gpu: str, monkeypatch: pytest.MonkeyPatch
+    kernel: str, precision: str, ends: str, ranks: int, some_gpu: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if some_gpu == "host" and rounding == "nearest":
+    if some_gpu == "host" and precision == "float32":
         play_nccl(monkeypatch)
-    solver = {"device": "cuda", "kernel": kernel, "precision": "float32", "rounding": rounding}
+    solver = {"device": "cuda", "kernel": kernel, "precision": precision}
     faces = {"boundaries": {"z_min": {"type": ends}, "z_max": {"type": ends}}} if ends == "periodic" else {}
     same(problem_of(LINEAR, solver=solver, **faces), ranks)
 

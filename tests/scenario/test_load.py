@@ -25,7 +25,7 @@ def test_everything_left_out_has_its_default(tmp_path):
     assert scenario.boundaries.face("x_min") == Insulated()
     assert (scenario.time.end, scenario.time.dt, scenario.time.safety) == (60.0, "auto", 0.9)
     solver = scenario.solver
-    assert (solver.device, solver.kernel, solver.precision, solver.rounding) == ("auto", "auto", "float32", "nearest")
+    assert (solver.device, solver.kernel, solver.precision) == ("auto", "auto", "float32")
     output = scenario.output
     assert (output.every, output.probe_every, output.checkpoint_wall) == (60.0, 60.0, 60.0)
     assert output.energy
@@ -52,7 +52,6 @@ z_min = { type = "insulated" }
 device = "cpu"
 kernel = "numpy"
 precision = "float64"
-rounding = "nearest"
 [output]
 every = 5
 checkpoint_wall = "2 min"
@@ -264,7 +263,7 @@ MISTAKES = {
     ),
     "device": ((), '[solver]\ndevice = "gpu"', "solver.device", ['got "gpu"; one of "auto", "cuda", "cpu"']),
     "precision": ((), '[solver]\nprecision = "float23"', "solver.precision", ['did you mean "float32"?']),
-    "rounding": ((), "[solver]\nrounding = true", "solver.rounding", ["got true; one of"]),
+    "rounding": ((), "[solver]\nrounding = true", "solver.rounding", ["unknown"]),
     "kernel": ((), "[solver]\nkernel = 1", "solver.kernel", ["got 1; a text in quotes"]),
     "energy": ((), '[output]\nenergy = "yes"', "output.energy", ['got "yes"; true or false']),
     "every": ((), "[output]\nevery = 0", "output.every", ["got 0; a duration"]),

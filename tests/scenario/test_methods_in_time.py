@@ -64,13 +64,6 @@ def test_lengths_of_steps_are_refused_by_other_methods(method, override, key, wo
     refused_with(method, override, key, words, tmp_path)
 
 
-@pytest.mark.parametrize("method", ["stabilized", "implicit"])
-def test_stochastic_rounding_is_refused_by_other_methods(method, tmp_path):
-    words = ['got "stochastic"', 'time.method = "stabilized"', "leave it out", '"euler"']
-    refused_with(method, "solver.rounding=stochastic", "solver.rounding", words, tmp_path)
-    assert load(write(tmp_path), ["solver.rounding=stochastic"]).time.method == "auto"
-
-
 def refused_with(method, override, key, words, tmp_path):
     path = write(tmp_path, ("end = 60.0", f'end = 60.0\nmethod = "{method}"'))
     ((found, message),) = mistakes_of(path, [override])
@@ -85,7 +78,6 @@ def test_mistakes_of_both_kinds_are_reported_together(tmp_path):
         "time.dt=0.1",
         "time.safety=7",
         "time.tolerance=-1",
-        "solver.rounding=stochastic",
         "domain.cells=[0, 1, 1]",
     ]
     keys = [key for key, _ in mistakes_of(path, wrong)]

@@ -174,7 +174,7 @@ def test_a_rate_of_change_added_to_the_field_is_a_step(make, kernel: str) -> Non
     def run(T_new: NDArray[np.float64], *base: NDArray[np.float64]) -> NDArray[np.float64]:
         ledger.sums.values[...] = 0.0
         body, sums = arguments.arrays.body, arguments.sums
-        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, sums, "increments", *base))
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, sums, "increments", *base))
         return ledger.sums.values.copy()
 
     expected = run(stepped)
@@ -218,14 +218,14 @@ def factored(derived: HeatProblem, T: NDArray[np.float64], h: float, steps: int,
         sums = general.no_sums if stage == 2 else general.sums
         T_new, steps = np.empty_like(T), general.arrays.steps(rows[stage : stage + 1], 1)
         body = general.arrays.body
-        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, 0, sums, "increments", *base))
+        advance(T, T_new, CompositeCall(derived.periodic, body, tables, steps, sums, "increments", *base))
         return T_new
 
     def substeps(T: Any, first: int) -> Any:
         if not linear:
             return general_stage(general_stage(T, first), first + 1)
         own = sweeps[first : first + 2]
-        fixed = (derived.periodic, seven(own["c"]), own["f"], own["g"], 0, ledger.sums.heats.faces, scheme)
+        fixed = (derived.periodic, seven(own["c"]), own["f"], own["g"], ledger.sums.heats.faces, scheme)
         return CPU_KERNELS["numba"](T.copy(), np.empty_like(T), *fixed)[0]
 
     for _ in range(steps):

@@ -53,7 +53,7 @@ def stepped(body: HeatProblem, T: Array, reference: float, dt: float) -> Array:
     rows = body.rows(np.zeros(1), dt, reference)
     tables: Any = make_tables(body.materials, (0.0,) * 7, dt, "float64")
     T_new = np.empty_like(T)
-    call = CompositeCall(body.periodic, arrays.body, tables, arrays.steps(rows, 1), 0, no_sums(), "increments")
+    call = CompositeCall(body.periodic, arrays.body, tables, arrays.steps(rows, 1), no_sums(), "increments")
     advance_numpy(T, T_new, call, 0)
     return T_new
 

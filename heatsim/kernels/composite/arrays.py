@@ -181,12 +181,11 @@ class CompositeArrays:
         """The heat of each cell of the grid in a step in K, where sources heat single cells; −0 in all others."""
         return self.device.xp.full(self.materials.grid.shape, -0.0, dtype=self.precision)
 
-    def sweeps(self, rows: StepInputs, first: int, count: int, rate: bool = False, base: Any = None) -> SweepTable:
-        """Steps ``first`` … ``first + count − 1`` on the device.
+    def sweeps(self, rows: StepInputs, count: int, rate: bool = False, base: Any = None) -> SweepTable:
+        """Struct StepData of ``count`` steps on the device.
 
         Args:
             rows: what changes from step to step.
-            first: the number of the first step.
             count: how many steps there are.
             rate: whether they are for a build with ``rate``.
             base: for such a build the field, on the device, to which the increments are added; None for 0.
@@ -205,7 +204,6 @@ class CompositeArrays:
         table["factor"] = rows.factors
         if base is not None:
             table["base"] = address(base)
-        table["step"] = np.arange(first, first + count) & 0xFFFFFFFF
         for name, array in arrays.items():
             table[name] = _pointers(array, count)
         return SweepTable(self.device.xp.asarray(table.view(np.uint8)), table.itemsize, tuple(kept))

@@ -386,7 +386,7 @@ __device__ __forceinline__ Real update_linked(const Grid& grid, const Coefficien
                neighbour_sum(links.own, T, values[0], values[1], values[2], values[3], values[4], values[5]);
     if (links.sides) sum = add_exposed(grid, cell_types, sweep, ledger, x, y, z, cell_type, links.sides, T, sum, owned);
     if (touches_face(grid, x, y, z)) sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, T, sum, owned);
-    return finish(sweep, x, y, z, start_of(sweep, cell, T), with_cell_heat(cell_types, cell, sum));
+    return finish(sweep, start_of(sweep, cell, T), with_cell_heat(cell_types, cell, sum));
 }
 
 // The same from the neighbours' types and values, in the order x-, x+ ... z+.

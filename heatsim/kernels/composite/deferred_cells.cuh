@@ -77,7 +77,7 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     const int x = face ? grid.nx - 1 : 0;
     const size_t place = cell_index(grid, x, y, z);
     const Real sum = with_cell_heat(c.cell_types, place, cell.sum + heat);
-    T_new[place] = finish(sweep, x, y, z, start_of(sweep, place, cell.T), sum);
+    T_new[place] = finish(sweep, start_of(sweep, place, cell.T), sum);
 }
 
 // `deferred` of the vectors at y in planes z_begin ... z_end - 1, plus all cells at open faces across y or z.

@@ -19,7 +19,6 @@ struct StepData {
     const Condition* conditions;  // of the faces in the order x_min ... z_max, of the patches, of surfaces towards void
     const Real* heat;             // heat of the sources in a cell of each type, K per step
     const BeamSpot* spots;        // null if there are no beams
-    unsigned int step;
     Real factor;                  // length of the step / that for which the tables are made; used only with OWN_FACTORS
 #if RATE
     const Real* base;             // the field to which the increments are added; null for 0

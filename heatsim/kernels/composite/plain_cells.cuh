@@ -100,11 +100,11 @@ __device__ __forceinline__ Cells with_cell_heat(const CellTypes& cell_types, siz
 #endif
 }
 
-// finish() for the cells (x, y, z) ... (x + VECTOR - 1, y, z).
-__device__ __forceinline__ Cells finish(const StepData* sweep, int x, int y, int z, const Cells& T, const Cells& sum)
+// finish() for the cells of a vector.
+__device__ __forceinline__ Cells finish(const StepData* sweep, const Cells& T, const Cells& sum)
 {
     Cells updated;
 #pragma unroll
-    for (int i = 0; i < VECTOR; ++i) updated.at[i] = finish(sweep, x + i, y, z, T.at[i], sum.at[i]);
+    for (int i = 0; i < VECTOR; ++i) updated.at[i] = finish(sweep, T.at[i], sum.at[i]);
     return updated;
 }

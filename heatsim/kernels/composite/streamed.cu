@@ -18,7 +18,7 @@
 #elif __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
 #elif __CUDA_ARCH__ < 1000
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 1152 : 1280) : __CUDA_ARCH__ == 900 ? 1024 : 896)
+#define RESIDENT (sizeof(Real) == 4 ? 1280 : __CUDA_ARCH__ == 900 ? 1024 : 896)
 #else
 #define RESIDENT (sizeof(Real) == 4 ? 1152 : 640)
 #endif
@@ -80,7 +80,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);
         if (tasks & STORES)
-            store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
+            store_once(T_new + cell, finish(sweep, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
 
         // 6. One plane up.
         below = current;

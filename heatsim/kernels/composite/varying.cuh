@@ -130,7 +130,7 @@ __device__ __forceinline__ Real finish_cell(const Grid& grid, const CellTypes& c
             sum = add_general_faces(grid, cell_types, sweep, ledger, x, y, z, cell_type, warmth, sum, owned, conducting, here);
     }
     sum = with_cell_heat(cell_types, cell_index(grid, x, y, z), sum);
-    return finish(sweep, x, y, z, start_of(sweep, cell_index(grid, x, y, z), T), sum);
+    return finish(sweep, start_of(sweep, cell_index(grid, x, y, z), T), sum);
 }
 
 // The new content of a cell from the types and contents of its neighbours, in the order x-, x+ ... z+. All potentials are

@@ -14,7 +14,7 @@
 
 // Threads per multiprocessor.
 #if __CUDA_ARCH__ == 900
-#define RESIDENT (sizeof(Real) == 4 ? (SCHEME == STOCHASTIC ? 896 : 1024) : MIXED || CONTACTS ? 640 : 768)
+#define RESIDENT (sizeof(Real) == 4 ? 1024 : MIXED || CONTACTS ? 640 : 768)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
 #else
@@ -119,7 +119,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                                              below.at[i], driving_above.at[i]);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, cell_type);
         if (tasks & STORES)
-            store_once(T_new + cell, finish(sweep, x, y, z, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
+            store_once(T_new + cell, finish(sweep, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));
 
         // 6. One plane up.
         below = driving;

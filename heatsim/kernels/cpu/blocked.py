@@ -8,15 +8,12 @@ from typing import Any
 
 from heatsim.kernels.cpu import lines, linked_functions, march, plan, subnormals
 from heatsim.kernels.cpu.lines import (
-    INCREMENTS,
     OPTIONS,
     SEVEN_TERM,
-    STOCHASTIC,
     add_face_column,
     add_face_row,
     add_increments,
     compiled,
-    round_increments,
     sum_increments,
     sum_seven_term,
     wrap,
@@ -30,9 +27,9 @@ from heatsim.numba_cache import kept
 _OTHER_SOURCES = source_key((linked_functions, march, plan, lines, subnormals))
 
 
-# Fields of a plan besides those of march.py: an index of SCHEMES, the number of the call's first step, c0…c6 and the
-# faces' terms of each step, of shapes (steps, 7) and (steps, 6), and the ledger's sums.
-PLAN = (*MARCH, "scheme", "first_step", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
+# Fields of a plan besides those of march.py: an index of SCHEMES, c0…c6 and the faces' terms of each step, of shapes
+# (steps, 7) and (steps, 6), and the ledger's sums.
+PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
 
 @compiled
@@ -88,10 +85,8 @@ def _finish_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, 
         if z == nz - 1:
             sums, recorded = doubles_at(plan.z_max), owned and plan.z_max != 0
             add_face_row(f[5], g[5], T, i, T_new, out, nx, sums, y_here * nx, recorded)
-        if plan.scheme == INCREMENTS:
+        if plan.scheme != SEVEN_TERM:
             add_increments(T, i, T_new, out, nx)
-        elif plan.scheme == STOCHASTIC:
-            round_increments(T, i, T_new, out, nx, z, y_here, plan.first_step + step)
 
 
 _sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)

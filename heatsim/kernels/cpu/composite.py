@@ -30,14 +30,11 @@ from heatsim.kernels.cpu import (
 from heatsim.kernels.cpu.called_parts import call_part
 from heatsim.kernels.cpu.composite_cells import PLAN, look_up
 from heatsim.kernels.cpu.lines import (
-    INCREMENTS,
     OPTIONS,
     SEVEN_TERM,
-    STOCHASTIC,
     add_scaled,
     compiled,
     copy_row,
-    round_increments,
     scale,
     wrap,
 )
@@ -53,7 +50,7 @@ _OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, ma
 @compiled
 def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
     """Make new values from the sums."""
-    z, y, count, _, here, _, new, new_stride = rows
+    _, _, count, _, here, _, new, new_stride = rows
     nx, stride, sums = plan.nx, plan.stride, plan.sums
     factor = reals_at(plan.factors, T)[step * plan.factors_stride]
     runs, n = (1, (count - 1) * stride + nx) if new_stride == stride else (count, nx)
@@ -65,13 +62,8 @@ def _finish(plan: Any, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
             add_scaled(reals_at(plan.base, T), out, factor, T, sums + at, T_new, out, n)
         elif plan.has_base:
             scale(factor, T, sums + at, T_new, out, n)
-        elif plan.scheme == INCREMENTS:
+        else:
             add_scaled(T, here + at, factor, T, sums + at, T_new, out, n)
-    if plan.scheme == STOCHASTIC:
-        for row in range(count):
-            at, out, number = row * stride, new + row * new_stride, plan.first_step + step
-            copy_row(T, sums + at, T_new, out, nx)
-            round_increments(T, here + at, T_new, out, nx, wrap(z, plan.nz), wrap(y, plan.ny) + row, number)
 
 
 @compiled

@@ -181,7 +181,6 @@ class CompositeCall(NamedTuple):
         body: the body.
         tables: what depends on the length of the steps.
         steps: what changes from step to step.
-        first: the number of the first step, below 2³².
         ledger: the sums to which heat is added.
         scheme: how a step is summed.
         base: with it, one step sets T_new = base + factor·increments; an empty array stands for 0. It needs the scheme
@@ -192,7 +191,6 @@ class CompositeCall(NamedTuple):
     body: HostBody
     tables: LinkTables
     steps: StepRows
-    first: int
     ledger: HeatSums
     scheme: Scheme
     base: Field | None = None

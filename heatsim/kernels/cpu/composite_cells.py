@@ -15,7 +15,7 @@ PLAN = (
     # ring_axes.py: the axis of the ring that lies along y and z of the grid.
     *("along_y", "along_z"),
     # An index of SCHEMES, the number of the call's first step, the first type with sources.
-    *("scheme", "first_step", "first_heated"),
+    *("scheme", "first_heated"),
     # Parts of a worker's memory: from a cell to its potential, 0 if no material varies with temperature; where the sums
     # of some rows begin, and the numbers of some surfaces.
     *("potentials", "sums", "surfaces"),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.composite_layout import weighted_cells
-from heatsim.kernels.cpu.oracle import choose_tiling, neighbours, rounded_sum, run_sweeps
+from heatsim.kernels.cpu.oracle import choose_tiling, neighbours, run_sweeps
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
@@ -75,10 +75,8 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
 
     if call.scheme == "seven_term":
         T_new[...] = total
-    elif call.scheme == "increments":
-        T_new[...] = row.factor * total + (T if base is None else base if base.size else T.dtype.type(0.0))
     else:
-        T_new[...] = rounded_sum(T, total, call.first + step & 0xFFFFFFFF)
+        T_new[...] = row.factor * total + (T if base is None else base if base.size else T.dtype.type(0.0))
 
 
 def temperatures(enthalpies: EnthalpyTables, cell_type: NDArray[np.uint8], contents: Field) -> tuple[Field, Field]:
@@ -211,12 +209,11 @@ def _advance_numba(T: Field, T_new: Field, call: CompositeCall) -> tuple[Field, 
     # Imported here, because importing numba takes half a second.
     from heatsim.kernels.cpu.composite_parts import OptionalParts, kernel_for
     from heatsim.kernels.cpu.composite_plan import make_plan
-    from heatsim.kernels.cpu.ring_axes import AS_IN_GRID, ring_axes
+    from heatsim.kernels.cpu.ring_axes import ring_axes
     from heatsim.kernels.cpu.surface_rises import ROOM
 
     body, steps, (nz, ny, nx) = call.body, call.steps, T.shape
-    # Stochastic rounding depends on the place of a cell along each axis.
-    axes = AS_IN_GRID if call.scheme == "stochastic" else ring_axes((nz, ny, nx))
+    axes = ring_axes((nz, ny, nx))
     ring, wraps = axes.shape((nz, ny, nx)), axes.wraps(call.periodic, (nz, ny, nx))
     fields = 2 if body.enthalpies.vary else 1
     chosen = choose_tiling(ring, wraps, T.itemsize, steps.count, fields)

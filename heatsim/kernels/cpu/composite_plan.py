@@ -89,7 +89,6 @@ def make_plan(
     values |= _changing(call.steps, axes)
     values |= {
         "scheme": SCHEMES.index(call.scheme),
-        "first_step": call.first,
         "sums": sums,
         "surfaces": surfaces,
         "potentials": chosen.ring if call.body.enthalpies.vary else 0,

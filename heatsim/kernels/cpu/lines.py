@@ -1,4 +1,4 @@
-"""Operations on rows of cells for the CPU kernels: sums over neighbours, faces, rounding.
+"""Operations on rows of cells for the CPU kernels: sums over neighbours, faces.
 
 The functions do for a row what stencil.cuh does for a cell, without fastmath and fma, so that results have the same
 bits as the NumPy oracle. Arrays are pointers (plan.py). A row begins at ``here`` in T, the values before the step, and
@@ -15,7 +15,7 @@ from numba.extending import intrinsic as _intrinsic
 
 from heatsim.kernels.cpu.linked_functions import linked
 
-SEVEN_TERM, INCREMENTS, STOCHASTIC = 0, 1, 2
+SEVEN_TERM = 0  # as in stencil.cuh
 
 # The functions allocate nothing, so reference counting (nrt), which would cost atomic operations at each call, is off.
 # NumPy's error model needs no check for division by zero.
@@ -34,36 +34,6 @@ def whole_vectors(typing_context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), generate
-
-
-@intrinsic
-def _hash(typing_context: Any, of_row: Any, x: Any) -> Any:
-    """24 bits from a row's hash and x, as in stencil.cuh. Plain numba would multiply in 64 bits, which is slower."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        h, x = arguments
-        h = builder.add(h, builder.mul(builder.trunc(x, h.type), h.type(0x9E3779B1)))
-        h = builder.mul(builder.xor(h, builder.lshr(h, h.type(15))), h.type(0x2C1B3C6D))
-        h = builder.mul(builder.xor(h, builder.lshr(h, h.type(12))), h.type(0x297A2D39))
-        return builder.lshr(h, h.type(8))
-
-    return types.int32(types.uint32, types.uint64), generate
-
-
-def _reinterpreting(result: Any) -> Any:
-    """A compiled function that reads the bits of a number as another type. numba's ``view`` takes long to compile."""
-
-    @intrinsic
-    def reinterpreted(typing_context: Any, number: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.bitcast(arguments[0], context.get_value_type(result))
-
-        return result(number), generate
-
-    return reinterpreted
-
-
-_bits_of, _real_of = _reinterpreting(types.uint32), _reinterpreting(types.float32)
 
 
 def _choosing(compare: Any) -> Any:
@@ -205,19 +175,6 @@ def scale(factor: Any, total: Any, at: int, T_new: Any, new: int, n: int) -> Non
     j, out, zero = np.uint64(at), np.uint64(new), factor - factor
     for x in range(np.uint64(n)):
         T_new[out + x] = factor * total[j + x] + zero
-
-
-@compiled
-def round_increments(T: Any, here: int, total: Any, new: int, n: int, z: int, y: int, step: int) -> None:
-    """Set total = T + total in a row, rounded stochastically by a hash of (step, cell)."""
-    whole_vectors()
-    scale, shift, exponent = np.float32(2.0**-47), np.float32(2.0**-48 - 2.0**-24), np.uint32(0x7F800000)
-    i, out = np.uint64(here), np.uint64(new)
-    h0 = np.uint32(y * 0x85EBCA77 + z * 0xC2B2AE3D + step * 0x27D4EB2F)
-    for x in range(np.uint64(n)):
-        dither = np.float32(_hash(h0, x)) * scale + shift
-        power_of_two = _real_of(np.uint32(_bits_of(np.float32(T[i + x])) & exponent))
-        total[out + x] = T[i + x] + (dither * power_of_two + total[out + x])
 
 
 @compiled

@@ -46,7 +46,6 @@ def advance_numpy(
     c: Field,
     f: Field,
     g: Field,
-    step: int,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> None:
@@ -71,12 +70,7 @@ def advance_numpy(
         if ledger[face].size:
             ledger[face][...] += heat
 
-    if scheme == "seven_term":
-        T_new[...] = total
-    elif scheme == "increments":
-        T_new[...] = T + total
-    else:
-        T_new[...] = rounded_sum(T, total, step)
+    T_new[...] = total if scheme == "seven_term" else T + total
 
 
 def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
@@ -88,25 +82,6 @@ def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
     return T.take(np.maximum(positions - 1, 0), axis), T.take(np.minimum(positions + 1, n - 1), axis)
 
 
-def rounded_sum(T: Field, increment: Field, step: int) -> Field:
-    """T + increment, rounded stochastically by a hash of (step, cell), so that the mean is exact."""
-    x, y, z = (np.arange(n, dtype=np.uint32) for n in reversed(T.shape))
-    h = (
-        (x * np.uint32(0x9E3779B1))[None, None, :]
-        + (y * np.uint32(0x85EBCA77))[None, :, None]
-        + (z * np.uint32(0xC2B2AE3D))[:, None, None]
-        + np.uint32(step * 0x27D4EB2F & 0xFFFFFFFF)
-    )
-    h ^= h >> np.uint32(15)
-    h *= np.uint32(0x2C1B3C6D)
-    h ^= h >> np.uint32(12)
-    h *= np.uint32(0x297A2D39)
-    dither = (h >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-47) + np.float32(2.0**-48 - 2.0**-24)
-    power_of_two = (T.view(np.uint32) & np.uint32(0x7F800000)).view(np.float32)
-    rounded: Field = T + (dither * power_of_two + increment)
-    return rounded
-
-
 def _advance_numpy(
     T: Field,
     T_new: Field,
@@ -114,7 +89,6 @@ def _advance_numpy(
     c: Field,
     f: Field,
     g: Field,
-    step: int,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> tuple[Field, Field]:
@@ -122,8 +96,8 @@ def _advance_numpy(
 
     f, g = np.atleast_2d(f), np.atleast_2d(g)
     with subnormals_flushed():
-        for number, terms in enumerate(zip(_of_each(c, len(f)), f, g, strict=True), start=step):
-            advance_numpy(T, T_new, periodic, *terms, number, ledger, scheme)
+        for terms in zip(_of_each(c, len(f)), f, g, strict=True):
+            advance_numpy(T, T_new, periodic, *terms, ledger, scheme)
             T, T_new = T_new, T
     return T, T_new
 
@@ -135,7 +109,6 @@ def _advance_numba(
     c: Field,
     f: Field,
     g: Field,
-    step: int,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
 ) -> tuple[Field, Field]:
@@ -147,7 +120,7 @@ def _advance_numba(
     nz, ny, nx = T.shape
     chosen = choose_tiling((nz, ny, nx), periodic, T.itemsize, len(f))
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
-    values = {"scheme": SCHEMES.index(scheme), "first_step": step, "c": _of_each(c, len(f)), "f": f, "g": g}
+    values = {"scheme": SCHEMES.index(scheme), "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
     return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
@@ -254,7 +227,7 @@ def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
 _kept = threading.local()
 
-# kernel(T, T_new, periodic, c, f, g, step, ledger, scheme) does one step for each row of f and g, beginning with number
-# ``step``; c has one row for all steps, or one for each. It returns (result, other array); the other array has no
-# useful contents. With one row, or f and g of shape (6,), the result is in T_new and T is unchanged.
+# kernel(T, T_new, periodic, c, f, g, ledger, scheme) does one step for each row of f and g; c has one row for all
+# steps, or one for each. It returns (result, other array); the other array has no useful contents. With one row, or f
+# and g of shape (6,), the result is in T_new and T is unchanged.
 CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

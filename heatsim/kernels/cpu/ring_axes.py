@@ -46,9 +46,6 @@ class RingAxes(NamedTuple):
         return first > second
 
 
-AS_IN_GRID = RingAxes(0, 1, 2)
-
-
 def ring_axes(shape: Shape) -> RingAxes:
     """The axes for a grid with these cells along z, y, x: those with one cell come last."""
     return RingAxes(*sorted(range(3), key=lambda axis: shape[2 - axis] == 1))

@@ -101,7 +101,7 @@ __device__ __forceinline__ int type_at(const Grid& grid, const CellTypes& cell_t
 }
 
 // The new values of a vector whose cells have the same stencil; `west` and `east` are the values next to it.
-__device__ __forceinline__ Cells update_alike(const Coefficients& c, const StepData* sweep, int s, int x, int y, int z,
+__device__ __forceinline__ Cells update_alike(const Coefficients& c, const StepData* sweep, int s,
                                               const Stencil& stencil, const Cells& T, Real west, Real east, const Cells& south,
                                               const Cells& north, const Cells& below, const Cells& above)
 {
@@ -118,7 +118,7 @@ __device__ __forceinline__ Cells update_alike(const Coefficients& c, const StepD
 #if HEATED
         sum.at[i] = stencil.heat[s] + sum.at[i];
 #endif
-        sum.at[i] = finish(sweep + s, x + i, y, z, T.at[i], sum.at[i]);
+        sum.at[i] = finish(sweep + s, T.at[i], sum.at[i]);
     }
     return sum;
 }
@@ -222,9 +222,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
                     const Cells above = here[bz < box.z.all - 1 ? plane : 0];
                     const unsigned int info = *info_at;
                     if ((info & MASK) != MASK) {
-                        const int x = in_grid(box.x, grid.nx, lane * VECTOR), y = in_grid(box.y, grid.ny, by);
-                        const int z = in_grid(box.z, grid.nz, bz);
-                        const Cells updated = update_alike(c, sweep, s, x, y, z, stencils[info >> STENCIL_SHIFT], current,
+                        const Cells updated = update_alike(c, sweep, s, stencils[info >> STENCIL_SHIFT], current,
                                                            here->at[to_west], here->at[to_east], here[to_south],
                                                            here[to_north], below, above);
                         if (s < STEPS - 1) put(const_cast<Cells*>(here)[to - from].at, info, updated);
@@ -250,10 +248,13 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 #if HEATED
                 value = source_heat(cell_types, sweep + s, cell_type) + value;
 #endif
-                const Spot here = spot(place);
-                value = finish(sweep + s, here.x, here.y, here.z, at[0], value);
-                if (s < STEPS - 1) after[place] = value;
-                else T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+                value = finish(sweep + s, at[0], value);
+                if (s < STEPS - 1) {
+                    after[place] = value;
+                } else {
+                    const Spot here = spot(place);
+                    T_new[cell_of(grid, here.x, here.y, here.z)] = value;
+                }
             }
 
             // 5. Update all other cells. The box that owns a cell records its heat.

@@ -32,8 +32,6 @@ def choose_method(problem: Choosable) -> MethodChoice:
     Raises:
         ScenarioError: the initial temperature cannot be read.
     """
-    if problem.scenario.solver.rounding == "stochastic":
-        return MethodChoice("euler", 'because other methods refuse solver.rounding = "stochastic"')
     tolerance = first_tolerance(problem)
     least = least_tolerance(problem.precision, tolerance.span)
     resolved = tolerance.kelvin >= least

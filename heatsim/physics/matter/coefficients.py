@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from heatsim.grid import Grid
 
 Precision = Literal["float32", "float64"]
-Rounding = Literal["nearest", "stochastic"]
-Scheme = Literal["seven_term", "increments", "stochastic"]
+Scheme = Literal["seven_term", "increments"]
 
 Array = NDArray[np.float64]
 
@@ -59,16 +58,12 @@ class StageCoefficients:
     exchange: Array
 
 
-def choose_scheme(
-    grid: Grid, rates: tuple[float, float, float], smallest_dt: float, precision: Precision, rounding: Rounding
-) -> Scheme:
+def choose_scheme(grid: Grid, rates: tuple[float, float, float], smallest_dt: float, precision: Precision) -> Scheme:
     """How a run sums its steps; see stencil.cuh.
 
     The seven-term sum is the fastest. Increments are used if rounding a coefficient would change the diffusivity: with
     flat cells, or with a time step far below the limit.
     """
-    if rounding == "stochastic" and precision == "float32":
-        return "stochastic"  # float64 does not need it
     smallest = min((rate * smallest_dt for rate, n in zip(rates, grid.cells, strict=True) if n > 1), default=inf)
     return "seven_term" if smallest * _TOLERANCE[precision] >= _QUANTUM[precision] / 2.0 else "increments"
 

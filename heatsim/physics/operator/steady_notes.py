@@ -20,7 +20,7 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
         for table, name in KEYS_WITHOUT_MEANING["steady"]
         if name in getattr(scenario, table).model_fields_set
     ]
-    unused += _set_in_solver(scenario, "kernel", "rounding")
+    unused += _kernel(scenario)
     if unused:
         notes.append(f"a steady state does not use {', '.join(unused)}")
     return notes
@@ -28,13 +28,12 @@ def notes_on_steady(scenario: Scenario) -> list[str]:
 
 def notes_on_implicit(scenario: Scenario) -> list[str]:
     """Sentences for the user of implicit steps; none where all settings have their full meaning."""
-    return [f"implicit steps do not use {key}" for key in _set_in_solver(scenario, "kernel")]
+    return [f"implicit steps do not use {key}" for key in _kernel(scenario)]
 
 
-def _set_in_solver(scenario: Scenario, *names: str) -> list[str]:
-    """The keys of [solver] with other values than their defaults, among some."""
-    defaults = type(scenario.solver)()
-    return [f"solver.{name}" for name in names if getattr(scenario.solver, name) != getattr(defaults, name)]
+def _kernel(scenario: Scenario) -> list[str]:
+    """The key of the kernel, if the scenario names one."""
+    return ["solver.kernel"] if scenario.solver.kernel != "auto" else []
 
 
 def _changing(scenario: Scenario) -> Iterator[str]:

@@ -21,7 +21,6 @@ most u·H with H = Σ C·|T − T_ref| and the heat capacity C of a cell.
                   type both sides use the same numbers. If contacts are weighted, 4 more for the weights of both sides
                   and the products with them. The sums are at most 2σ·H, because the neighbours' coefficients add up
                   to at most σ = dt/limit. T + increments adds 1 of H.
-    stochastic    the same, plus 1 of H for the number added before rounding and 1 for adding it
 
 **H, from one row to the next.** A step is monotone: a higher old value never gives a lower new one. The limit on dt
 guarantees this. So a step creates no new extremes and, because it only moves heat, does not increase Σ C·|T − T_ref|
@@ -89,7 +88,7 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
         of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0
         of_increments += 1.0 if len(materials.heated) else 0.0
     of_sum = np.abs(1.0 - sigma) + sigma
-    return np.asarray((3.0 if problem.scheme == "stochastic" else 1.0) * of_sum + 2.0 * sigma * of_increments)
+    return np.asarray(of_sum + 2.0 * sigma * of_increments)
 
 
 class LargestHeat:

@@ -42,7 +42,6 @@ from heatsim.scenario.tables.materials import VOID
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.probes import EXTENTS, LIQUID_FRACTION, TIMES_BEYOND, TOWARDS_VOID
 from heatsim.scenario.tables.sources import Source
-from heatsim.scenario.tables.time import ADAPTIVE
 from heatsim.scenario.values.functions import formulas_in_time
 
 
@@ -58,19 +57,6 @@ def beams_stay_in_a_steady_state(scenario: Scenario) -> list[Mistake]:
         for index, source in entries(scenario.sources)
         if known(source.beam) and source.beam is not None and known(source.beam.path) and len(source.beam.path) > 1
     ]
-
-
-def long_steps_round_to_nearest(scenario: Scenario) -> list[Mistake]:
-    """Steps that follow a tolerance round to nearest."""
-    if not known(scenario.time, scenario.solver) or scenario.time.method not in ADAPTIVE:
-        return []
-    if scenario.solver.rounding != "stochastic":
-        return []
-    message = (
-        f'got "stochastic" with time.method = "{scenario.time.method}", which does too few steps for rounding to add '
-        'up; leave it out, or write time.method = "euler"'
-    )
-    return [Mistake("solver.rounding", message)]
 
 
 def names_differ(scenario: Scenario) -> list[Mistake]:
@@ -205,7 +191,6 @@ CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
     layers_are_thinner_than_cells,
     names_differ,
     beams_stay_in_a_steady_state,
-    long_steps_round_to_nearest,
     probe_columns_differ,
     label_images_fit_the_grid,
     initial_field_fits_the_domain,

@@ -252,7 +252,6 @@ Method = Annotated[
 TemperatureName = Annotated[
     Literal["K", "degC", "degF"], choice("K", "degC", "degF", respell=partial(units.respell_unit, target="K"))
 ]
-Rounding = Annotated[Literal["nearest", "stochastic"], choice("nearest", "stochastic")]
 # The check of expressions over the time of the run, and the reference of keys, find the quantity in the annotation.
 TemperatureInTime = Annotated[TimeFunction, _in_time(TEMPERATURE, in_space=True), TEMPERATURE]
 FluxInTime = Annotated[TimeFunction, _in_time(FLUX, in_space=True), FLUX]

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from heatsim.scenario.tables.fields import STRICT, Device, Precision, Rounding, Text
+from heatsim.scenario.tables.fields import STRICT, Device, Precision, Text
 
 
 class Solver(BaseModel):
@@ -13,6 +13,3 @@ class Solver(BaseModel):
     device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
     kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
     precision: Precision = Field(default="float32", description="Floating-point type of the field")
-    rounding: Rounding = Field(
-        default="nearest", description="Rounding of float32 sums; float64 always rounds to nearest"
-    )

@@ -47,7 +47,7 @@ class CpuStepper(Stepper):
             c, f, g = (np.zeros(n, dtype=self.problem.precision) for n in (7, 6, 6))
             nothing = (np.zeros((0, 0)),) * 6
             problem = self.problem
-            CPU_KERNELS[self._spec.name](cell, cell.copy(), problem.periodic, c, f, g, 0, nothing, problem.scheme)
+            CPU_KERNELS[self._spec.name](cell, cell.copy(), problem.periodic, c, f, g, nothing, problem.scheme)
         elif self._spec.name == "numba" and self.problem.timeline.last_step > 0:
             # The first step, into the spare buffer and copies of the ledger's sums.
             rehearsal = copy(arguments)
@@ -75,7 +75,6 @@ class CpuStepper(Stepper):
             c,
             sweeps["f"],
             sweeps["g"],
-            int(sweeps["step"][0]),
             self._ledger.sums.heats.faces,
             problem.scheme,
         )
@@ -87,7 +86,6 @@ class CpuStepper(Stepper):
             arguments.arrays.body,
             arguments.tables(timeline.dt(first)),
             self._steps(first, until),
-            first + problem.step_shift & 0xFFFFFFFF,
             arguments.sums,
             problem.scheme,
         )

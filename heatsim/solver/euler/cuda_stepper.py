@@ -76,7 +76,7 @@ class CudaStepper(Stepper):
         """Steps with the conditions of the very first."""
         arguments = self.arguments
         assert isinstance(arguments, GeneralArguments)
-        sweeps = arguments.arrays.sweeps(arguments.rows(0, 1), 0, count)
+        sweeps = arguments.arrays.sweeps(arguments.rows(0, 1), count)
         return TrialSteps(arguments.coefficients(self.problem.timeline.dt(0)), sweeps)
 
     # For ensembles.
@@ -90,12 +90,11 @@ class CudaStepper(Stepper):
         Raises:
             ScenarioError: a face's value at one of the steps cannot be used.
         """
-        problem, field, arguments, timeline = self.problem, self.field, self.arguments, self.problem.timeline
+        field, arguments, timeline = self.field, self.arguments, self.problem.timeline
         assert isinstance(arguments, LinearArguments)
         self._ledger.leave(self.step)
-        alike = arguments.constant and problem.scheme != "stochastic"
         dt = timeline.dt(self.step)
-        sweeps = arguments.host_sweeps(self.step, self.step + (1 if alike else steps))
+        sweeps = arguments.host_sweeps(self.step, self.step + (1 if arguments.constant else steps))
         return MemberSteps(field.deviation, field.spare, arguments.coefficients(dt), arguments.ledger, sweeps, steps)
 
     def body_steps(self, steps: int) -> BodySteps:

@@ -76,7 +76,6 @@ class LinearArguments:
             if self.constant:
                 self._constant_terms[dt] = terms
         sweeps["f"], sweeps["g"] = terms
-        sweeps["step"] = np.arange(first, until) + problem.step_shift & 0xFFFFFFFF
         return sweeps
 
     def sweeps(self, first: int, until: int) -> SweepTable:
@@ -187,7 +186,7 @@ class GeneralArguments:
         Raises:
             ScenarioError: a condition or source at one of the steps cannot be used.
         """
-        return self.arrays.sweeps(self.rows(first, until), first + self._problem.step_shift, until - first)
+        return self.arrays.sweeps(self.rows(first, until), until - first)
 
     @cached_property
     def no_ledger(self) -> NDArray[Any]:
@@ -215,7 +214,7 @@ class GeneralArguments:
 
     def stage_sweeps(self, rows: StepInputs) -> SweepTable:
         """Struct StepData of the stages of ``rows``, on the device."""
-        return self.arrays.sweeps(rows, 0, len(rows.factors))
+        return self.arrays.sweeps(rows, len(rows.factors))
 
     def rate_sweeps(self, rows: StepInputs, base: Any = None) -> SweepTable:
         """Struct StepData of the stages of ``rows`` for builds of ``rate_variant``, on the device.
@@ -224,7 +223,7 @@ class GeneralArguments:
             rows: what changes from stage to stage.
             base: the device array to which increments are added; None for 0.
         """
-        return self.arrays.sweeps(rows, 0, len(rows.factors), rate=True, base=base)
+        return self.arrays.sweeps(rows, len(rows.factors), rate=True, base=base)
 
 
 def variant_of(problem: HeatProblem) -> Variant:

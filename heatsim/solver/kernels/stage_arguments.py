@@ -139,7 +139,6 @@ class StageArguments(ABC, Generic[Numbers]):
             rates.arrays.body,
             rates.tables(rates.reference_dt),
             rates.arrays.steps(rows, len(rows.factors)),
-            0,
             rates.sums if enters else rates.no_sums,
             "increments",
             base,
@@ -185,7 +184,7 @@ class LinearStages(StageArguments[NDArray[Any]]):
         problem, sweeps = self._problem, numbers[some]
         c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
         faces = (self._ledger.sums if enters else self.rates.no_sums).heats.faces
-        return CPU_KERNELS[kernel](T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], 0, faces, problem.scheme)
+        return CPU_KERNELS[kernel](T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], faces, problem.scheme)
 
     @cached_property
     def _no_coefficients(self) -> NDArray[Any]:

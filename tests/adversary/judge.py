@@ -56,7 +56,7 @@ class Verdict(NamedTuple):
     Attributes:
         case: the case.
         faults: what is wrong; empty if nothing is.
-        error: the largest error of a temperature as a part of the tolerance.
+        error: the largest error of a temperature as a part of the tolerance; in K with Euler's method.
         method: the one that ran.
     """
 
@@ -64,6 +64,10 @@ class Verdict(NamedTuple):
     faults: tuple[str, ...]
     error: float = 0.0
     method: str = ""
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.case.seed} {self.method} ({', '.join(self.case.kinds)}): {'; '.join(self.faults) or 'right'}"
 
 
 def run(document: dict[str, Any]) -> Run:
@@ -128,49 +132,69 @@ def _judge_euler(case: Case) -> Verdict:
 
     Not where something is shorter than dt: then the error depends on its place in a step.
     """
-    faults, errors, body = [], [], Body(case.document)
-    for safety in (0.8, 0.1):
+    faults, body, method = [], Body(case.document), ""
+
+    def error_with(safety: float) -> tuple[float, float, float, bool]:
+        """The largest error in K; what rounding adds at random, and at most; whether dt resolves what drives do."""
+        nonlocal method
         found = run({**case.document, "time": {**case.document["time"], "safety": safety}})
-        exact = solve(body, found.times, case.marks)
-        errors.append(float(np.abs(found.T - exact.T).max()))
-        faults += heat_faults(body, exact, found, np.inf)
-    longest = max(map(float, found.summary["dt"]))
-    resolved = all(width > 30.0 * longest for _, width in case.marks)
-    if resolved and errors[1] > 0.5 * errors[0] + _rounding(found, exact) + 1e-9 * np.ptp(exact.T):
-        faults.append(f"off by {errors[0]:.4g} K, and by {errors[1]:.4g} K with an eighth of dt")
-    return Verdict(case, tuple(faults), errors[1], _method(case, found.summary))
+        exact, method = solve(body, found.times, case.marks), _method(case, found.summary)
+        faults.extend(heat_faults(body, exact, found, np.inf))
+        resolved = all(width > 30.0 * max(map(float, found.summary["dt"])) for _, width in case.marks)
+        rounding, most = (_rounding(found, exact, one_way) + 1e-9 * np.ptp(exact.T) for one_way in (False, True))
+        return float(np.abs(found.T - exact.T).max()), rounding, most, resolved
+
+    first, (fine, rounding, most, resolved) = error_with(0.8)[0], error_with(0.1)
+    if resolved and fine > 0.5 * first + rounding:
+        # The error of a jump depends on its place in a step, and may be zero by chance. Roundings of many small steps
+        # may go one way.
+        first = max(first, *(error_with(safety)[0] for safety in (0.77, 0.73, 0.68)))
+        if fine > 0.5 * first + most:
+            faults.append(f"off by {first:.4g} K, and by {fine:.4g} K with an eighth of dt")
+    return Verdict(case, tuple(faults), fine, method)
 
 
-def _rounding(found: Run, exact: Solution) -> float:
-    """10·u·D·√stages in K: D is the largest deviation from the reference temperature, u 2⁻²⁴ or 2⁻⁵³."""
+def _rounding(found: Run, exact: Solution, one_way: bool = False) -> float:
+    """10·u·D·√stages + 16·2⁻⁵³·T in K; u·D·stages if all roundings go one way, which the documents state as the most.
+
+    D is the largest deviation from the reference temperature, u 2⁻²⁴ or 2⁻⁵³. T, in kelvin, is what both answers hold.
+    """
     D = max(1.0, float(np.abs(exact.T - found.summary["reference_temperature"]).max()))
     stages = found.summary["stages"] or found.summary["steps"]
-    return float(10.0 * UNIT_ROUNDOFF[found.summary["precision"]] * D * np.sqrt(stages))
+    of_kelvins = 16.0 * UNIT_ROUNDOFF["float64"] * float(np.abs(exact.T).max())
+    size = stages if one_way else 10.0 * np.sqrt(stages)
+    return float(UNIT_ROUNDOFF[found.summary["precision"]] * D * size) + of_kelvins
 
 
 def heat_faults(body: Body, exact: Solution, found: Run, allowed: float) -> list[str]:
-    """Heats that are wrong: of given ones 1e-6 at the end, of others what an error of temperatures explains."""
+    """Heats that are wrong: of given ones 1e-6 at the end, of others what an error of temperatures explains.
+
+    That is G·T·t, or what all cells store with it: the heat through a face that is off makes temperatures wrong. Heat
+    that changes no temperature of the body in float64 does not count.
+    """
     faults, energy = [], found.energy
+    unseen = UNIT_ROUNDOFF["float64"] * float(np.abs(exact.T).max(axis=0) @ body.C)
     residual = np.abs(energy["residual"]).max()
     if residual > found.summary["energy_bound"]:
         faults.append(f"the residual is {residual:.3g} J, above its bound of {found.summary['energy_bound']:.3g} J")
     for name, heat in exact.heats.items():
         off = np.abs(energy[name] - heat)
         G = body.conductances.get(name, np.zeros(1)).sum()
-        most = 1e-6 * (exact.given + np.abs(heat).max()) + (G * allowed * found.times[-1] if G else 0.0)
+        most, stored = 1e-6 * (exact.given + np.abs(heat).max()) + unseen, allowed * body.C.sum()
+        most += G * allowed * found.times[-1] + stored if G else 0.0
         if off[-1] > most:
             faults.append(f"{name}: off by {off[-1]:.4g} J of {exact.given or np.abs(heat).max():.4g} J at the end")
-        if off.max() > most + allowed * body.C.sum():
+        if off.max() > most + (0.0 if G else stored):
             faults.append(f"{name}: off by {off.max():.4g} J in a row, {off.max() / body.C.sum():.3g} K in all cells")
     return faults
 
 
 def _range_with_peaks(case: Case, body: Body, exact: Solution) -> float:
     """Between which temperatures the cells lie at rows, between them, and where drives do something shortly."""
-    peaks = [time for a, w in case.marks[:30] for time in (a, a + w) if time < body.end]
+    peaks = [a + part * w for a, w in case.marks[:30] for part in (0.0, 0.25, 0.5, 0.75, 1.0)]
     between = [] if body.nonlinear else np.linspace(0.0, body.end, 401)
-    beside = solve(body, np.unique([0.0, *peaks, *between]), case.marks).T
-    return float(max(exact.T.max(), beside.max()) - min(exact.T.min(), beside.min()))
+    beside = solve(body, np.unique([0.0, *(time for time in peaks if time < body.end), *between]), case.marks)
+    return max(exact.high, beside.high) - min(exact.low, beside.low)
 
 
 def _range_of_conditions(case: Case, body: Body) -> float:

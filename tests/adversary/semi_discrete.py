@@ -240,11 +240,14 @@ class Solution(NamedTuple):
         T: temperatures in K, shape (times, cells).
         heats: in J since t = 0 by "sources" and by the names of faces whose exchange is linear, shape (times,).
         given: ∫|heat| in J of all sources and given fluxes until the end.
+        low, high: extremes in K at these times; of nonlinear bodies at all steps of the integration.
     """
 
     T: Array
     heats: dict[str, Array]
     given: float
+    low: float
+    high: float
 
 
 def solve(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: bool = False) -> Solution:
@@ -266,11 +269,12 @@ def solve(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: 
     )
     if body.nonlinear:
         linear = {name: heats[name] for name in heats if not body.conductances.get(name, np.zeros(1)).any()}
-        return Solution(_by_radau(body, times, marks, fine), linear, given)
+        T, low, high = _by_radau(body, times, marks, fine)
+        return Solution(T, linear, given, low, high)
     T, of_T = _by_modes(body, h, values, steps)
     for name, G in body.conductances.items():
         heats[name] = heats[name] - of_T @ G
-    return Solution(T, heats, given)
+    return Solution(T, heats, given, float(T.min()), float(T.max()))
 
 
 def _edges(body: Body, times: Array, marks: Sequence[tuple[float, float]], eps: float) -> Array:
@@ -341,8 +345,8 @@ def _exponentials(z: Array, values: Array, shares: Array) -> tuple[Array, Array,
     return E, np.where(short, tiny, I0), np.where(short, brief, long), np.where(short, brief_total, long_total)
 
 
-def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: bool) -> Array:
-    """Temperatures of a body whose films change or that radiates."""
+def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fine: bool) -> tuple[Array, float, float]:
+    """Temperatures of a body whose films change or that radiates, and their extremes at all steps."""
 
     def exchange(face: Face, t: float, T: Array) -> Array:
         condition = {key: float(of_time(v)(np.float64(t))) for key, v in face.condition.items() if key != "type"}
@@ -376,9 +380,11 @@ def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fi
     around = [a + factor * w for a, w in marks for factor in (-6, -2, 0, 2, 6)]
     edges = np.unique(np.concatenate(([0.0], times, [a for a in around if 0.0 < a < body.end])))
     T, found, tolerance = body.T0, {0.0: body.T0}, 1e-9 if fine else 1e-8
+    low, high = float(T.min()), float(T.max())
     for start, end in pairwise(edges.tolist()):
         inside = (start + 1e-12 * (end - start), end - 1e-12 * (end - start))
         solved = solve_ivp(rate, inside, T, "Radau", jac=jacobian, rtol=tolerance, atol=100.0 * tolerance)
         assert solved.success, solved.message
         T = found[end] = solved.y[:, -1]
-    return np.array([found[float(time)] for time in times])
+        low, high = min(low, float(solved.y.min())), max(high, float(solved.y.max()))
+    return np.array([found[float(time)] for time in times]), low, high

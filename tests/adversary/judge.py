@@ -17,7 +17,7 @@ from heatsim.observers.observer import Observer
 from heatsim.observers.state import RunState
 from heatsim.storage import folder, run_tables
 
-MOST_SECONDS = 30
+MOST_SECONDS = 120
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 

@@ -13,7 +13,8 @@ x_min of positive and of negative heat since the row before, so a face half hot 
 are the sums over the cells that are heated and those that are cooled; of sources that heat all their cells alike, over
 the sources.
 
-With `output.region_heat` the heat of each region and the flow through each contact follow; see parts.py.
+With `output.region_heat` the heat of each region and the flow through each contact follow, and the heat through
+contacts that alone separate parts of the body; see parts.py.
 
 Patches and void surfaces have extra columns between the faces and the residual. The heat of a patch is included in that
 of its face; the heat through void surfaces is not. The heat through the surface of each region with a condition towards
@@ -31,7 +32,15 @@ from numpy.typing import NDArray
 
 from heatsim.grid import FACES
 from heatsim.observers.observer import SUMS, Reads, Value, Values
-from heatsim.observers.parts import ContactFlows, RegionHeats, contact_names, region_names, surface_names
+from heatsim.observers.parts import (
+    ContactFlows,
+    ContactHeats,
+    RegionHeats,
+    contact_heat_names,
+    contact_names,
+    region_names,
+    surface_names,
+)
 from heatsim.observers.state import EnergyRow, RunState
 from heatsim.observers.table import Column, TableObserver
 from heatsim.physics.problem import HeatProblem
@@ -65,7 +74,8 @@ def columns(problem: HeatProblem) -> list[Column]:
     """The columns of energy.csv after the time: heats in J and the residual, then heat flows in W."""
     names, of_regions = heats(problem), region_names(problem)
     gross = (way + name for way in GROSS for name in _given(problem))
-    in_joules, in_watts = (*names, *of_regions), (*names[:-1], *of_regions, *contact_names(problem), *gross)
+    in_joules = (*names, *of_regions, *contact_heat_names(problem))
+    in_watts = (*names[:-1], *of_regions, *contact_names(problem), *gross)
     return [*((name, JOULE) for name in in_joules), *((name, WATT) for name in in_watts)]
 
 
@@ -133,6 +143,7 @@ class Energy(TableObserver):
     _bound: EnergyBound
     _before: dict[str, float] | None
     _sums: RunningSums  # of the ledger's heats since the start, their magnitudes, and those of even sources
+    _behind: ContactHeats
     _released: float  # heat in J that even sources have set free
 
     def columns(self, state: RunState) -> list[Column]:
@@ -143,16 +154,20 @@ class Energy(TableObserver):
         """Open the table; restore the bound of the residual and the row before."""
         self._state = state
         self._bound = state.energy_bound = EnergyBound(state.problem, state.field.reference)
-        self._before, initial = None, None
-        self._sums, self._released = RunningSums(np.zeros((2, state.ledger.heats().numbers.size + 1))), 0.0
+        self._before, initial, behind = None, None, None
+        self._released = 0.0
         if saved is not None:
             self._bound.restore(saved)
             self._before = json.loads(str(saved["energy_before"]))
-            self._sums = RunningSums(np.array(json.loads(str(saved["energy_sums"]))))
             self._released = float(saved["energy_released"])
             state.energy_row = EnergyRow(self._before or {}, float(saved["energy_turnover"]))
             initial = json.loads(str(saved.get("region_heats", "null")))
+            behind = json.loads(str(saved.get("contact_heats", "null")))
         self._regions, self._contacts = RegionHeats(state, initial), ContactFlows(state)
+        self._behind = ContactHeats(state, behind)
+        columns = state.ledger.heats().numbers.size + 1 + self._behind.heats_of_sources(np.zeros(1)).shape[1]
+        parts = np.zeros((2, columns)) if saved is None else np.array(json.loads(str(saved["energy_sums"])))
+        self._sums = RunningSums(parts)
         self._limit_samples(state.field.reduction().sums.nbytes + state.ledger.row().nbytes)
         super().start(state, saved)
         self._heats = heats(state.problem)
@@ -172,18 +187,21 @@ class Energy(TableObserver):
         stored = [heat - self._state.initial_heat for heat in statistics.heats(totals)]
         absolute = statistics.heats(totals, absolute=True)
         times = np.array([sample.time for sample in samples])
-        through, terms, gross = self._balances(samples, times, np.array(stored))
+        through, terms, gross, sources = self._balances(samples, times, np.array(stored))
         self._bound.add(_rows_of_bound(samples, through, np.array(absolute), terms[:, 0]))
         heats_of_rows = np.column_stack([times, terms, np.array(self._regions.rows(totals))])
         contacts = np.array([sample.contacts for sample in samples])
-        columns = [heats_of_rows, self._flows(heats_of_rows), contacts, gross]
+        behind = self._behind.stored(totals) - sources - through.behind_contacts
+        columns = [heats_of_rows, behind, self._flows(heats_of_rows), contacts, gross]
         rows: list[list[float]] = np.column_stack(columns).tolist()
         return rows
 
     def _balances(
         self, samples: Sequence[_EnergySample], times: Floats, stored: Floats
-    ) -> tuple[HeatRows, Floats, Floats]:
-        """The heats through surfaces since the start, the terms of the balance, and what enters and leaves in W.
+    ) -> tuple[HeatRows, Floats, Floats, Floats]:
+        """The heats through surfaces since the start, the terms of the balance, what enters and leaves in W.
+
+        The last array is what even sources have given behind contacts since the start, in J.
 
         Args:
             samples: of the next rows.
@@ -201,16 +219,17 @@ class Energy(TableObserver):
         self._released = float(released[-1])
 
         of_rows = state.ledger.heats_of([sample.through for sample in samples])
-        since_row = np.column_stack([of_rows.numbers.reshape(len(times), -1), even_magnitude])
+        size, behind = of_rows.numbers[0].size, self._behind.heats_of_sources(edges)
+        since_row = np.column_stack([of_rows.numbers.reshape(len(times), -1), even_magnitude, behind])
         since_start = self._sums.add(since_row)
-        through = replace(of_rows, numbers=since_start[:, :-1].reshape(of_rows.numbers.shape))
+        through = replace(of_rows, numbers=since_start[:, :size].reshape(of_rows.numbers.shape))
         sources = released + through.beams + through.cells
         given = np.column_stack([stored, -sources, -through.faces, -through.towards_void[:, 0]])
         residual = [fsum(row) for row in given.tolist()]
         void = [through.towards_void] if problem.materials.weighted_surfaces.void else []
         terms = np.column_stack([stored, sources, through.through, *void, residual])
 
-        flowed = through.numbers[-1, 1, -2:].sum() + since_start[-1, -1] + through.magnitude[-1]
+        flowed = through.numbers[-1, 1, -2:].sum() + since_start[-1, size] + through.magnitude[-1]
         turnover = 0.5 * (flowed + abs(stored[-1] - residual[-1]))
         names = heats(problem)
         state.energy_row = EnergyRow(dict(zip((TIME, *names), (times[-1], *terms[-1].tolist()), strict=True)), turnover)
@@ -219,7 +238,7 @@ class Energy(TableObserver):
         magnitude = np.column_stack([even_magnitude + magnitude[:, -2] + magnitude[:, -1], magnitude[:, :-2]])
         some, seconds = slice(len(names) - 2), np.where(np.diff(edges) > 0.0, np.diff(edges), nan)[:, np.newaxis]
         flows = [0.5 * both[:, some] / seconds for both in (magnitude + net, magnitude - net)]
-        return through, terms, np.column_stack(flows)
+        return through, terms, np.column_stack(flows), self._behind.sources(since_start[:, size + 1 :], released)
 
     def _flows(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The heat flows in W, the averages since the row before; NaN in a row that has none before.
@@ -241,6 +260,8 @@ class Energy(TableObserver):
         saved["energy_turnover"] = 0.0 if self._state.energy_row is None else self._state.energy_row.turnover
         if self._regions.initial:
             saved["region_heats"] = json.dumps(self._regions.initial)
+        if self._behind.initial:
+            saved["contact_heats"] = json.dumps(self._behind.initial)
         return saved
 
 

@@ -149,9 +149,9 @@ def flow_table(found: SteadyFlows) -> NumberTable:
 
 
 def parts_table(energy: RunTable, steady: bool) -> NumberTable | None:
-    """The heat of regions and the heat flow through contacts at the last row; None if the table has neither.
+    """The heat of regions and what passes contacts at the last row; None if the table has neither.
 
-    No sum over the steps knows the heat through a contact, and flows at the rows do not add up to it.
+    A contact without a column in J shows its flow only: flows at the rows do not add up to a heat.
     """
     if not len(energy.times):
         return None

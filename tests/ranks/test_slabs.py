@@ -13,7 +13,7 @@ from thread_team import on_ranks
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import Grid
-from heatsim.observers.parts import ContactFlows, RegionHeats
+from heatsim.observers.parts import ContactFlows, ContactHeats, RegionHeats
 from heatsim.observers.regions import RegionStatistic
 from heatsim.observers.snapshots import heat_flux_in_own_planes
 from heatsim.observers.state import RunState
@@ -22,6 +22,7 @@ from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, TooManyRanksError, slabs
 from heatsim.parallel.team import ALONE
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.contact_balances import contact_balances
 from heatsim.physics.readings.interpolation import Interpolation
 from heatsim.physics.readings.surface_cells import SurfaceCells
 from heatsim.physics.readings.surface_edges import SurfaceEdges
@@ -104,6 +105,8 @@ def observed(state: RunState) -> dict[str, Any]:
         "hottest": of.extreme_cells.of_type(0, highest=True),
     }
     numbers |= {"region heats": RegionHeats(state, None).initial, "contacts": ContactFlows(state).row()}
+    numbers |= {"behind contacts": ContactHeats(state, None).initial, "levels": contact_balances(state.problem)}
+    numbers["heats"] = state.ledger.heats().numbers
     numbers["change"] = field.largest_change(field.own * 0.5)
     numbers["T"] = field.temperature()
     copy = FieldCopy(field)

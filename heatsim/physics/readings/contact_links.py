@@ -44,7 +44,7 @@ def contact_links(problem: HeatProblem) -> list[ContactLinks]:
     They are sorted by axis and cells, so their order does not depend on the number of ranks.
     """
     division = Division.of(problem.scenario)
-    return [_links(problem, _joins(problem, division, number)) for number in range(len(problem.scenario.contacts))]
+    return [_links(problem, joins(problem, division, number)) for number in range(len(problem.scenario.contacts))]
 
 
 def _links(problem: HeatProblem, joins: NDArray[np.bool_]) -> ContactLinks:
@@ -78,7 +78,7 @@ def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second
     return total
 
 
-def _joins(problem: HeatProblem, division: Division, number: int) -> NDArray[np.bool_]:
+def joins(problem: HeatProblem, division: Division, number: int) -> NDArray[np.bool_]:
     """Whether a contact joins a cell type of its first side to one of its second, shape (types, types)."""
     kinds = [cell_type.material for cell_type in problem.materials.types]
     first = problem.scenario.contacts[number].between[0]

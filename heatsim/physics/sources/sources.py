@@ -228,12 +228,33 @@ class Sources:
 
     def cancelled(self, edges: Array) -> Array:
         """The heat in J that sources of :attr:`even` bring while others take as much, between times in s."""
-        found, lengths = np.zeros(len(edges) - 1), np.diff(edges)
+        if len(self.even) < 2:
+            return np.zeros(len(edges) - 1)
+        heat = self.heats(edges)
+        return np.asarray(np.minimum(np.maximum(heat, 0.0).sum(axis=1), np.maximum(-heat, 0.0).sum(axis=1)))
+
+    def heats(self, edges: Array) -> Array:
+        """The heat in J of every source of :attr:`even` between times in s, shape (spans, sources)."""
+        found, lengths = np.zeros((len(edges) - 1, len(self.even))), np.diff(edges)
         some = lengths > 0.0
-        if len(self.even) > 1 and some.any():
-            heat = self.powers(edges[:-1][some], lengths[some]) * lengths[some][:, np.newaxis]
-            found[some] = np.minimum(np.maximum(heat, 0.0).sum(axis=1), np.maximum(-heat, 0.0).sum(axis=1))
+        if some.any():
+            found[some] = self.powers(edges[:-1][some], lengths[some]) * lengths[some][:, np.newaxis]
         return found
+
+    def parts(self, weights: Array) -> Array:
+        """Σ weight of the cells of each source of :attr:`even`, as a mean over its cells.
+
+        Args:
+            weights: of the cell types, shape (sums, types).
+
+        Returns:
+            Shape (sources, sums).
+        """
+        heated = [
+            [number in cell_type.sources for cell_type in self.materials.types] for number in range(len(self.even))
+        ]
+        cells = np.array(heated, dtype=np.float64).reshape(len(self.even), -1) * self.materials.counts
+        return np.asarray(cells @ weights.T / np.maximum(cells.sum(axis=1, keepdims=True), 1.0))
 
     def powers(self, times: Array, dt: float | Array) -> Array:
         """Mean power in W of every source in the body in steps of ``dt`` seconds, one or one each, from ``times``.

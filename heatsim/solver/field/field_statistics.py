@@ -67,6 +67,11 @@ class FieldStatistics:
         found: list[float] = exact_sums(totals[:, parts, int(absolute)] * self._capacities[parts]).tolist()
         return found
 
+    def weighted_heats(self, totals: Floats, weights: NDArray[np.int64]) -> Floats:
+        """Σ weight·ρ·cp·V·(T − T_ref) in J at some times; ``weights``: whole numbers of the cell types, at least 0."""
+        parts = np.repeat(np.arange(len(self._cell_types)), weights[self._cell_types])
+        return np.asarray(exact_sums(totals[:, parts, 0] * self._capacities[parts]))
+
     def deviations(self) -> Extremes:
         """The lowest and highest T − T_ref in K; includes void cells if no material varies."""
         if self._materials.varies:

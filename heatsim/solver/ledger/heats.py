@@ -19,11 +19,13 @@ class HeatRows:
             order of the properties below; shape (times, 2, heats).
         patches: the number of patches.
         regions: the number of regions with a condition towards void.
+        contacts: the number of contacts whose heat follows from balances.
     """
 
     numbers: Array
     patches: int
     regions: int
+    contacts: int
 
     @property
     def through(self) -> Array:
@@ -38,7 +40,12 @@ class HeatRows:
     @property
     def towards_void(self) -> Array:
         """Through all surfaces towards void, then through those of each region, shape (times, 1 + regions)."""
-        return self.numbers[:, 0, self._void : -2]
+        return self.numbers[:, 0, self._void : self._void + 1 + self.regions]
+
+    @property
+    def behind_contacts(self) -> Array:
+        """Σ levels·heat of all cells, for each contact, see :mod:`heatsim.physics.readings.contact_balances`."""
+        return self.numbers[:, 0, self._void + 1 + self.regions : -2]
 
     @property
     def beams(self) -> Array:

@@ -22,6 +22,7 @@ from heatsim.physics.geometry.cell_faces import distinct
 from heatsim.physics.operator.boundary_faces import boundary_faces
 from heatsim.physics.operator.heat_sums import SumLayout
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.contact_balances import contact_balances
 from heatsim.solver.ledger.heats import HeatRows
 
 Indices = NDArray[np.int64]
@@ -208,6 +209,7 @@ class SumSections:
         problem = table.problem
         self._patches, self._regions = len(problem.scenario.patches), len(problem.scenario.surfaces)
         self._capacities = problem.materials.cell_heat_capacity
+        self._levels = list(contact_balances(problem.whole).values())
         own = problem.slab.own
         planes = own.start + problem.whole.grid.groups.starts(own.stop - own.start)
         runs = [(run, *own) for run, own in zip(table.runs, table.keys, strict=True) if own[1].any()]
@@ -259,15 +261,18 @@ class SumSections:
         faces: list[list[int]] = [[] for _ in FACES]
         owned: list[list[int]] = [[] for _ in range(_FIRST_PATCH + self._patches + 1 + self._regions)]
         void, beams, cells = list[int](), list[int](), list[int]()
-        for number, (name, face, owner, _) in enumerate(parts):
+        contacts: list[list[int]] = [[] for _ in self._levels]
+        for number, (name, face, owner, cell_type) in enumerate(parts):
             heat = 2 * number
+            for behind, levels in zip(contacts, self._levels, strict=True):
+                behind += [heat] * int(levels[cell_type])
             if name == SURFACES:
                 (void if face == TOWARDS_VOID else faces[face]).append(heat)
                 owned[owner].append(heat)
             else:
                 (cells if name == CELLS else beams).append(heat)
         patches, regions = owned[_FIRST_PATCH:][: self._patches], owned[_FIRST_PATCH + self._patches + 1 :]
-        heats = [*faces, *patches, void, *regions, beams, cells]
+        heats = [*faces, *patches, void, *regions, *contacts, beams, cells]
         return [*heats, *([heat + 1 for heat in of_one] for of_one in heats)]
 
     def sections(self, values: Any) -> Sections:
@@ -287,7 +292,8 @@ class SumSections:
         terms = np.zeros((len(rows), 2 * len(self._of_parts) + 1))
         found = exact_sums(of_parts) * self._part_capacities[:, np.newaxis]
         terms[:, :-1] = found.reshape(len(rows), -1)
-        return HeatRows(exact_sums(terms[:, self._of_heats]).reshape(len(rows), 2, -1), self._patches, self._regions)
+        numbers = exact_sums(terms[:, self._of_heats]).reshape(len(rows), 2, -1)
+        return HeatRows(numbers, self._patches, self._regions, len(self._levels))
 
     def of_rank(self, found: Partials) -> OwnSums:
         """The sums and the sums of magnitudes of this rank's sections, part by part.

@@ -13,7 +13,6 @@ from heatsim.physics.estimates.method_choice import notes_on_choice
 from heatsim.physics.estimates.temperature_range import TemperatureLimits
 from heatsim.physics.geometry.painted_sizes import file_hints, thickness_hints
 from heatsim.physics.operator.steady_notes import notes_on_implicit, notes_on_steady
-from heatsim.physics.readings.coarse_values import notes_on_coarse_values
 from heatsim.physics.readings.without_effect import notes_without_effect
 from heatsim.run.interrupt import Stop, stop_of_ranks
 from heatsim.run.plan import Plan
@@ -122,7 +121,7 @@ def notes_at_start(plan: Plan, scenario: Scenario, saved: checkpoint.Checkpoint 
         notes = warnings_on_resume(plan, saved)
     else:
         notes = [*scenario.hints, *thickness_hints(scenario), *file_hints(scenario)]
-        notes.extend([*notes_without_effect(plan.problem), *notes_on_coarse_values(scenario)])
+        notes.extend(notes_without_effect(plan.problem))
     if scenario.steady:
         notes.extend(notes_on_steady(scenario))
     notes.extend(notes_on_choice(scenario, plan.problem.choice))

@@ -13,7 +13,6 @@ from heatsim.physics.geometry.painted_sizes import MOST_OFF, PaintedSize, file_h
 from heatsim.physics.geometry.stl import Surface
 from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
-from heatsim.physics.readings.coarse_values import notes_on_coarse_values
 from heatsim.physics.readings.without_effect import contact_areas, notes_without_effect
 from heatsim.physics.time.time_steps import INSTANT
 from heatsim.run.in_words import area, condition_in_words, length, point, sizes, source_in_words
@@ -34,7 +33,7 @@ def describe_model(problem: HeatProblem) -> list[str]:
         *_layers(problem),
         *_conditions(problem),
         *(f"hint         {note}" for note in file_hints(scenario)),
-        *(f"hint         {note}" for note in (*notes_without_effect(problem), *notes_on_coarse_values(scenario))),
+        *(f"hint         {note}" for note in notes_without_effect(problem)),
         *_sources(problem),
         *(f"probe        {probe.name}: {_probe(probe, scenario)}" for probe in scenario.probes),
     ]

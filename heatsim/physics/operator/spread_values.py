@@ -1,6 +1,6 @@
 """Values that vary over the cells of a surface, as mixtures of fixed values, the levels: each cell has parts of two."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -17,20 +17,24 @@ from heatsim.physics.operator.boundary_faces import BoundaryFaces
 from heatsim.scenario import Convection, Flux, SpaceFormula, Temperature, TimeFunction, face_axes, radiates
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import depends_on_surface
+from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.function_of_time import Length
 from heatsim.scenario.values.functions import functions_in_time
 from heatsim.scenario.values.quantities import Quantity
+from heatsim.scenario.values.space_means import SpaceMeans, means_over, points_of
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
 Numbers = NDArray[np.int64]
+Products = Sequence[tuple[TimeFunction, Expression]]
+End = tuple[float, tuple[float, float, float]]  # a value and its point
 
 # Conditions from the lowest to the highest value, by the number of keys in which a condition's flux is not linear;
 # fewer where each condition has a table.
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
-POINTS = 4  # along each axis of a cell's face on which a value depends
+_TOLERABLE = 1e-3  # error of the integral of a value over a surface, in parts of that of its magnitude
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,9 @@ class SurfacePoints:
     """The cells of a surface.
 
     Attributes:
-        points: of each cell's surface, over which values are averaged: x, y and z in m, shape (cells, points).
+        low, high: the lowest and the highest x, y and z in m of the rectangle over which values are averaged, of each
+            cell, shape (3, cells).
+        points: of these rectangles: x, y and z in m, shape (cells, points).
         conductance: of their half cells in W/(m² K) of surface, at the reference temperature; 0 for void.
         varies: whether it varies with temperature.
         held: the planes of this rank, if each rank has a part of the cells.
@@ -104,6 +110,8 @@ class SurfacePoints:
         count: the number of cells of all ranks.
     """
 
+    low: Array
+    high: Array
     points: tuple[Array, Array, Array]
     conductance: Array
     varies: bool
@@ -121,24 +129,27 @@ class SurfacePoints:
         grid, axis, number = materials.grid, faces.axis, int(faces.conditions[0])
         patches, condition = boundary.scenario.patches, boundary.conditions[number]
         patch = patches[number - len(FACES)] if 0 <= number - len(FACES) < len(patches) else None
-        used = names_in(condition)
         at = np.divmod(faces.places, grid.face_shape(faces.side)[1])[::-1]
-        along = []
+        lows, highs = np.full((2, 3, len(faces)), grid.origin[axis] + grid.size[axis] * (faces.side % 2))
         for place, (other, cells) in enumerate(zip(face_axes(FACES[faces.side]), at, strict=True)):
             middle, half = grid.centres(other)[cells], 0.5 * grid.spacing[other]
-            low, high = middle - half, middle + half
+            lows[other], highs[other] = middle - half, middle + half
             if patch is not None:
-                low = np.maximum(low, patch.rectangle.min[place])
-                high = np.minimum(high, patch.rectangle.max[place])
-            count = POINTS if "xyz"[other] in used else 1
-            along.append(low[:, None] + (high - low)[:, None] * (np.arange(count) + 0.5) / count)
-        u, v = along
-        points = [np.full((len(faces), 1), grid.origin[axis] + grid.size[axis] * (faces.side % 2))] * 3
-        first, second = face_axes(FACES[faces.side])
-        points[first], points[second] = np.repeat(u, v.shape[1], axis=1), np.tile(v, u.shape[1])
-        x, y, z = (np.broadcast_to(each, points[first].shape) for each in points)
+                lows[other] = np.maximum(lows[other], patch.rectangle.min[place])
+                highs[other] = np.minimum(highs[other], patch.rectangle.max[place])
         conductance, every = 1.0 / materials.half[axis, faces.types(materials)], np.arange(len(faces))
-        return cls((x, y, z), conductance, varies, EVERYTHING, every, every, len(faces))
+        points = points_in(lows, highs, condition)
+        return cls(lows, highs, points, conductance, varies, EVERYTHING, every, every, len(faces))
+
+    def highest(self, number: float) -> float:
+        """The highest number of all ranks. Collective."""
+        return max(self.held.gathered(number))
+
+
+def points_in(low: Array, high: Array, condition: Condition) -> tuple[Array, Array, Array]:
+    """Points in rectangles at which the values of a condition are looked at: x, y and z in m, shape (cells, points)."""
+    x, y, z = points_of(low, high, "".join(name for name in "xyz" if name in names_in(condition)))
+    return x, y, z
 
 
 def names_in(condition: Condition) -> set[str]:
@@ -147,23 +158,17 @@ def names_in(condition: Condition) -> set[str]:
     return {name for value in formulas for name in value.expression.used}
 
 
-def beside(middles: Array, across: Numbers, flat: NDArray[np.bool_], grid: Grid, used: set[str]) -> list[Array]:
-    """Points around the middles of surfaces: x, y and z in m, shape (surfaces, points).
+def around(middles: Array, across: Numbers, flat: NDArray[np.bool_], grid: Grid) -> tuple[Array, Array]:
+    """The lowest and the highest x, y and z in m of faces of cells, or of the middles of curved surfaces.
 
     Args:
         middles: x, y and z of the surfaces, shape (3, surfaces).
         across: the axis across each surface.
-        flat: which of them are faces of cells; the points of the others are their middles.
+        flat: which of them are faces of cells.
         grid: the cells.
-        used: the axes along which the points differ.
     """
-    steps = (np.arange(POINTS) + 0.5) / POINTS - 0.5
-    along = [steps if name in used else np.zeros(1) for name in "xyz"]
-    offsets = np.stack(np.meshgrid(*along, indexing="ij")).reshape(3, 1, -1)
-    return [
-        middle[:, None] + np.where((across != axis) & flat, 1.0, 0.0)[:, None] * offsets[axis] * grid.spacing[axis]
-        for axis, middle in enumerate(middles)
-    ]
+    half = 0.5 * np.array(grid.spacing)[:, None] * (flat & (np.arange(3)[:, None] != across))
+    return middles - half, middles + half
 
 
 def levels_of(boundary: Boundary, number: int, cells: SurfacePoints) -> Iterator[Levels]:
@@ -215,37 +220,95 @@ class _Key:
         end, products = self.boundary.scenario.time.end, self.value.products()
         if products is None:
             raise self._moving()
-        times = np.unique(np.concatenate([factor.extreme_times(end) for factor, _ in products]))
-        lows, highs = _ranges(cells.held, self._table(cells, times))
-        time = float(times[int(np.argmax(np.subtract(highs, lows)))])
-        values = self._values(cells, time)
-        (lowest, low), (highest, high) = (_extreme(cells, values, sign) for sign in (1.0, -1.0))
-        part = np.zeros(values.shape)
-        if highest > lowest:
-            part = (values - lowest) / (highest - lowest)
+        in_space = [factor for factor, in_place in products if in_place.used]
+        time, span = self._largest(cells, products, in_space)
+        found = means_over(self.value.expression.with_values(t=time), cells.low, cells.high, cells.count, cells.highest)
+        self._check(cells, found, time)
+        (lowest, low), (highest, high) = (_extreme(cells, found, sign) for sign in (1.0, -1.0))
         ends = [self.value.at_point(*point) for point in (low, high)]
         for of_end, point in zip(ends, (low, high), strict=True):
-            fault = of_end.fault(self.quantity, end) if isinstance(of_end, Formula) else None
+            if isinstance(of_end, Formula):
+                fault = of_end.fault(self.quantity, end)
+            else:
+                fault = self.quantity.range_fault(of_end.value)
             if fault is not None:
                 place = ", ".join(f"{name} = {at!r}" for name, at in zip("xyz", point, strict=True))
                 raise self._mistake(f"got {show(self.value.expression.text)}, at {place}, {fault}")
-        off = 0.0
-        for factor, in_place in products:
-            first, last = (float(in_place.evaluate(**dict(zip("xyz", point, strict=True)))) for point in (low, high))
-            weights = in_place.evaluate(**dict(zip("xyz", cells.points, strict=True)))
-            missed = np.abs(weights - (first + (last - first) * part))[cells.own]
-            off += max(map(abs, factor.extremes(end))) * float(missed.max(initial=0.0))
-        if not max(cells.held.gathered(off)) <= _SAME * (max(highs) - min(lows)):
-            raise self._moving()
-        part, values = part.mean(axis=1), values.mean(axis=1)
+        if len(in_space) > 1:
+            self._refuse_moving(cells, time, products, (lowest, low), (highest, high), span)
+        values, part = found.means, np.zeros(found.means.shape)
+        if highest > lowest:
+            part = (values - lowest) / (highest - lowest)
         below = np.minimum((part * (count - 1)).astype(np.int64), count - 2)
         between = [Blend(ends[0], ends[1], at / (count - 1)) for at in range(1, count - 1)]
         levels: tuple[TimeFunction, ...] = (ends[0], *between, ends[1])
         within = part * (count - 1) - below
         if names == ("coefficient",) and self.value.constant:
-            edges = np.array([float(level.at(times[:1])[0]) for level in levels])
+            edges = np.array([float(level.at(np.zeros(1))[0]) for level in levels])
             within = _part_of_flux(values, edges[below], edges[below + 1], cells.conductance)
         return Levels(names, levels, below, within)
+
+    def _largest(
+        self, cells: SurfacePoints, products: Products, in_space: Sequence[TimeFunction]
+    ) -> tuple[float, float]:
+        """A time in s at which the value varies most over the surface, and its span over all times. Collective.
+
+        Raises:
+            ScenarioError: a value is not physical.
+        """
+        if self.value.constant:
+            return 0.0, inf
+        end = self.boundary.scenario.time.end
+        times = np.unique(np.concatenate([factor.extreme_times(end) for factor, _ in products]))
+        lows, highs = _ranges(cells.held, self._table(cells, times))
+        # Points may miss what varies; with one shape, its factor tells when it is largest.
+        spans = np.abs(in_space[0].at(times)) if len(in_space) == 1 else np.subtract(highs, lows)
+        return float(times[int(np.argmax(spans))]), max(highs) - min(lows)
+
+    def _check(self, cells: SurfacePoints, found: SpaceMeans, time: float) -> None:
+        """Check that values are physical, and that their integral over the surface is known. Collective."""
+        lowest, highest = found.lowest[cells.own], found.highest[cells.own]
+        known = np.isfinite(lowest).all() and np.isfinite(highest).all()
+        ends = (float(lowest.min()), float(highest.max())) if len(lowest) and known else ()
+        if cells.held.any(not known or any(self.quantity.range_fault(end) for end in ends)):
+            self._table(cells, np.array([time]))
+        squares, magnitudes = np.sum(cells.held.gathered(np.array(found.error(cells.own))), axis=0)
+        if not np.sqrt(squares) <= _TOLERABLE * magnitudes < inf:
+            raise self._mistake(
+                f"got {show(self.value.expression.text)}, which is not bounded, or changes so finely within cells that "
+                f"its integral over the surface is not known to {_TOLERABLE:.1%}; write its mean, use finer cells, or "
+                "a patch for the place of the change"
+            )
+
+    def _refuse_moving(
+        self,
+        cells: SurfacePoints,
+        time: float,
+        products: Products,
+        lowest: End,
+        highest: End,
+        span: float,
+    ) -> None:
+        """Check that all values move between the lowest and the highest one alike. Collective.
+
+        Args:
+            cells: of the surface.
+            time: in s, at which the ends are the lowest and the highest value.
+            products: of the value.
+            lowest: the lowest value and its point.
+            highest: the highest value and its point.
+            span: of all values at all times.
+        """
+        (least, low), (most, high) = lowest, highest
+        part = (self._values(cells, time) - least) / (most - least if most > least else 1.0)
+        off, end = 0.0, self.boundary.scenario.time.end
+        for factor, in_place in products:
+            first, last = (float(in_place.evaluate(**dict(zip("xyz", point, strict=True)))) for point in (low, high))
+            weights = in_place.evaluate(**dict(zip("xyz", cells.points, strict=True)))
+            missed = np.abs(weights - (first + (last - first) * part))[cells.own]
+            off += max(map(abs, factor.extremes(end))) * float(missed.max(initial=0.0))
+        if not max(cells.held.gathered(off)) <= _SAME * span:
+            raise self._moving()
 
     def _table(self, cells: SurfacePoints, times: Array) -> Array:
         """The values at own cells, shape (times, cells, points). Collective.
@@ -302,17 +365,18 @@ def _ranges(held: PaintedPlanes, table: Array) -> tuple[list[float], list[float]
     return low.tolist(), (-high).tolist()
 
 
-def _extreme(cells: SurfacePoints, values: Array, sign: float) -> tuple[float, tuple[float, float, float]]:
+def _extreme(cells: SurfacePoints, found: SpaceMeans, sign: float) -> End:
     """The lowest (sign 1) or highest (sign −1) value on all ranks, and the point of the first cell that has it.
 
     Collective.
     """
-    own, found = sign * values[cells.own], None
+    values, points = (found.lowest, found.low) if sign > 0.0 else (found.highest, found.high)
+    own, best = sign * values[cells.own], None
     if len(own):
-        at, point = divmod(int(np.argmin(own)), own.shape[1])
-        x, y, z = (float(axis[cells.own[at], point]) for axis in cells.points)
-        found = float(own[at, point]), int(cells.order[at]), (x, y, z)
-    value, _, point = min(each for each in cells.held.gathered(found) if each is not None)
+        at = int(np.argmin(own))
+        x, y, z = points[:, cells.own[at]].tolist()
+        best = float(own[at]), int(cells.order[at]), (x, y, z)
+    value, _, point = min(each for each in cells.held.gathered(best) if each is not None)
     return sign * value, point
 
 

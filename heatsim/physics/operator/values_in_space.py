@@ -3,8 +3,8 @@
 Kernels know conditions of six numbers, and cells that several conditions share
 (:mod:`heatsim.physics.conditions.mixed_cells`). So a value v(x, y, z, t) = a(t) + b(t)·f(x, y, z) becomes two
 conditions with its smallest and its largest value. Each cell has the part s of the second one that gives it the mean
-value over the part of its face with the condition, from 4 × 4 points; where its face stands for a smooth surface that
-is not flat, the value at the centre of this:
+value over the part of its face with the condition (:mod:`heatsim.scenario.values.space_means`); where its face stands
+for a smooth surface that is not flat, the value at the centre of this:
 
     v = (1 − s)·v_low + s·v_high,    q = (1 − s)·q_low + s·q_high
 
@@ -32,7 +32,7 @@ from heatsim.physics.conditions.mixed_cells import MIXED, TOWARDS_VOID, MixedCel
 from heatsim.physics.geometry.cell_faces import FaceAreas
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.operator.boundary_faces import at_box, towards_void
-from heatsim.physics.operator.spread_values import Levels, SurfacePoints, beside, levels_of, names_in
+from heatsim.physics.operator.spread_values import Levels, SurfacePoints, around, levels_of, points_in
 from heatsim.scenario import Insulated, SpaceFormula, TimeFunction
 from heatsim.scenario.values.functions import functions_in_time
 
@@ -197,9 +197,11 @@ def _towards_void(
     before = (np.cumsum(counts.T) - counts.T.reshape(-1)).reshape(counts.T.shape)[:, held.team.rank]
     order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]
     middles, along = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T, np.concatenate(axes)
-    x, y, z = beside(middles, along, np.concatenate(flat), grid, names_in(boundary.conditions[number]))
+    low, high = around(middles, along, np.concatenate(flat), grid)
     return np.concatenate(places), SurfacePoints(
-        points=(x, y, z),
+        low=low,
+        high=high,
+        points=points_in(low, high, boundary.conditions[number]),
         conductance=np.concatenate(conductances),
         varies=varies,
         held=held,

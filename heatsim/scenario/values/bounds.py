@@ -71,11 +71,11 @@ def bounds(expression: Expression, **box: tuple[float, float]) -> Bounds:
                 break
             rows = np.zeros((len(names), count))
             rows[: len(found.rows)] = found.rows
-            low, high = _halved(low[:, rest], high[:, rest], rows[:, rest], whole)
+            low, high = halved(low[:, rest], high[:, rest], rows[:, rest], whole)
     return Bounds(found_low, found_high, defined and np.isfinite(found_low) and np.isfinite(found_high))
 
 
-def _halved(low: Array, high: Array, rows: Array, whole: Array) -> tuple[Array, Array]:
+def halved(low: Array, high: Array, rows: Array, whole: Array) -> tuple[Array, Array]:
     """Both halves of boxes, cut along the variable that changes the values most, or a wide one that may jump."""
     parts = (high - low) / whole
     finite = np.isfinite(rows)

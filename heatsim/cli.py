@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from heatsim.commands.benchmarks import bench
+from heatsim.commands.doctor import doctor
 from heatsim.commands.kernels import kernels
 from heatsim.commands.materials import materials
+from heatsim.commands.new import new
 from heatsim.commands.plans import plan
 from heatsim.commands.results import export, render
 from heatsim.commands.runs import resume, run
@@ -41,7 +43,7 @@ app = App(
     version_flags=["--version"],
 )
 app.default(run)
-for command in (run, resume, plan, study, render, export, kernels, materials, schema, bench, verify):
+for command in (run, resume, plan, study, render, export, new, doctor, kernels, materials, schema, bench, verify):
     app.command(command)
 
 

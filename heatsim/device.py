@@ -210,6 +210,16 @@ def visible_gpus() -> int:
     return count.value if found else 0
 
 
+def cuda_of_driver() -> int:
+    """The newest version of CUDA that the NVIDIA driver supports, such as 13; 0 without a driver."""
+    import ctypes
+
+    if not _driver_installed():
+        return 0
+    version = ctypes.c_int()
+    return version.value // 1000 if ctypes.CDLL(_driver()).cuDriverGetVersion(ctypes.byref(version)) == 0 else 0
+
+
 def listed_gpus() -> int:
     """The number of GPUs that the system lists. Does not start the driver, because that can take more than a second.
 

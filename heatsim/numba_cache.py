@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from functools import wraps
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from numba import njit
@@ -74,6 +75,11 @@ def is_kept(function: Any) -> bool:
     """Whether the code of a kept function or a callback goes to a folder, from which other processes load it."""
     cache = function._cache
     return isinstance(cache, _Cache) and bool(cache._enabled)
+
+
+def folder_of(function: Any) -> Path:
+    """The folder of the code of a kept function."""
+    return Path(function._cache.cache_path)
 
 
 def stored(function: Any, types: tuple[Any, ...]) -> bool:

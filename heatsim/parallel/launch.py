@@ -41,7 +41,7 @@ def launch(ranks: int, arguments: Sequence[str], advice: Callable[[], str]) -> i
     environment = {**os.environ, "PYTHONPATH": paths}
     if sys.stdout.isatty():
         environment.setdefault("COLUMNS", str(shutil.get_terminal_size().columns))
-    command = [_mpiexec(), "-n", str(ranks), sys.executable, "-m", "heatsim", *arguments]
+    command = [mpiexec(), "-n", str(ranks), sys.executable, "-m", "heatsim", *arguments]
     started: list[subprocess.Popen[bytes]] = []
     stopping = False
 
@@ -97,7 +97,7 @@ def check_ranks(text: str) -> int | None:
     return int(text)
 
 
-def _mpiexec() -> str:
+def mpiexec() -> str:
     """The path of mpiexec. The one of the Python environment comes first, because it belongs to the same mpi4py.
 
     Raises:

@@ -16,11 +16,7 @@ def connected(address: str) -> Any:
     Raises:
         DeviceError: no scheduler answers at the address, or Dask is not installed.
     """
-    try:
-        import distributed
-    except ImportError:
-        raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
-
+    distributed = import_distributed()
     # One message of heatsim replaces what Dask logs when a scheduler disappears.
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -37,6 +33,19 @@ def connected(address: str) -> Any:
         raise DeviceError(
             f"--cluster {address}: is not the address of a Dask scheduler; write for example tcp://10.0.0.1:8786"
         ) from None
+
+
+def import_distributed() -> Any:
+    """The module distributed of Dask.
+
+    Raises:
+        DeviceError: it is not installed.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise DeviceError("--cluster needs Dask; install heatsim[cluster]") from None
+    return distributed
 
 
 def _call_at(address: str) -> None:

@@ -245,7 +245,7 @@ def test_a_killed_rank_gives_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     fake = tmp_path / "mpiexec"
     fake.write_text("#!/bin/sh\nexit 9\n")
     fake.chmod(0o755)
-    monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
+    monkeypatch.setattr(launch, "mpiexec", lambda: str(fake))
     with pytest.raises(RunError, match=r"a rank was killed \(mpiexec returned 9\) .*; continue so"):
         launch.launch(3, ["run", "x.toml"], lambda: "continue so")
     fake.write_text(f"#!/bin/sh\nkill -TERM {os.getpid()}\nsleep 30\n")
@@ -271,7 +271,7 @@ def test_the_advice_after_a_kill_depends_on_what_the_job_has_written(
         (run / name).touch()
     fake.write_text(f"#!/bin/sh\nsleep 0.02\n{written and f'echo new > {run / written}'}\nexit 9\n")
     fake.chmod(0o755)
-    monkeypatch.setattr(launch, "_mpiexec", lambda: str(fake))
+    monkeypatch.setattr(launch, "mpiexec", lambda: str(fake))
     with pytest.raises(RunError) as killed:
         start_ranks(2, [], run)
     assert str(killed.value).partition("memory ran out")[2] == advice.format(run)

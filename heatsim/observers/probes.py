@@ -164,6 +164,38 @@ class Probes(TableObserver):
         yield from self._times_beyond.items()
 
 
+class ProbeNow:
+    """The value of a probe at the present step of a run, apart from the rows of probes.csv.
+
+    Args:
+        probe: a probe whose statistic is no time.
+        state: the run.
+    """
+
+    def __init__(self, probe: Probe, state: RunState) -> None:
+        self._probe, self._state = probe, state
+        self._statistic: RegionStatistic | SurfaceStatistic | None = None
+        if probe.points:
+            self._points = Interpolation(state.problem, list(probe.points))
+            self._cells = state.field.points(*self._points.cells)
+        else:
+            kind = RegionStatistic if probe.surface is None else SurfaceStatistic
+            self._statistic = kind(probe, state)
+
+    def read(self) -> list[float]:
+        """One number, or one for each point of a line: temperatures in K, lengths in m, fractions. Collective.
+
+        Raises:
+            NotFiniteError: a surface has no finite temperature at this time.
+        """
+        if self._statistic is not None:
+            values = [self._statistic.now()]
+        else:
+            values = self._points.of(self._cells.temperatures()[np.newaxis], [self._state.step])[0].tolist()
+        _check(self._probe, values * (len(self._probe.columns) // len(values)), self._state.time)
+        return values
+
+
 def _check(probe: Probe, kelvins: Sequence[float], time: float) -> None:
     for column, value in zip(probe.columns, kelvins, strict=True):
         if not isfinite(value):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from heatsim.errors import FolderError, Interrupted
+from heatsim.errors import FolderError, Interrupted, RunError
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers.extreme_temperatures import temperature_warnings
 from heatsim.observers.observer import Observer, Values
@@ -15,7 +15,7 @@ from heatsim.observers.state import RunState
 from heatsim.run.batch_size import BatchSize
 from heatsim.run.initial_state import find_steady_state
 from heatsim.run.interrupt import Stop, done_unless_stopped, is_stop_requested, stop_of_ranks, stop_on_signals
-from heatsim.run.make_observers import make_observers
+from heatsim.run.make_observers import make_observers, make_watchers
 from heatsim.run.observed_run import ObservedRun
 from heatsim.run.plan import Plan
 from heatsim.run.ranks import complete_advice, resume_advice
@@ -49,6 +49,7 @@ class Execution:
         resuming: the folder holds the files of this run.
         timing: wall-clock seconds of the parts of the run.
         warnings: messages about the run for the user.
+        in_memory: write nothing; the folder has no meaning.
     """
 
     plan: Plan
@@ -59,22 +60,28 @@ class Execution:
     resuming: bool = False
     timing: Timing = field(default_factory=Timing)
     warnings: list[str] = field(default_factory=list)
+    in_memory: bool = False
 
     _choice: Choice | None = None
+    _opened: "_Opened | None" = None
+    _begun: bool = False
 
     @property
     def finished(self) -> bool:
         """Whether a summary says that the run in the folder is complete, with nothing left to do."""
+        if self.in_memory:
+            return self._begun and self.state.finished
         there = (self.folder / folder.SUMMARY).exists()
         return self.resuming and self.state.finished and self.state.team.broadcast(there)
 
-    def run(self, progress: bool, watchers: Sequence[Observer], stop: Stop | None) -> None:
-        """Run to the end and write all results, except pictures.
+    def run(self, progress: bool, watchers: Sequence[Observer], stop: Stop | None, until: int | None = None) -> None:
+        """Run to the end and write all results, except pictures; or to a step, and keep the files open.
 
         Args:
             progress: print the progress on stderr.
-            watchers: additional observers.
+            watchers: additional observers, of a run that begins now.
             stop: interrupts the run once it is requested, as a signal does.
+            until: the number of steps done after which to wait for the next call; None for the end.
 
         Raises:
             FolderError: the folder cannot be used.
@@ -82,25 +89,71 @@ class Execution:
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
         """
         team = self.state.team
+        opened, self._opened = self._opened, None
+        with stop_on_signals(stop) as wanted, team.telling(), ExitStack() as stack:
+            opened = opened or self._open(progress, watchers, wanted, ahead=until is None and not self.in_memory)
+            stack.push(opened.files)
+            if isinstance(opened.stepper, AdaptiveStepper):
+                opened.stepper.stopped = lambda: stop_of_ranks(wanted, team)
+            stopped = self._step(opened, wanted, until)
+            if stopped and not self.in_memory:
+                self.interrupt(opened.run)
+            if not opened.run.finished:
+                stack.pop_all()
+                self._opened = opened
+            if stopped:
+                raise Interrupted(f"interrupted at t = {self.state.time:.6g} s; call it again to continue")
+            if opened.run.finished:
+                self._complete(opened.run)
+
+    def _open(self, progress: bool, watchers: Sequence[Observer], stop: Stop, *, ahead: bool) -> "_Opened":
+        """Begin or continue: take the folder, compile, open the files.
+
+        Args:
+            progress: as for :meth:`run`.
+            watchers: as for :meth:`run`.
+            stop: ends the wait for the compiler.
+            ahead: on a GPU, queue steps before rows are read, if that pays.
+        """
         with ExitStack() as stack:
-            wanted = stack.enter_context(stop_on_signals(stop))
-            stack.enter_context(team.telling())
-            leading = self.leading()
+            leading = self.leading() if ahead else None
             if leading is not None:
                 # After an error, steps ahead still fill memory that the next run in the process may get.
                 stack.callback(self.plan.device.synchronise)
             stepper = self.stepper(leading)
-            if isinstance(stepper, AdaptiveStepper):
-                stepper.stopped = lambda: stop_of_ranks(wanted, team)
-            self._start_in_folder(stack, progress)
-            run = self.begin(stack, stepper, wanted, progress=progress, watchers=watchers)
-            self._step(run, stepper, leading, wanted)
-            run.finish()
-            summary = self.summary(run)
-            with team.agreeing():
-                if team.first:
-                    write_summary(self.folder, summary)
-            team.advise(complete_advice(self.folder))
+            if not self.in_memory:
+                self._start_in_folder(stack, progress)
+            elif self._begun:
+                raise RunError(f"the run failed {self.state.progress}; make the simulation again")
+            try:
+                run = self.begin(stack, stepper, stop, progress=progress, watchers=watchers)
+            except Interrupted:
+                if self.in_memory:
+                    raise Interrupted("interrupted before the first step; call it again to start over") from None
+                raise
+            self._begun = True
+            batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
+            return _Opened(run, stepper, TimeLoop(run, stepper, leading), batch, stack.pop_all())
+
+    def close(self) -> None:
+        """Save a checkpoint of a run that was not run to its end, and close its files; in memory do nothing."""
+        if self._opened is not None and not self.in_memory:
+            opened, self._opened = self._opened, None
+            with opened.files:
+                self.saved = opened.run.save()
+
+    def _complete(self, run: ObservedRun) -> None:
+        """End a run whose steps are all done: write the last rows and the summary."""
+        team = self.state.team
+        run.finish()
+        if self.in_memory:
+            self._collect_warnings(run)
+            return
+        summary = self.summary(run)
+        with team.agreeing():
+            if team.first:
+                write_summary(self.folder, summary)
+        team.advise(complete_advice(self.folder))
 
     def _start_in_folder(self, stack: ExitStack, progress: bool) -> None:
         """Take the folder until ``stack`` is closed. Print what the run replaces and how ranks exchange planes."""
@@ -113,15 +166,17 @@ class Execution:
             print(f"{team.size} ranks exchange planes through {self.state.field.halo.way}", file=sys.stderr)
         team.advise(resume_advice(self.folder, team.size))
 
-    def _step(self, run: ObservedRun, stepper: Stepper | AdaptiveStepper, leading: Leading | None, stop: Stop) -> None:
-        """Do the steps that are left. Between batches, look whether a stop is requested."""
-        team, loop = self.state.team, TimeLoop(run, stepper, leading)
-        batch = BatchSize(stepper.steps_a_sweep if isinstance(stepper, Stepper) else 1)
-        while not run.finished:
+    def _step(self, opened: "_Opened", stop: Stop, until: int | None) -> bool:
+        """Do steps. Between batches, look whether a stop is requested. Returns whether one was."""
+        team, run, batch = self.state.team, opened.run, opened.batch
+        while not run.finished and (until is None or self.state.step < until):
+            if until is not None:
+                batch.steps = min(batch.steps, until - self.state.step)
             stops, batch.steps = team.broadcast((is_stop_requested(stop, team), batch.steps))
             if stops:
-                self.interrupt(run)
-            loop.advance(batch)
+                return True
+            opened.loop.advance(batch)
+        return False
 
     def stepper(self, leading: Leading | None = None) -> Stepper | AdaptiveStepper:
         """The stepper that advances the field from its present step, or ``leading`` if it is not None."""
@@ -205,8 +260,11 @@ class Execution:
                 find_steady_state(self.state, stop)
             self.state.wall_time = self.timing.stepping
         team = self.state.team
-        same = team.broadcast(identity(self.plan) if team.first else None) or {}
-        observers = make_observers(scenario, same, progress, watchers)
+        if self.in_memory:
+            observers = make_watchers(scenario, progress, watchers)
+        else:
+            same = team.broadcast(identity(self.plan) if team.first else None) or {}
+            observers = make_observers(scenario, same, progress, watchers)
         if self.saved is not None:
             # All files are looked at before any of them is changed.
             with self.timing.timed("preparing"), checkpoint.understanding(self.folder):
@@ -221,7 +279,8 @@ class Execution:
                 if choice is None and not done_unless_stopped(self.plan.device.elsewhere(stepper.prepare), stop):
                     raise self.interrupted_early()
                 self._choice = choice or stepper.choice
-        self._take_names([name for observer in observers for name in observer.files])
+        if not self.in_memory:
+            self._take_names([name for observer in observers for name in observer.files])
         stack.enter_context(self.state.writer)
         return ObservedRun(self.state, observers, self.timing, self.saved)
 
@@ -257,6 +316,10 @@ class Execution:
             f"continue with `{resume_command(self.folder)}`"
         )
 
+    def _collect_warnings(self, run: ObservedRun) -> None:
+        of_method = self.state.method.warnings if self.state.method is not None else []
+        self.warnings += run.warnings + temperature_warnings(self.state) + of_method
+
     def summary(self, run: ObservedRun) -> dict[str, Any]:
         """Wait for the last writes of a run that was told to finish. Returns the content of summary.json.
 
@@ -264,8 +327,7 @@ class Execution:
             StorageError: the disk refused the last files.
         """
         run.end()
-        of_method = self.state.method.warnings if self.state.method is not None else []
-        self.warnings += run.warnings + temperature_warnings(self.state) + of_method
+        self._collect_warnings(run)
         with self.state.team.agreeing():
             if self.state.team.first:
                 folder.require_files(self.folder, [*input_files(self.plan.problem.scenario), *run.files])
@@ -274,6 +336,25 @@ class Execution:
             "checksums": _checksums(self.folder, run.files) if self.state.team.first else {},
             "warnings": list(self.warnings),
         }
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A run between its first and its last step.
+
+    Attributes:
+        run: the run with its observers.
+        stepper: does the steps.
+        loop: the time loop.
+        batch: the size of the next batch of steps.
+        files: what is closed at the end.
+    """
+
+    run: ObservedRun
+    stepper: Stepper | AdaptiveStepper
+    loop: TimeLoop
+    batch: BatchSize
+    files: ExitStack
 
 
 def _checksums(target: Path, files: Sequence[str]) -> dict[str, int]:

@@ -48,6 +48,16 @@ def make_observers(
     return [*observers, *watchers, Checkpoints(tuple(observers), identity, input_files(scenario))]
 
 
+def make_watchers(scenario: Scenario, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
+    """The observers of a run that writes nothing. Those that would write are only due, so that its steps are the same.
+
+    Arguments are those of :func:`make_observers`.
+    """
+    observers = make_observers(scenario, {}, progress, watchers)
+    writers = TableObserver | Snapshots | Checkpoints
+    return [_Due(observer) if isinstance(observer, writers) else observer for observer in observers]
+
+
 def make_readers(scenario: Scenario) -> list[Observer]:
     """Observers that are due when those of a run are, and read the same sums and points; they write nothing."""
     readers = list[Observer]()

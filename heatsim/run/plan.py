@@ -119,15 +119,19 @@ class Plan:
         """Whether the memory that is free before the run is enough for a copy of the field too. Collective."""
         return not found_lack(self._need(self.copy_bytes), self.team)
 
-    def check_capacity(self, folder: Path) -> None:
+    def check_capacity(self, folder: Path | None) -> None:
         """Check that the run fits the memory of the device and the host, and the disk of ``folder``. Collective.
 
-        The space of files already in the folder counts as free: the run continues them or removes them at the start.
+        Without a folder the run writes nothing. The space of files already in the folder counts as free: the run
+        continues them or removes them at the start.
 
         Raises:
             CapacityError: it does not fit; the message says what is free and what helps.
             FolderError: the system does not allow this name of the folder.
         """
+        if folder is None:
+            self.check_memory()
+            return
         check_names(folder)
         self.check_memory()
         with self.team.agreeing():

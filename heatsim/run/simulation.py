@@ -2,9 +2,10 @@
 
 import sys
 import time
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from heatsim.counts import counted
 from heatsim.errors import InputError, in_python
 from heatsim.observers.observer import Observer
+from heatsim.observers.probes import ProbeNow
 from heatsim.observers.state import RunState
 from heatsim.outputs import output_folder
 from heatsim.parallel.team import ALONE, Team
@@ -28,8 +30,10 @@ from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import check_inputs_of_ranks, held_planes
 from heatsim.run.resume import check_numerics, with_method_of
 from heatsim.run.timing import Timing
-from heatsim.scenario import Scenario, load, parse_dict
+from heatsim.scenario import TIMES_BEYOND, Scenario, load, parse_dict
 from heatsim.scenario.files import reading_within
+from heatsim.scenario.messages import did_you_mean, show
+from heatsim.scenario.values.quantities import MOMENT
 from heatsim.storage import checkpoint, folder, manifest, traces
 
 
@@ -47,6 +51,7 @@ class Simulation:
     """
 
     execution: Execution
+    _probes: dict[str, ProbeNow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.execution, str | Path | Mapping):
@@ -85,21 +90,36 @@ class Simulation:
 
     @classmethod
     def from_dict(
-        cls, document: Mapping[str, Any], output: str | Path, *, folder: str | Path = ".", overwrite: bool = False
+        cls,
+        document: Mapping[str, Any],
+        output: str | Path | None = None,
+        *,
+        folder: str | Path = ".",
+        overwrite: bool = False,
+        in_memory: bool = False,
     ) -> "Simulation":
         """A simulation of a scenario given as a dictionary with the tables and keys of a TOML file.
 
         Args:
             document: for instance ``{"domain": {"size": [0.1, 0.1, 0.1], "cells": [64, 64, 64]}, …}``; numbers and
                 arrays of NumPy and paths are allowed.
-            output: the output folder.
+            output: the output folder; None in memory.
             folder: where the paths of input files start.
             overwrite: as for :meth:`from_scenario`.
+            in_memory: write no file; read :attr:`temperature` and :meth:`probe` between calls of :meth:`advance`.
 
         Raises:
             ScenarioError, DeviceError, CapacityError: the scenario cannot be run; says why.
+            InputError: neither a folder nor in memory, or both.
         """
-        return cls.from_model(parse_dict(document, folder), output, overwrite=overwrite)
+        if (output is None) != in_memory:
+            raise InputError("Simulation.from_dict: give either output=… for results on disk, or in_memory=True")
+        scenario = parse_dict(document, folder)
+        return (
+            cls._assemble(scenario, None, overwrite=overwrite)
+            if output is None
+            else cls.from_model(scenario, output, overwrite=overwrite)
+        )
 
     @classmethod
     def from_model(
@@ -159,7 +179,7 @@ class Simulation:
     def _assemble(
         cls,
         scenario: Scenario,
-        target: Path,
+        target: Path | None,
         saved: checkpoint.Checkpoint | None = None,
         *,
         team: Team = ALONE,
@@ -173,9 +193,10 @@ class Simulation:
         problem = HeatProblem.from_scenario(scenario, held_planes(scenario, team), like)
         plan = PlanInWords.of(problem, team)
         plan.check_capacity(target)
-        state = initial_state(plan, target) if saved is None else saved_state(plan, target, saved)
+        path = target or Path()
+        state = initial_state(plan, path) if saved is None else saved_state(plan, path, saved)
         values = {**saved.values, **saved.files} if saved else None
-        execution = Execution(plan, target, state, saved=values, overwrite=overwrite, resuming=resuming)
+        execution = Execution(plan, path, state, values, overwrite, resuming, in_memory=target is None)
         execution.warnings.extend(notes_at_start(plan, scenario, saved))
         execution.timing.preparing = time.perf_counter() - started
         return cls(execution)
@@ -193,7 +214,8 @@ class Simulation:
         scenario, end = self.plan.problem.scenario, self.plan.problem.scenario.time.end
         cells = " × ".join(map(str, scenario.domain.cells))
         reached = scenario.time.method if scenario.steady else f"t = {self.time:.6g} of {end:.6g} s"
-        return f'"{scenario.title}": {cells} cells, {reached}, in {self.folder}'
+        place = "memory" if self.execution.in_memory else self.folder
+        return f'"{scenario.title}": {cells} cells, {reached}, in {place}'
 
     @property
     def plan(self) -> Plan:
@@ -202,7 +224,13 @@ class Simulation:
 
     @property
     def folder(self) -> Path:
-        """The output folder."""
+        """The output folder.
+
+        Raises:
+            InputError: the simulation is in memory.
+        """
+        if self.execution.in_memory:
+            raise InputError("a simulation in memory has no folder; give Simulation.from_dict an output=…")
         return self.execution.folder
 
     @property
@@ -243,8 +271,67 @@ class Simulation:
 
     @property
     def finished(self) -> bool:
-        """Whether a summary says that the run in the folder is complete, with nothing left to do."""
+        """Whether the run is complete, with nothing left to do; on disk its summary must be there."""
         return self.execution.finished
+
+    def advance(self, until: float | str) -> None:
+        """Do the steps up to a time and wait there; the last one completes the run as :meth:`run` does.
+
+        The steps are those of a run without pauses, so the results have the same bits.
+
+        Args:
+            until: a time in s, or a text such as "10 min": a multiple of ``output.probe_every`` or ``output.every``, or
+                the end of any step of ``euler``.
+
+        Raises:
+            InputError: the time has passed, or no step ends then.
+            NotFiniteError, StorageError, Interrupted: as for :meth:`run`.
+        """
+        timeline, now = self.plan.problem.timeline, self.state
+        if self.plan.problem.scenario.steady:
+            raise InputError("advance: no time passes in a steady state; run() finds it")
+        try:
+            time = MOMENT.read(until)
+        except ValueError as error:
+            raise InputError(f"advance: until: {error}") from None
+        step = timeline.step_at(time)
+        if step is None:
+            near = timeline.times[max(0, bisect_left(timeline.times, time) - 1) :][:2]
+            raise InputError(
+                f"advance: until = {time!r} s: no step ends then; the nearest due times are "
+                f"{' s and '.join(repr(float(each)) for each in near)} s. Rows are due at the multiples of "
+                "output.probe_every: change it, or the time"
+            )
+        if step < now.step:
+            raise InputError(f"advance: until = {time!r} s has passed; the simulation is at {now.time!r} s")
+        if step > now.step or (now.finished and not self.finished):
+            self.execution.run(False, (), None, until=step)
+
+    def close(self) -> None:
+        """Save a checkpoint after :meth:`advance` and close the files, so that others may resume the run."""
+        self.execution.close()
+
+    def probe(self, name: str) -> float | NDArray[np.float64]:
+        """The value of a probe of the scenario now: a temperature in K, a length in m; an array along a line.
+
+        Args:
+            name: of the probe.
+
+        Raises:
+            InputError: there is no such probe, or it counts seconds.
+        """
+        if name not in self._probes:
+            probes = {each.name: each for each in self.plan.problem.scenario.probes}
+            if name not in probes:
+                known = ", ".join(map(show, probes)) or "none"
+                raise InputError(
+                    f"got {show(name)}; the scenario has no such probe; it has {known}{did_you_mean(name, probes)}"
+                )
+            if probes[name].statistic in TIMES_BEYOND:
+                raise InputError(f"probe {show(name)} counts the seconds of a whole run; read it from probes.csv")
+            self._probes[name] = ProbeNow(probes[name], self.state)
+        values = self._probes[name].read()
+        return values[0] if len(values) == 1 else np.array(values)
 
     def run(
         self,
@@ -270,6 +357,8 @@ class Simulation:
             Interrupted: SIGINT or SIGTERM came; a checkpoint was saved.
             InputError: 3-D views cannot be drawn on this machine; everything else is written.
         """
+        if pictures and self.execution.in_memory:
+            raise InputError("run: pictures=True draws what a run wrote; a simulation in memory writes nothing")
         if not self.finished:
             aloud = progress and in_python()
             shown = self._print_warnings(0) if aloud else 0

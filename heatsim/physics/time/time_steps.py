@@ -22,6 +22,7 @@ MAXIMUM_DUE_TIMES = 1_000_000
 MAXIMUM_STEPS = 2**53
 # What changes in time is averaged over this many s from t = 0 on where no time passes.
 INSTANT = 1e-9
+_SAME = 1e-9  # times that differ by less than this part of a step are the same
 
 
 class TimelineError(ValueError):
@@ -123,6 +124,16 @@ class Timeline:
             return float(self.times[due])
         i = due - 1
         return float(self.times[i] + (step - self.steps[i]) * self.dts[i])
+
+    def step_at(self, time: float) -> int | None:
+        """The number of steps done at a time in s; None if no step ends there, up to rounding."""
+        last = len(self.dts) - 1
+        i = min(max(bisect_right(self.times, time) - 1, 0), last)
+        start, length = float(self.times[i]), float(self.dts[i])
+        count = self._due_steps[i + 1] - self._due_steps[i]
+        step = count * round((time - start) / (count * length)) if self.adaptive else round((time - start) / length)
+        same = abs(start + step * length - time) <= _SAME * length and 0 <= step <= count
+        return self._due_steps[i] + step if same else None
 
     def step_times(self, first: int, last: int) -> NDArray[np.float64]:
         """Times in s at which steps ``first`` … ``last`` − 1 start."""

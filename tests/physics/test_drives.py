@@ -143,3 +143,14 @@ def test_all_drives_bound_a_step() -> None:
     lengths = [(both.longest(time, 50.0, TOLERANCE), alone.longest(time, 50.0, TOLERANCE)) for time in times.tolist()]
     assert lengths[0][0] < 3.0
     assert all(one <= other for one, other in lengths)
+
+
+def test_sources_that_change_alike_are_one_drive() -> None:
+    """Steps follow the stronger one; in the cells that both heat, their heats add up."""
+    scale = '\nscale = "sin(t/40)"\n'
+    weak, strong = (source(f"power_density = {power}{scale}") for power in (2e4, -5e4))
+    both = source(f"power_density = 2e4{scale}[[sources]]\npower_density = -5e4{scale}")
+    other = source(f'power_density = 2e4{scale}[[sources]]\npower_density = -5e4\nscale = "cos(t/40)"')
+    assert [len(found.drives) for found in (weak, both, other)] == [1, 1, 2]
+    assert both.longest(10.0, 500.0, TOLERANCE) == strong.longest(10.0, 500.0, TOLERANCE) < 500.0
+    assert both.bent(10.0, 50.0) == pytest.approx(weak.bent(10.0, 50.0) + strong.bent(10.0, 50.0), rel=1e-12)

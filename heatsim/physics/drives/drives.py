@@ -239,9 +239,12 @@ class Drives:
         )
 
     def watched(self, tolerance: Tolerance) -> "Drives":
-        """Those of which steps can miss anything; ``tolerance`` is that of the first step."""
+        """Those of which steps can miss anything, those with the same functions as one.
+
+        ``tolerance`` is that of the first step.
+        """
         allowed = PART * tolerance.of_run
-        return replace(self, drives=tuple(drive for drive in self.drives if drive.watched(allowed)))
+        return replace(self, drives=tuple(_merged(drive for drive in self.drives if drive.watched(allowed))))
 
     def bent(self, time: float, h: float) -> float:
         """By how many K at most the heat of a step of ``h`` s from ``time`` (s) bends, as rates at both ends see it."""
@@ -279,6 +282,17 @@ def changes(functions: Iterable[TimeFunction], end: float) -> Array:
             growing = np.concatenate(([True], np.diff(grown) > 0.0))
             found.append(np.interp(np.arange(1.0, np.floor(grown[-1]) + 1.0), grown[growing], nodes[growing]))
     return np.unique(np.concatenate(found))
+
+
+def _merged(drives: Iterable[Drive]) -> Iterator[Drive]:
+    """One drive for all with the same functions: steps follow the largest, and their heats add up in cells."""
+    alike = dict[tuple[tuple[TimeFunction, ...], tuple[float, float], bool, bool], list[Drive]]()
+    for drive in drives:
+        alike.setdefault((drive.functions, drive.during, drive.averaged, drive.relative), []).append(drive)
+    for some in alike.values():
+        largest = max(drive.kelvin for drive in some)
+        of_types = np.asarray(sum(drive.kelvin if drive.of_types is None else drive.of_types for drive in some))
+        yield replace(some[0], kelvin=largest, of_types=of_types) if len(some) > 1 else some[0]
 
 
 def _warming(boundary: Boundary, materials: CellTypes) -> Array:

@@ -108,7 +108,11 @@ class Sources:
             ScenarioError: a value of ``scale`` is not finite.
         """
         materials = self.materials
-        scales = [self._factor(source, times, dt if lengths is None else lengths) for source in self.even]
+        shared = {
+            first: self._factor(self.even[first], times, dt if lengths is None else lengths)
+            for first in set(self._same_in_time)
+        }
+        scales = [shared[first] for first in self._same_in_time]
         if all((scale == scale[:1]).all() for scale in scales):
             scales = [scale[:1] for scale in scales]
         density = np.zeros((len(scales[0]) if scales else 1, len(materials.types)))
@@ -116,6 +120,12 @@ class Sources:
             density += np.multiply.outer(scale, self.density_of(number))
         capacity = np.where(materials.heat_capacity > 0.0, materials.heat_capacity, 1.0)
         return density * dt / capacity
+
+    @cached_property
+    def _same_in_time(self) -> list[int]:
+        """For each source of :attr:`even`, the first one with the same scale and times; they are evaluated together."""
+        in_time = [(source.scale, source.during) for source in self.even]
+        return [in_time.index(of) for of in in_time]
 
     def density_of(self, number: int) -> Array:
         """What source ``number`` of :attr:`even` gives to the cells of each type at scale 1 in W/m³, shape (types,)."""

@@ -34,7 +34,7 @@ _IN_PYTHON = (
     (rf"`heatsim resume {_PATH}`", r'heatsim.Simulation.resume("\1\2").run()'),
     (rf"`heatsim study {_PATH} --output {_PATH}`", r'heatsim.Study.from_scenario("\1\2", output="\3\4").run()'),
     (rf"`heatsim run {_PATH} --output …`", r'heatsim.Simulation.from_scenario("\1\2", output=…).run()'),
-    (r"the same `heatsim study` command again", r"run() of the same study again"),
+    (r"the same command again", r"run() of the same study again"),
     (r"with `heatsim study`", r"heatsim.Study.from_scenario(…)"),
     (r"use `heatsim run`", r"heatsim.Simulation.from_scenario(…)"),
     (r"--(overwrite|extend)\b", r"\1=True"),

@@ -188,12 +188,28 @@ def read(
     whole, of_whole_numbers = _ranges_of_whole_numbers(definition, known)
     known |= of_whole_numbers
     mistakes += [*ends, *whole, *_repeated_points(definition.points)]
+    return derive(definition, elsewhere, mistakes, known)
+
+
+def derive(
+    definition: Definition, elsewhere: bool, mistakes: Sequence[Mistake] = (), known: Collection[str] = ()
+) -> tuple[Definition, dict[int, HeatProblem]]:
+    """A study with the checksums of its input files, and the heat problem of every run.
+
+    Args:
+        definition: the study.
+        elsewhere: whether other machines do the runs.
+        mistakes: those that are known.
+        known: keys whose mistakes are among them.
+
+    Raises:
+        ScenarioError, CapacityError: as for :func:`read`.
+    """
     with reading_once():
         problems, refused = _derive(definition, elsewhere, known)
-    if not refused:
-        mistakes += responses_name_free_columns(table, definition.probes)
-    if refused or mistakes:
-        raise ScenarioError(path, [*mistakes, *_without_repetition(definition, refused)])
+    found = [*mistakes, *([] if refused else responses_name_free_columns(definition.table, definition.probes))]
+    if refused or found:
+        raise ScenarioError(definition.path, [*found, *_without_repetition(definition, refused)])
     return definition.with_inputs(problem.scenario for problem in problems.values()), problems
 
 

@@ -47,9 +47,13 @@ def draw(study: Path, definition: Definition, rows: Sequence[Row], suffix: str =
             drawn.
         StorageError: a picture could not be written.
     """
+    return draw_pictures(study, find_pictures(study, definition, rows), suffix)
+
+
+def draw_pictures(study: Path, pictures: Sequence[Picture], suffix: str = "png") -> list[Path]:
+    """Draw pictures into the folder figures/ of a study, as :func:`draw`; their paths."""
     import_matplotlib()
     paths = []
-    pictures = find_pictures(study, definition, rows)
     with replacing(study, pictures, suffix) as yours:
         for picture in pictures:
             path = path_of(study, picture, suffix)

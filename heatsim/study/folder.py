@@ -41,7 +41,7 @@ _FILES = (REPORT, RESULTS_CSV, RESULTS_PARQUET, LEASE, STUDY)
 # Settings that do not change the results; they may differ between two starts.
 _FREE = ("study", "output.figures", "output.checkpoint_wall")
 _MOST_DIFFERENCES = 8
-AGAIN = "the same `heatsim study` command again"
+AGAIN = "the same command again"
 
 
 class StoredStudy(BaseModel):

@@ -96,11 +96,27 @@ class Study:
             raise InputError(f"--workers: got {workers}; a whole number from 1 is expected")
         target = output_folder(path, output)
         definition, problems = definitions.read(path, overrides, elsewhere=cluster is not None)
+        return cls.of(definition, problems, target, workers, cluster, extend=extend, overwrite=overwrite, early=early)
+
+    @classmethod
+    def of(
+        cls,
+        definition: Definition,
+        problems: Mapping[int, HeatProblem],
+        folder: Path,
+        workers: int | None = None,
+        cluster: str | None = None,
+        *,
+        extend: bool = False,
+        overwrite: bool = False,
+        early: EarlyWorkers | None = None,
+    ) -> "Study":
+        """A study whose runs are checked; arguments as for :meth:`from_scenario`, and the problem of each run."""
         plans = {} if cluster is not None else {number: Plan.of(problem) for number, problem in problems.items()}
         ids = {number: identity(definition.points[number - 1]) for number in problems}
         its_problems = {ids[number]: problem for number, problem in problems.items()}
         its_plans = {ids[number]: plan for number, plan in plans.items()}
-        return cls(definition, target, its_problems, its_plans, workers, cluster, extend, overwrite, _early=early)
+        return cls(definition, folder, its_problems, its_plans, workers, cluster, extend, overwrite, _early=early)
 
     def run(self, *, progress: bool = False) -> "pyarrow.Table":
         """Compute the missing runs, and write the results.

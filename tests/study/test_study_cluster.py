@@ -83,7 +83,7 @@ def test_a_lost_worker_and_an_interruption_change_nothing(
     process.send_signal(signal.SIGINT)
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (130, "")
-    assert "continue with the same `heatsim study` command again" in err
+    assert "continue with the same command again" in err
     begun = [at for at in (out / "runs").iterdir() if not is_done(at)]
     assert begun
     assert all(checkpoint.read_last_good(at)[0] is not None for at in begun)
@@ -193,8 +193,7 @@ def test_a_scheduler_that_dies_is_one_message(
     stdout, err = process.communicate(timeout=60)
     assert (process.returncode, stdout) == (1, "")
     assert err.splitlines(keepends=True)[-1] == (  # before it perhaps: waiting for workers
-        f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same `heatsim study` "
-        "command again\n"
+        f"heatsim: the Dask scheduler at {address} is gone, or dropped tasks; continue with the same command again\n"
     )
 
 

@@ -274,7 +274,7 @@ def test_ctrl_c_saves_checkpoints_and_says_how_to_go_on(tmp_path: Path) -> None:
     assert (process.returncode, stdout) == (130, "")
     assert len(err.splitlines()) == 1
     assert "of 6 runs done" in err
-    assert "continue with the same `heatsim study` command again" in err
+    assert "continue with the same command again" in err
     unfinished = [at for at in (out / "runs").iterdir() if not study_folder.is_done(at)]
     assert any(checkpoint.read_last_good(at)[0] is not None for at in unfinished)
     statuses = pyarrow.parquet.read_table(out / "results.parquet").column("status").to_pylist()

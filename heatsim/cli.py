@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from cyclopts import App, CycloptsError, UnusedCliTokensError
 
 from heatsim.commands.benchmarks import bench
+from heatsim.commands.convergence import converge
 from heatsim.commands.doctor import doctor
 from heatsim.commands.kernels import kernels
 from heatsim.commands.materials import materials
@@ -31,7 +32,9 @@ from heatsim.version import version
 _SECONDS_FOR_RANK_0 = 1.0  # to end the job if no rank can start
 # Commands that one process does, and what to know about them. Several processes would write the same files.
 _OF_ONE_PROCESS = {
-    "study": "; it uses all GPUs or cores of this machine, or with --cluster several machines",
+    **dict.fromkeys(
+        ("study", "converge"), "; it uses all GPUs or cores of this machine, or with --cluster several machines"
+    ),
     **dict.fromkeys(("render", "export", "bench", "verify"), ", or with one process"),
 }
 
@@ -43,7 +46,8 @@ app = App(
     version_flags=["--version"],
 )
 app.default(run)
-for command in (run, resume, plan, study, render, export, new, doctor, kernels, materials, schema, bench, verify):
+_COMMANDS = (run, resume, plan, converge, study, render, export, new, doctor, kernels, materials, schema, bench, verify)
+for command in _COMMANDS:
     app.command(command)
 
 

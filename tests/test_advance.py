@@ -145,9 +145,7 @@ def test_what_cannot_be_done_is_refused() -> None:
     simulation = Simulation.from_dict(document("stabilized"), in_memory=True)
     simulation.advance(2.5)
     for refused, message in {
-        lambda: simulation.advance(
-            3.0
-        ): r"until = 3.0 s: no step ends then; .* due times are 2.5 s and 3.75 s",
+        lambda: simulation.advance(3.0): r"until = 3.0 s: no step ends then; .* due times are 2.5 s and 3.75 s",
         lambda: simulation.advance(1.25): r"until = 1.25 s has passed; the simulation is at 2.5 s",
         lambda: simulation.advance(11.0): r"until = 11.0 s: no step ends then; the nearest due times are 10.0 s",
         lambda: simulation.advance("5 K"): r"advance: until: got \"5 K\"",

@@ -32,9 +32,10 @@ CODE, KERNEL, MEASUREMENTS = PACKAGE / "README.md", PACKAGE / "kernels/README.md
 PHYSICS, RESULTS, STUDIES = PACKAGE / "physics/README.md", PACKAGE / "storage/README.md", PACKAGE / "study/README.md"
 VERIFICATION, REDUCTIONS = PACKAGE / "verification/README.md", PACKAGE / "kernels/reductions/README.md"
 PRIMERS, RANKS = PACKAGE / "kernels/primers/README.md", PACKAGE / "parallel/README.md"
+ERRORS = PACKAGE / "converge/README.md"
 DOCUMENTS = (
     *(README, EXAMPLES, CODE, KERNEL, MEASUREMENTS, PHYSICS, RESULTS, STUDIES, VERIFICATION, REDUCTIONS, PRIMERS),
-    *(PAGE, RANKS, PACKAGE / "CHANGELOG.md"),
+    *(PAGE, RANKS, ERRORS, PACKAGE / "CHANGELOG.md"),
 )
 # The page on kernels has a row and a paragraph for each rung of the ladder.
 # Cells that take less time to plan.

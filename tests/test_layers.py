@@ -40,6 +40,7 @@ LAYERS = (
     "benchmark",
     "verification",
     "study",
+    "converge",
     "opened",
     "commands",
     "cli",

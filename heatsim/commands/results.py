@@ -77,6 +77,7 @@ def render(
 
 
 def _render_study(folder: Path, suffix: str) -> int:
+    from heatsim.storage.study_hint import is_convergence, study_command
     from heatsim.study.figures import draw
     from heatsim.study.folder import read_study
     from heatsim.study.page import write_report
@@ -85,6 +86,8 @@ def _render_study(folder: Path, suffix: str) -> int:
     if suffix not in ("png", "pdf", "svg"):
         raise InputError(f"--format {suffix}: pictures of a study are written as png, pdf or svg")
     definition = read_study(folder)
+    if is_convergence(definition.document):
+        raise InputError(f"{folder}: is the folder of `heatsim converge`; {study_command(folder)} draws it again")
     rows = Results(folder, definition).rows()
     for path in (*draw(folder, definition, rows, suffix), write_report(folder, definition, rows)):
         show_path(path)

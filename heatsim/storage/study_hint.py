@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 STUDY = "study.json"
+# What the runs of `heatsim converge` differ in: a study with these parameters is one of its own.
+CONVERGENCE_KEYS = ("domain.cells", "time", "solver.precision")
 
 
 def study_hint(folder: Path) -> str:
@@ -23,7 +25,8 @@ def study_command(folder: Path) -> str:
     """The command that finishes the study in a folder, quoted for a shell, and what must be added to it."""
     content = _content(folder)
     scenario = str(content.get("path", "SCENARIO"))
-    command = f"`heatsim study {shlex.quote(scenario)} --output {shlex.quote(str(folder))}`"
+    name = "converge" if is_convergence(content.get("document")) else "study"
+    command = f"`heatsim {name} {shlex.quote(scenario)} --output {shlex.quote(str(folder))}`"
     document = _document(Path(scenario))
     if not content or document is None or document == content.get("document"):
         return command
@@ -45,3 +48,11 @@ def _document(path: Path) -> object:
         return json.loads(json.dumps(tomllib.loads(path.read_text(encoding="utf-8")), default=str))
     except (OSError, ValueError):
         return None
+
+
+def is_convergence(document: Any) -> bool:
+    """Whether the document of a study is one of `heatsim converge`."""
+    try:
+        return tuple(document["study"]["parameters"]) == CONVERGENCE_KEYS
+    except (LookupError, TypeError):
+        return False

@@ -179,7 +179,12 @@ def _read_dt(value: object) -> float | Literal["auto"]:
         raise ValueError(f'{error}, or "auto"{did_you_mean(value, ["auto"])}') from None
 
 
-def _read_tolerance(value: object) -> float:
+def read_tolerance(value: object) -> float:
+    """A temperature difference in K.
+
+    Raises:
+        ValueError: the value is none, such as "20 degC".
+    """
     parts = units.split(value) if isinstance(value, str) else None
     if (parts is not None and "deg" in parts[1].lower()) or (isinstance(value, str) and "°" in value):
         raise ValueError(f"got {show(value)}, a temperature on a scale; {TOLERANCE.expected}")
@@ -229,7 +234,7 @@ Length = Annotated[float, _number(LENGTH), LENGTH]
 Coordinate = Annotated[float, _number(COORDINATE), COORDINATE]
 Speed = Annotated[float, _number(SPEED), SPEED]
 Moment = Annotated[float, _number(MOMENT), MOMENT]
-Tolerance = Annotated[float, PlainValidator(_read_tolerance), TOLERANCE]
+Tolerance = Annotated[float, PlainValidator(read_tolerance), TOLERANCE]
 TemperatureRate = Annotated[float, _number(TEMPERATURE_RATE), TEMPERATURE_RATE]
 Enlargement = Annotated[float, _number(ENLARGEMENT), ENLARGEMENT]
 Count = Annotated[int, PlainValidator(_read_count), Form(f"2 to {MAX_COUNT:,}", (2, MAX_COUNT))]

@@ -1,0 +1,278 @@
+"""What `heatsim converge` shows: tables for the terminal, converge.json, a picture and report.html."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import floor, isfinite, log10
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from heatsim.amounts import LENGTHS, choose_unit
+from heatsim.converge.estimate import ROUGH, SAME, SMOOTH
+from heatsim.converge.result import EstimatedValue, FoundErrors
+from heatsim.converge.values import EXTREME_CELLS
+from heatsim.counts import counted, plain
+from heatsim.physics.estimates.other_grids import Cells
+from heatsim.render.page.figure import new_figure, title_of
+from heatsim.render.picture import Picture
+from heatsim.report import document
+from heatsim.report.document import Badge, Part
+from heatsim.report.number_tables import NumberTable
+from heatsim.report.terminal import TerminalTable
+from heatsim.storage.manifest import write_own
+from heatsim.storage.run_tables import header
+from heatsim.storage.single_file import marked_json
+from heatsim.study import folder as study_folder
+from heatsim.study.figures import draw_pictures, path_of
+from heatsim.study.report import title_of as title_of_study
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+JSON = "converge.json"
+_MOST_ROWS = 24  # in a terminal
+_MOST_PANELS = 6
+_DIGITS = 2  # of an error
+_UNKNOWN = "?"
+_COLOURS = "#0072b2", "#d55e00"
+
+
+def write(found: FoundErrors) -> None:
+    """Write converge.json, the picture and report.html into the folder of the study.
+
+    Raises:
+        FolderError: the user changed a file.
+        StorageError: a file could not be written.
+    """
+    write_own(found.folder, JSON, marked_json(to_dict(found)).encode(), study_folder.AGAIN)
+    if not found.factors.draws:
+        return
+    pictures = [Picture("convergence", partial(draw, found=found))] if _drawn(found) else []
+    draw_pictures(found.folder, pictures)
+    drawn = [path_of(found.folder, picture) for picture in pictures]
+    write_own(found.folder, study_folder.REPORT, build(found, drawn).encode(), study_folder.AGAIN)
+
+
+def to_dict(found: FoundErrors) -> dict[str, Any]:
+    """The content of converge.json: temperatures and their errors in K, other numbers in SI units."""
+    return {
+        "title": title_of_study(found.definition),
+        "method": found.factors.method,
+        "tolerance": found.tolerance,
+        "grids": [list(cells) for cells in found.grids],
+        "answer": list(found.grids[found.answer]),
+        "temperature_range": found.range,
+        "failed": dict(found.failed),
+        "values": [
+            {
+                "name": value.name,
+                "unit": value.unit,
+                "value": value.value,
+                "error": value.total,
+                "errors": value.parts,
+                "on_grids": list(value.on_grids),
+                "order": value.space.order,
+                "extrapolated": value.space.extrapolated,
+                "in_space": value.space.verdict,
+            }
+            for value in found.values
+        ],
+    }
+
+
+def summarise(found: FoundErrors) -> "Group":
+    """Tables for rich's console."""
+    from rich.console import Group
+    from rich.text import Text
+
+    parts: list[Any] = [Text(f"{title_of_study(found.definition)}: {verdict(found)}"), ""]
+    parts += map(TerminalTable, tables(found, _MOST_ROWS))
+    parts += [Text(remark) for remark in remarks(found)]
+    names = [*[study_folder.REPORT] * found.factors.draws, JSON, f"the runs in {study_folder.RUNS}/"]
+    parts += ["", Text(f"Written to {found.folder}: {', '.join(names)}")]
+    return Group(*parts)
+
+
+def verdict(found: FoundErrors) -> str:
+    """The largest error of a temperature, and its main cause, in a sentence."""
+    worst = found.worst
+    if worst is None:
+        return "the errors are not known"
+    unit = _unit(found)
+    return (
+        f'temperatures are within ±{unit.difference_text(worst.total or 0.0, _DIGITS)} ("{worst.name}"; most of it is '
+        f"the error {_IN[worst.largest]})"
+    )
+
+
+_IN = {"space": "in space", "time": "in time", "rounding": "of rounding"}
+
+
+def tables(found: FoundErrors, most: int) -> Iterator[NumberTable]:
+    """The values with their errors, then the values on each grid."""
+    shown = found.values[:most]
+    more = f"The other {len(found.values) - most} values are in {JSON}." if len(found.values) > most else ""
+    unit = _unit(found)
+    rows = [_errors(value, unit) for value in shown]
+    yield NumberTable("Values and their errors", ("", "value", "±", "in space", "in time", "rounding"), rows, more)
+    labels = [" × ".join(map(str, cells)) for cells in found.grids]
+    lines = [_on_grids(value, unit) for value in shown]
+    yield NumberTable("Values on each grid", ("", *labels, "order", "extrapolated"), lines)
+
+
+def remarks(found: FoundErrors) -> Iterator[str]:
+    """Sentences on how to read the tables, and on what they do not show."""
+    given = found.factors.choice.given
+    if len(found.grids) == 3:
+        yield "In space: Richardson's extrapolation, with the safety factors of Celik et al. (1.25, or 3)."
+    elif len(found.grids) == 2:
+        yield "In space: two grids have no observed order; ± assumes that the error falls at least with the cell size."
+    else:
+        yield "In space: not known, because no other grid could be computed."
+    if any(value.name in EXTREME_CELLS for value in found.values):
+        yield (
+            "Extremes of cells are those of their centres, so they miss up to half a cell at surfaces; a probe with "
+            "surface and statistic has those of the surface."
+        )
+    if found.grids[found.answer] != given:
+        yield "The values are those of the finest grid."
+    rough = [value for value in found.values if value.space.verdict == ROUGH]
+    for value in rough[:_MOST_PANELS]:
+        spread = max(value.on_grids) - min(value.on_grids)
+        yield f'"{value.name}" {ROUGH}: spread {_difference(spread, value.unit, _unit(found))} between the grids.'
+    if found.factors.choice.off_faces:
+        names = ", ".join(found.factors.choice.off_faces[:_MOST_PANELS])
+        yield f"Cells follow these parts as steps, so values may jump from grid to grid: {names}."
+    for run, reason in found.failed.items():
+        yield f"{run} failed: {reason}"
+
+
+def build(found: FoundErrors, pictures: Sequence[Path]) -> str:
+    """The HTML of the report."""
+    import tomli_w
+
+    both = "".join(map(document.table, tables(found, len(found.values))))
+    sections = [
+        Part("How sure it is", both + document.sentences(remarks(found))),
+        Part("Pictures", document.pictures(pictures)),
+        Part("Runs", document.table(_runs(found))),
+        Part("Scenario", document.listing(tomli_w.dumps(dict(found.factors.document)), found.factors.path.name)),
+    ]
+    badges = [Badge(verdict(found), not found.failed), Badge(f"method {found.factors.method}")]
+    return document.page(title_of_study(found.definition), f"heatsim converge · {found.folder.name}", badges, sections)
+
+
+def _runs(found: FoundErrors) -> NumberTable:
+    rows = []
+    for number, point in enumerate(found.definition.points, 1):
+        cells: Any = point["domain.cells"]
+        time: Any = point["time"]
+        how = ", ".join(f"{key} = {time[key]}" for key in ("method", "tolerance", "dt", "safety") if key in time)
+        name = f"{study_folder.RUNS}/{number:04d}" + (" (as given)" if point == found.factors.given else "")
+        rows.append((name, " × ".join(map(str, cells)), str(point["solver.precision"]), how or "–"))
+    return NumberTable(counted(len(rows), "run"), ("folder", "cells", "precision", "time"), rows)
+
+
+def draw(path: Path, found: FoundErrors) -> None:
+    """Draw the values with the largest errors over the size of cells, with a band for the error of the answer."""
+    shown, unit = _drawn(found), _unit(found)
+    columns = min(len(shown), 3)
+    lines = -(-len(shown) // columns)
+    length = choose_unit(LENGTHS, max(_spacing(found, cells) for cells in found.grids))
+    sizes = np.array([_spacing(found, cells) for cells in found.grids]) / length.size
+    title = title_of(title_of_study(found.definition), "values over the size of cells")
+    with new_figure(path, title, 1600, 800 if lines == 1 else 1200) as figure:
+        panels = figure.subplots(lines, columns, squeeze=False)
+        figure.subplots_adjust(left=0.09, right=0.97, top=0.85, bottom=0.12, wspace=0.42, hspace=0.55)
+        for panel in panels.flat[len(shown) :]:
+            panel.set_visible(False)
+        for panel, value in zip(panels.flat, shown, strict=False):
+            numbers = np.array([_in_unit(each, value.unit, unit) for each in value.on_grids])
+            answer, error = _in_unit(value.value, value.unit, unit), _width(value.total or 0.0, value.unit, unit)
+            panel.axhspan(
+                answer - error, answer + error, color=_COLOURS[0], alpha=0.15, linewidth=0.0, label="± of the answer"
+            )
+            panel.plot(sizes, numbers, "o", color=_COLOURS[0], label="computed")
+            if value.space.extrapolated is not None and value.space.order is not None:
+                end = _in_unit(value.space.extrapolated, value.unit, unit)
+                h = np.linspace(0.0, float(sizes.max()), 60)
+                order = min(value.space.order, 2.0)
+                panel.plot(h, end + (numbers[0] - end) * (h / sizes[0]) ** order, color=_COLOURS[0], linewidth=0.8)
+                panel.plot([0.0], [end], "s", color=_COLOURS[1], label="extrapolated")
+            panel.set_xlim(left=-0.03 * float(sizes.max()))
+            panel.set_title(
+                shorten(value.name, 36, placeholder="…") + f"\n±{_difference(value.total or 0.0, value.unit, unit)}"
+            )
+            panel.set_xlabel(f"size of cells ({length.symbol})")
+            panel.set_ylabel(_symbol(value.unit, unit))
+            panel.grid(alpha=0.25)
+        panels.flat[0].legend(loc="best")
+
+
+def _drawn(found: FoundErrors) -> list[EstimatedValue]:
+    """The values of the picture: temperatures first, then those with the largest errors."""
+    known = [value for value in found.values if value.total and len(value.on_grids) > 1 and value.space.verdict != SAME]
+    return sorted(known, key=lambda value: (value.unit != KELVIN.name, -(value.total or 0.0)))[:_MOST_PANELS]
+
+
+def _spacing(found: FoundErrors, cells: Cells) -> float:
+    """The mean size of cells in m along the axes along which the grids differ."""
+    choice, grid = found.factors.choice, found.factors.problem.grid
+    edges = [grid.size[axis] / choice.given[axis] for axis in range(3) if not choice.fixed[axis]]
+    mean = float(np.prod(edges or [max(grid.spacing)])) ** (1.0 / max(len(edges), 1))
+    return float(mean * choice.ratio(cells))
+
+
+def _errors(value: EstimatedValue, unit: TemperatureUnit) -> tuple[str, ...]:
+    """The row of a value with its errors."""
+    name = header(value.name, _symbol(value.unit, unit))
+    errors = [value.total, *value.parts.values()]
+    texts = [_UNKNOWN if error is None else _short(_width(error, value.unit, unit)) for error in errors]
+    return (name, _fitting(_in_unit(value.value, value.unit, unit), value.total), *texts)
+
+
+def _on_grids(value: EstimatedValue, unit: TemperatureUnit) -> tuple[str, ...]:
+    """The row of a value on the grids."""
+    spread = (max(value.on_grids) - min(value.on_grids)) / 1e2
+    error = min(spread, value.total or spread)
+    numbers = [_fitting(_in_unit(each, value.unit, unit), error) for each in value.on_grids]
+    space = value.space
+    order = f"{space.order:.1f}" if space.verdict == SMOOTH and space.order is not None else "–"
+    limit = "–" if space.extrapolated is None else _fitting(_in_unit(space.extrapolated, value.unit, unit), error)
+    return (header(value.name, _symbol(value.unit, unit)), *numbers, order, limit)
+
+
+def _fitting(number: float, error: float | None) -> str:
+    """A number with the digits that its error allows; six digits if the error is not known or far smaller."""
+    if error is None or not isfinite(error) or error <= 0.0 or number == 0.0:
+        return plain(number, 6)
+    decimals = _DIGITS - 1 - floor(log10(error))
+    most = 8 - floor(log10(abs(number)))
+    return f"{number:.{max(min(decimals, most), 0)}f}"
+
+
+def _short(error: float) -> str:
+    return plain(error, _DIGITS) if error else "0"
+
+
+def _unit(found: FoundErrors) -> TemperatureUnit:
+    return found.factors.problem.scenario.output.temperature_unit
+
+
+def _in_unit(value: float, unit: str, shown: TemperatureUnit) -> float:
+    return float(shown.of(value)) if unit == KELVIN.name else value
+
+
+def _width(error: float, unit: str, shown: TemperatureUnit) -> float:
+    return float(shown.of_difference(error)) if unit == KELVIN.name else error
+
+
+def _difference(error: float, unit: str, shown: TemperatureUnit) -> str:
+    return shown.difference_text(error, _DIGITS) if unit == KELVIN.name else f"{plain(error, _DIGITS)} {unit}".strip()
+
+
+def _symbol(unit: str, shown: TemperatureUnit) -> str:
+    return shown.symbol if unit == KELVIN.name else "" if unit == "1" else unit

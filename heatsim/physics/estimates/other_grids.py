@@ -1,0 +1,205 @@
+"""Finer and coarser grids of a scenario on which its parts keep their planes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, reduce
+from itertools import combinations, pairwise
+from math import gcd, log, prod
+
+from heatsim.device import usable_cores
+from heatsim.errors import InputError
+from heatsim.grid import AXES
+from heatsim.scenario import Scenario
+from heatsim.scenario.tables.initial import ArrayFile
+from heatsim.scenario.tables.regions import Box, Cylinder, Shaped
+
+Cells = tuple[int, int, int]
+
+# How far a plane may lie from a face of cells, as a fraction of a cell.
+_ROUNDING = 1e-6
+# Celik et al. advise ratios of spacings above 1.3.
+LEAST_RATIO, _BEST_RATIO = 1.3, 2.0
+_COARSEST, _FINEST = 6.0, 4.5  # ratios to the spacing of the given grid
+_LARGEST = 8  # of numerator and denominator of the ratios that are tried
+_MOST_SPREAD = 1.1  # between the ratios along the three axes
+_FEWEST_CELLS = 4  # along an axis that has as many
+# Cells of a grid that is finer than the given one, for each backend; of a steady state four times more.
+_MOST_CELLS, _MORE_IF_STEADY = {"cpu": 2**22, "cuda": 2**28}, 4
+# The time of `heatsim converge`: s to start; that of the runs on the given grid, as multiples of that of the run; the
+# power of the number of cells with which the time of other runs grows.
+_START, _SAME_GRID, _POWER = 3.0, 3.0, 0.85
+# How much the choice of grids dislikes more cells, unequal ratios and very coarse grids.
+_OF_CELLS, _OF_SPREAD, _OF_COARSE = 0.4, 8.0, 0.5
+
+
+@dataclass(frozen=True)
+class GridChoice:
+    """The grids on which a scenario can be computed.
+
+    Attributes:
+        given: the cells of the scenario.
+        steps: along each axis, conforming grids have a multiple of this number of cells.
+        fixed: whether the axis keeps its single cell, because nothing changes along it.
+        off_faces: parts of which a plane lies within cells of the given grid, or that are curved.
+    """
+
+    given: Cells
+    steps: Cells
+    fixed: tuple[bool, bool, bool]
+    off_faces: tuple[str, ...]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "GridChoice":
+        """The choice for a scenario.
+
+        Raises:
+            InputError: a file has one value for each cell.
+        """
+        _refuse_files_of_cells(scenario)
+        grid = scenario.grid
+        counts: list[list[int]] = [[], [], []]
+        off: list[str] = []
+        for name, axis, coordinate in _planes(scenario):
+            place = (coordinate - grid.origin[axis]) / grid.spacing[axis]
+            if not _ROUNDING < place < grid.cells[axis] - _ROUNDING:
+                continue
+            if abs(place - round(place)) > _ROUNDING * grid.cells[axis]:
+                off.append(f"{name} at {AXES[axis]} = {coordinate:.6g} m")
+            else:
+                counts[axis].append(round(place))
+        x, y, z = (cells // reduce(gcd, found, cells) for cells, found in zip(grid.cells, counts, strict=True))
+        a, b, c = (n == 1 and _nothing_along(scenario, axis) for axis, n in enumerate(grid.cells))
+        return cls(grid.cells, (x, y, z), (a, b, c), (*dict.fromkeys([*off, *_curved(scenario)]),))
+
+    @property
+    def dimensions(self) -> int:
+        """The number of axes along which the grid can change."""
+        return sum(not fixed for fixed in self.fixed)
+
+    def ratio(self, cells: Sequence[int]) -> float:
+        """The spacing of a grid over that of the given one: the mean of the axes along which they differ."""
+        return float((prod(self.given) / prod(cells)) ** (1.0 / max(self.dimensions, 1)))
+
+    def near(self, ratio: float) -> Cells | None:
+        """The conforming grid nearest to a ratio of spacings; None if its ratios along the axes differ too much."""
+        x, y, z = (
+            n if fixed else step * max(round(n / ratio / step), 1)
+            for n, step, fixed in zip(self.given, self.steps, self.fixed, strict=True)
+        )
+        return (x, y, z) if self._spread((x, y, z)) <= _MOST_SPREAD else None
+
+    def _spread(self, cells: Cells) -> float:
+        ratios = [n / m for n, m, fixed in zip(self.given, cells, self.fixed, strict=True) if not fixed]
+        return max(ratios, default=1.0) / min(ratios, default=1.0)
+
+    def usual(self, backend: str, steady: bool) -> list[Cells]:
+        """The grids of `heatsim converge`, as :meth:`three`; ``backend``: "cpu" or "cuda"."""
+        most = _MOST_CELLS[backend] * (_MORE_IF_STEADY if steady else 1)
+        return self.three(max(most, prod(self.given)))
+
+    def three(self, most_cells: int) -> list[Cells]:
+        """Three grids, the given one among them, the finest first; fewer if no more conform or have few enough cells.
+
+        Args:
+            most_cells: of a grid that is finer than the given one.
+        """
+        return list(_three(self, most_cells))
+
+    def ratios(self, grids: Sequence[Cells]) -> list[float]:
+        """The ratios of spacings of neighbouring grids, the finest first."""
+        return [self.ratio(coarse) / self.ratio(fine) for fine, coarse in pairwise(grids)]
+
+    def cost(self, grids: Sequence[Cells]) -> float:
+        """How little some grids suit, the finest first: by ratios, number of cells, unequal axes, few cells."""
+        cost = sum(abs(log(ratio / _BEST_RATIO)) for ratio in self.ratios(grids))
+        cost += _OF_CELLS * log(max(1.0, prod(grids[0]) / prod(self.given)))
+        for cells in grids:
+            cost += _OF_SPREAD * log(self._spread(cells))
+            few = sum(m < min(n, _FEWEST_CELLS) for n, m in zip(self.given, cells, strict=True))
+            cost += _OF_COARSE * few
+        return cost
+
+
+def seconds_to_converge(scenario: Scenario, backend: str, seconds: float) -> float | None:
+    """The time that `heatsim converge` needs for a scenario; None if the scenario has no other grid.
+
+    Args:
+        scenario: the scenario.
+        backend: "cpu" or "cuda".
+        seconds: that the run has taken.
+    """
+    try:
+        choice = GridChoice.of(scenario)
+    except InputError:
+        return None
+    others = [cells for cells in choice.usual(backend, scenario.steady) if cells != choice.given]
+    runs = _SAME_GRID + sum((prod(cells) / prod(choice.given)) ** _POWER for cells in others)
+    workers = min(usable_cores(), 2) if backend == "cpu" else 1
+    return float(_START + seconds * runs / workers)
+
+
+@lru_cache(maxsize=64)
+def _three(choice: GridChoice, most_cells: int) -> tuple[Cells, ...]:
+    """As :meth:`GridChoice.three`; the runs of a study have the same grids."""
+    found: set[Cells] = set()
+    for ratio in sorted({p / q for p in range(1, _LARGEST + 1) for q in range(1, _LARGEST + 1)}):
+        cells = choice.near(ratio) if 1.0 / _FINEST <= ratio <= _COARSEST else None
+        if cells is not None and (prod(cells) <= most_cells or choice.ratio(cells) > 1.0):
+            found.add(cells)
+    others = [cells for cells in found if _apart(choice.ratio(cells))]
+    for count in (2, 1):
+        sets = [sorted((choice.given, *some), key=choice.ratio) for some in combinations(others, count)]
+        sets = [some for some in sets if all(_apart(ratio) for ratio in choice.ratios(some))]
+        if sets:
+            best = min(sets, key=choice.cost)
+            return tuple(best)
+    return (choice.given,)
+
+
+def _apart(ratio: float) -> bool:
+    return max(ratio, 1.0 / ratio) >= LEAST_RATIO * (1.0 - 1e-9)
+
+
+def _planes(scenario: Scenario) -> Iterator[tuple[str, int, float]]:
+    """The planes that a conforming grid has between cells: a name, the axis and the coordinate in m.
+
+    Rectangles of layers and patches are none: cells at their edges count with the part that they cover.
+    """
+    shaped: tuple[Shaped, ...] = (*scenario.regions, *scenario.sources)
+    for part in shaped:
+        match part.shape:
+            case Box(min=low, max=high):
+                for axis in range(3):
+                    yield from ((part.name, axis, corner[axis]) for corner in (low, high))
+            case Cylinder(from_=start, to=end):
+                across = [axis for axis in range(3) if start[axis] != end[axis]]
+                if len(across) == 1:
+                    yield from ((part.name, across[0], point[across[0]]) for point in (start, end))
+    for layer in scenario.layers:
+        yield layer.name, layer.plane.across, layer.plane.at
+
+
+def _curved(scenario: Scenario) -> Iterator[str]:
+    """The parts whose surfaces cells follow as steps."""
+    shaped: tuple[Shaped, ...] = (*scenario.regions, *scenario.sources)
+    for part in shaped:
+        if part.shape is not None and not isinstance(part.shape, Box):
+            yield part.name
+
+
+def _nothing_along(scenario: Scenario, axis: int) -> bool:
+    """Whether the faces across an axis pass no heat, so that one cell along it is exact."""
+    faces = [f"{AXES[axis]}_{end}" for end in ("min", "max")]
+    types = {scenario.boundaries.face(face).type for face in faces}
+    return types <= {"insulated", "periodic"} and not any(patch.face in faces for patch in scenario.patches)
+
+
+def _refuse_files_of_cells(scenario: Scenario) -> None:
+    labelled = [f'label image of region "{region.name}"' for region in scenario.regions if region.labels is not None]
+    if isinstance(scenario.initial.temperature, ArrayFile):
+        labelled.append("field in initial.temperature.file")
+    if labelled:
+        raise InputError(
+            f"{scenario.path}: the {' and the '.join(labelled)} has one value for each cell, so there is no other grid "
+            "to compare with; describe the parts by shapes, or write the file for two other grids and compare the runs"
+        )

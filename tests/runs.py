@@ -72,7 +72,15 @@ FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
 
 # Keys of a summary that depend on how the run went: wall-clock times, and warnings about them or about a resume.
 _TIMES = (
-    *("wall_time", "preparing_time", "stepping_time", "observing_time", "waiting_time", "cells_per_second"),
+    *(
+        "converge_time",
+        "wall_time",
+        "preparing_time",
+        "stepping_time",
+        "observing_time",
+        "waiting_time",
+        "cells_per_second",
+    ),
     "warnings",
 )
 

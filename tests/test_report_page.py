@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -26,6 +27,7 @@ GRID = Grid((4, 3, 2), (1.0, 1.0, 1.0))
 HOSTILE = "</script><script>alert(1)</script><img src=//evil.example/x onerror=alert(2)>&\\\"'</title>"
 # What may be loaded: data in the page itself, and places in it.
 OWN = ("data:", "#")
+STABILIZED = {"method": "stabilized", "steps": 9, "tolerance": 0.02, "rejected": 0}
 
 
 class Elements(HTMLParser):
@@ -79,7 +81,7 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
     for expected in (
         "energy balance closed",
         "Energy balance closed: residual 1 nJ of 1.2 kJ.",
-        "tolerance of 0.02 K for the error of the run in time",
+        "<td>±0.02 K</td>",
         "Warning: too hot",
         "A block that costs $5 and $6",
         "edge, upper",
@@ -92,12 +94,32 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
         assert expected in text
 
 
-def test_a_page_says_when_float32_may_matter(tmp_path: Path) -> None:
-    euler = {"method": "euler", "dt": [0.1], "precision": "float32", "stages": None}
-    expected = "rounding in 20,000 steps may change temperatures by up to 0.12 K per 100 K"
-    for number, (changes, told) in enumerate((({}, True), ({"steps": 2000}, False), ({"precision": "float64"}, False))):
-        folder = write_run(tmp_path / str(number), GRID, **{**euler, "steps": 20_000, **changes})
-        assert (expected in page.build(folder)) == told
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        # 20,000 Euler steps round 100 K by 2^-24 each.
+        (
+            {},
+            ("±0.12 K", "20,000 times the rounding of float32", "The largest error that is known is that of round"),
+        ),
+        ({"precision": "float64"}, ("±2.2e-10 K", "rounding of float64")),
+        (
+            {"method": "stabilized", "steps": 9, "stages": 60, "tolerance": 0.02, "rejected": 0},
+            ("±0.00036 K", "in time"),
+        ),
+        ({"converge_time": 42.0}, ("heatsim converge", "which takes about 42 s", "Not known: the error in space and")),
+        ({"converge_time": None}, ("one value for each cell",)),
+    ],
+)
+def test_a_page_says_how_large_each_error_is(tmp_path: Path, changes: dict[str, object], told: Sequence[str]) -> None:
+    hot, cold = ({"temperature": T, "time": 0.0, "point": [0.5, 0.5, 0.5]} for T in (400.0, 300.0))
+    euler = {
+        **{"method": "euler", "dt": [0.1], "precision": "float32", "stages": None, "steps": 20_000},
+        **{"highest_temperature": hot, "lowest_temperature": cold, "reference_temperature": 300.0},
+    }
+    text = page.build(write_run(tmp_path / "run", GRID, **{**euler, **changes}))
+    for expected in told:
+        assert expected in text
 
 
 def test_pictures_have_captions_that_say_what_they_show(tmp_path: Path) -> None:

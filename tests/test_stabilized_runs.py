@@ -362,7 +362,15 @@ def test_a_run_that_ends_when_nothing_changes(tmp_path: Path) -> None:
     resumed = Simulation.resume(simulation.folder)
     resumed.run()
     assert resumed.temperature.tobytes() == simulation.temperature.tobytes()
-    times = ("wall_time", "preparing_time", "stepping_time", "observing_time", "waiting_time", "cells_per_second")
+    times = (
+        "converge_time",
+        "wall_time",
+        "preparing_time",
+        "stepping_time",
+        "observing_time",
+        "waiting_time",
+        "cells_per_second",
+    )
     times += ("warnings",)
     after = summary(resumed)
     assert {key: after[key] for key in before if key not in times} == {

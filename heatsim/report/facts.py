@@ -193,39 +193,6 @@ def _describe_wall_time(summary: Mapping[str, Any]) -> str:
     return f"{plain(total, 3)}{_NBSP}s" + (f": {', '.join(shown)}" if shown else "")
 
 
-def describe_error(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[str]:
-    """Sentences on how sure the temperatures are, from how they were computed."""
-    method = summary.get("method")
-    tolerance = summary.get("tolerance")
-    if method == "steady" and tolerance is not None:
-        yield f"The solver stopped when its correction was below {unit.difference_text(tolerance, 2)}."
-    elif tolerance is not None:
-        yield (
-            f"The steps follow a tolerance of {unit.difference_text(tolerance, 3)} for the error of the run in time. "
-            "Run again with a smaller time.tolerance to see how much the result depends on it."
-        )
-    elif summary.get("dt"):
-        steps = summary["dt"]
-        longest = f"{plain(max(steps), 3)} s"
-        limit = summary.get("dt_limit")
-        yield (
-            f"Euler steps of {longest}"
-            + (f", {100.0 * max(steps) / limit:.0f} % of the stability limit {plain(limit, 3)} s" if limit else "")
-            + "; their error in time is of first order in the step."
-        )
-        count = summary.get("steps") or 0
-        if summary.get("precision") == "float32" and count >= MANY_STEPS:
-            yield (
-                f"In float32, rounding in {count:,} steps may change temperatures by up to "
-                f"{plain(most_rounding(count), 2)} K per 100 K of their range; it was 0.01 K in slabs that conduct "
-                'well. Run again with solver.precision = "float64" to see how much it does.'
-            )
-    yield (
-        "The error in space is of second order in the spacing of the cells. Run again with other domain.cells to see "
-        "how large it is."
-    )
-
-
 def written_files(folder: Path, steady: bool) -> list[tuple[str, str]]:
     """The files in a run's folder that a report lists, and their contents."""
     contents = _STEADY_CONTENTS if steady else run_folder.CONTENTS

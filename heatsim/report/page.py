@@ -21,7 +21,7 @@ from heatsim.render.curves.energy_balance import (
 from heatsim.render.curves.energy_picture import parts_to_draw, styles_of_flows, styles_of_terms
 from heatsim.render.curves.flow_curves import flow_curves
 from heatsim.render.page.figure import import_matplotlib
-from heatsim.report import charts, document, facts, number_tables
+from heatsim.report import certainty, charts, document, facts, number_tables
 from heatsim.report.charts import Chart
 from heatsim.report.document import Badge, Part
 from heatsim.report.number_tables import NumberTable
@@ -71,7 +71,7 @@ def build(folder: Path) -> str:
         Part(
             "What was computed", document.name_list(computed if summary else facts.unfinished_facts(folder, settings))
         ),
-        Part("How sure it is", _certainty(folder, summary, settings, balance)),
+        Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
         Part("Curves", "".join(map(charts.draw, _charts(settings, balance, probes, energy)))),
         Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
@@ -95,19 +95,23 @@ def _badges(summary: Mapping[str, Any], balance: EnergyBalance | None, flows: St
         yield Badge(counted(len(warnings), "warning"), False)
 
 
-def _certainty(folder: Path, summary: Mapping[str, Any], settings: RunSettings, balance: EnergyBalance | None) -> str:
-    texts = []
-    if balance is not None:
-        texts.append(balance.describe_residual())
-        if balance.only_noise:
-            texts.append("All heats are within rounding: no heat flows.")
+def _certainty(
+    folder: Path,
+    summary: Mapping[str, Any],
+    settings: RunSettings,
+    balance: EnergyBalance | None,
+    flows: SteadyFlows | None,
+) -> str:
+    texts, table = [], ""
+    if balance is not None and balance.only_noise:
+        texts.append("All heats are within rounding: no heat flows.")
     if summary:
-        texts += facts.describe_error(summary, settings.temperature_unit)
+        table = document.table(certainty.error_table(summary, settings.temperature_unit, folder, balance, flows))
     else:
         texts.append("This run has not finished. The page shows what it has written so far.")
         texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
     warnings = [f"Warning: {warning}" for warning in summary.get("warnings", [])]
-    return document.sentences(warnings, "warnings") + document.sentences(texts)
+    return document.sentences(warnings, "warnings") + table + document.sentences(texts)
 
 
 def _figures(folder: Path, steady: bool) -> list[Path]:

@@ -10,6 +10,7 @@ from heatsim.grid import FACES
 from heatsim.kernels.launch_shapes import Choice
 from heatsim.observers import energy, heat_flows
 from heatsim.observers.state import Record, RunState
+from heatsim.physics.estimates.other_grids import seconds_to_converge
 from heatsim.run.plan import Plan
 from heatsim.run.timing import Timing
 from heatsim.solver.stabilized.stepper import AdaptiveStepper
@@ -47,6 +48,8 @@ def summarise(plan: Plan, state: RunState, timing: Timing, choice: Choice | None
         "observing_time": timing.observing,
         "waiting_time": timing.waiting,
     }
+    seconds = summary["wall_time"] - timing.waiting
+    summary["converge_time"] = seconds_to_converge(problem.scenario, plan.device.backend, seconds)
     if state.steady is not None:
         summary |= _of_steady_state(plan, state, state.steady)
     else:

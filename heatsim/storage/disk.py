@@ -110,6 +110,11 @@ def resume_command(folder: Path) -> str:
     return f"heatsim resume {shlex.quote(str(folder))}"
 
 
+def converge_command(scenario: Path) -> str:
+    """The command that finds the error of a scenario, quoted for a shell."""
+    return f"heatsim converge {shlex.quote(str(scenario))}"
+
+
 def render_command(folder: Path) -> str:
     """The command that draws the pictures of the run in `folder`, quoted for a shell."""
     return f"heatsim render {shlex.quote(str(folder))}"

@@ -70,6 +70,7 @@ class SummaryModel(_Model):
     solving_time: Positive = 0.0
     observing_time: Positive = 0.0
     waiting_time: Positive = 0.0
+    converge_time: Positive | None = None
     cells_per_second: Positive | None = None
     tolerance: Positive | None = None
     steps: Count = 0

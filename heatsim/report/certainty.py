@@ -1,0 +1,110 @@
+"""How sure the temperatures of a run are: its errors in space, in time, by rounding and in energy, in one table."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from heatsim.counts import duration, plain
+from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
+from heatsim.report.number_tables import NumberTable
+from heatsim.storage import folder as run_folder
+from heatsim.storage.disk import converge_command
+from heatsim.temperature_units import TemperatureUnit
+
+_UNKNOWN = "not known"
+# Half a unit in the last place, as a part of a number.
+_ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+class _Error(NamedTuple):
+    """An error in K, None if it is not known, and where the number comes from."""
+
+    name: str
+    kelvin: float | None
+    source: str
+
+
+def error_table(
+    summary: Mapping[str, Any],
+    unit: TemperatureUnit,
+    folder: Path,
+    balance: EnergyBalance | None,
+    flows: SteadyFlows | None,
+) -> NumberTable:
+    """The errors of a finished run, and the largest of them by name.
+
+    Args:
+        summary: the content of summary.json.
+        unit: in which temperatures are shown.
+        folder: of the run.
+        balance: its energy balance; None if it has none.
+        flows: the heat flows of a steady state.
+    """
+    errors = [_in_space(summary, folder), _in_time(summary, unit), _of_rounding(summary)]
+    errors += _of_energy(summary, balance, flows)
+    rows = [
+        (each.name, _UNKNOWN if each.kelvin is None else f"±{unit.difference_text(each.kelvin, 2)}", each.source)
+        for each in errors
+    ]
+    known = [each for each in errors if each.kelvin is not None]
+    largest = max(known, key=lambda each: each.kelvin or 0.0, default=None)
+    unknown = [each.name for each in errors if each.kelvin is None]
+    remark = "" if largest is None else f"The largest error that is known is that {_OF[largest.name]}. "
+    if unknown:
+        remark += f"Not known: the error {' and '.join(_OF[name] for name in unknown)}."
+    return NumberTable("Errors of temperatures", ("", "error", "how it is known"), rows, remark.strip())
+
+
+_SPACE, _TIME, _SOLVER, _ROUNDED, _ENERGY = "space", "time", "solver", "rounding", "energy"
+_OF = {_SPACE: "in space", _TIME: "in time", _SOLVER: "of the solver", _ROUNDED: "of rounding", _ENERGY: "in energy"}
+
+
+def _in_space(summary: Mapping[str, Any], folder: Path) -> _Error:
+    seconds = summary.get("converge_time")
+    if "converge_time" in summary and seconds is None:
+        return _Error(_SPACE, None, "a file has one value for each cell, so there is no other grid to compare with")
+    takes = "" if seconds is None else f", which takes {duration(seconds)}"
+    command = converge_command(folder / run_folder.SCENARIO)
+    return _Error(_SPACE, None, f"of second order in the size of cells; find it with `{command}`{takes}")
+
+
+def _in_time(summary: Mapping[str, Any], unit: TemperatureUnit) -> _Error:
+    if summary.get("method") == "steady":
+        tolerance = summary["tolerance"]
+        return _Error(_SOLVER, tolerance, "the solver stopped when its correction was below this")
+    if summary.get("tolerance") is not None:
+        return _Error(_TIME, summary["tolerance"], "time.tolerance: the error of the run that its steps follow")
+    steps, limit = summary.get("dt") or [], summary.get("dt_limit")
+    part = f", {100.0 * max(steps) / limit:.0f} % of the stability limit" if steps and limit else ""
+    longest = f" of {plain(max(steps), 3)} s{part}" if steps else ""
+    return _Error(_TIME, None, f"of first order in the Euler steps{longest}; `heatsim converge` finds it")
+
+
+def _of_rounding(summary: Mapping[str, Any]) -> _Error:
+    """A bound on the error of rounding, as if all steps or stages rounded one way."""
+    precision, reference = str(summary.get("precision")), summary.get("reference_temperature")
+    extremes = [
+        summary[key]["temperature"] for key in ("highest_temperature", "lowest_temperature") if summary.get(key)
+    ]
+    if precision not in _ROUNDING or reference is None or not extremes:
+        return _Error(_ROUNDED, None, "`heatsim converge` finds it")
+    largest = max(abs(float(each) - float(reference)) for each in extremes)
+    count = max(int(summary.get("stages") or summary.get("steps") or 1), 1)
+    kelvin = min(count * _ROUNDING[precision], 1.0) * largest
+    return _Error(_ROUNDED, kelvin, f"at most: {count:,} times the rounding of {precision}, all in one direction")
+
+
+def _of_energy(
+    summary: Mapping[str, Any], balance: EnergyBalance | None, flows: SteadyFlows | None
+) -> Iterator[_Error]:
+    """The heat that is missing in the balance, as the part of the range of temperatures that it is of all heat."""
+    extremes = [
+        summary[key]["temperature"] for key in ("highest_temperature", "lowest_temperature") if summary.get(key)
+    ]
+    width = float(max(extremes) - min(extremes)) if extremes else 0.0
+    if balance is not None:
+        part = abs(float(balance.residual[-1])) / balance.turnover if balance.turnover > 0.0 else 0.0
+        yield _Error(_ENERGY, part * width, balance.describe_residual())
+    if flows is not None and not flows.none:
+        part = abs(flows.percent) / 100.0
+        yield _Error(_ENERGY, part * width, f"imbalance of heat flows: {flows.part} of what flows")

@@ -46,11 +46,14 @@ from heatsim.physics.sources.beam_rows import BeamRows
 from heatsim.scenario import Constant, Material
 
 ORACLE = CPU[0]
+
+# In float64 only the type of numbers differs: on the host, the first rung and the boxes that are stepped again do.
 CHOSEN_EXECUTIONS = [
     pytest.param(*execution.values, variant, id=f"{execution.id}-{'-'.join(variant)}", marks=execution.marks)
     for execution in EXECUTIONS
     for variant in VARIANTS
-    if execution.values[0] in (*CPU, *COMPOSITE)
+    if execution.values[0] in (*CPU, NAIVE, TEMPORAL)
+    or (execution.values[0] in COMPOSITE and (SLOW or execution.marks or variant[0] == "float32"))
 ]
 SIGMA = 5.670374419e-8
 PALETTE = (
@@ -450,7 +453,7 @@ def test_cpu_kernels_give_the_same_bits_on_random_bodies(precision: str, scheme:
 
     Compiling takes time: in float64 only bodies that vary with temperature have cells that several conditions share.
     """
-    for seed in range(36 if SLOW else 18):
+    for seed in range(36 if SLOW else 12):
         rng = np.random.default_rng(seed)
         cells = tuple(rng.choice((1, 2, 3, *range(4, 21)), 3, p=(0.12, 0.12, *(0.76 / 18,) * 18)).tolist())
         wraps = tuple((rng.random(3) < 0.3).tolist())

@@ -171,7 +171,7 @@ def test_some_of_the_bodies_are_plain_for_the_most_part() -> None:
     ],
 )
 def test_a_corrected_sweep_gives_the_bits_of_single_steps(execute: Executor, variant: tuple[str, Scheme]) -> None:
-    for case in cases()[:: 1 if variant[0] == "float32" else 2]:
+    for case in cases()[:: 1 if execute is on_gpu else 2]:
         assert builds(PIPELINE, case, *variant, ROOM)[0].pipeline is not None
         execute(PIPELINE, case, *variant).assert_same_bits(on_host(NAIVE, case, *variant))
 
@@ -317,6 +317,7 @@ def test_deferred_cells_have_no_races_and_wait(tmp_path: Path, number: int) -> N
     assert not all(is_right(order, mutant) for order in ORDERS)
 
 
+@pytest.mark.slow
 def test_a_body_of_one_material_is_corrected_in_sums_of_seven_terms_too() -> None:
     one = {name: getattr(cases()[3], name) for name in CompositeSteps.__dataclass_fields__}
     case = CompositeSteps(**{**one, "c": (0.25, *[0.125] * 6)})

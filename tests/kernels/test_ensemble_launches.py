@@ -127,12 +127,11 @@ def alone(where: Device, spec: KernelSpec, case: Steps, variant: tuple[str, Sche
 def test_members_have_the_bits_that_they_have_alone(some_gpu: Device, spec: KernelSpec) -> None:
     """In both precisions and with every scheme, on grids of whole patches and on one that few kernels suit.
 
-    On the host only kernels with their own summation run with every scheme, and each scheme on one grid in turn:
-    compiling takes time.
+    On the host the schemes that sum differently, each on one grid in turn: compiling takes time.
     """
     all_variants = SLOW or some_gpu.name != HOST
     grids = (((12, 8, 6), (False, False, True)), ((5, 3, 4), (True, False, False)))
-    for number, variant in enumerate(VARIANTS if all_variants or spec.name == "temporal" else FEW_VARIANTS):
+    for number, variant in enumerate(VARIANTS if all_variants else FEW_VARIANTS):
         for cells, periodic in grids if all_variants else (grids[number % 2],):
             cases = different(cells, periodic, seed=20)
             for case, result in zip(cases, stacked(some_gpu, spec, cases, variant), strict=True):

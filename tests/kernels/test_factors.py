@@ -40,8 +40,8 @@ EVERY_CUDA = pytest.mark.parametrize(("spec", "execute"), [each for each in ON_C
 
 
 def in_float64(spec: KernelSpec, execute: Executor) -> bool:
-    """Compiling takes time: on the host only the first rung is compiled in float64, the others if slow."""
-    return SLOW or execute is not on_host or spec == NAIVE
+    """Compiling takes time: on the host kernels are compiled in float64 if slow."""
+    return SLOW or execute is not on_host
 
 
 CASES = [

@@ -5,6 +5,8 @@ from math import atan, cosh, exp, log, pi, sin, sqrt
 import numpy as np
 
 from heatsim.run.simulation import Simulation
+from heatsim.storage.run_tables import read_energy
+from heatsim.storage.tables import GROSS
 from heatsim.verification.answers import plane_wave
 from heatsim.verification.case import Array, Comparison
 from heatsim.verification.exact import STEFAN_BOLTZMANN, complementary_error, root, sphere_series
@@ -170,6 +172,22 @@ def heated_slab(x: Array, y: Array, z: Array, t: float) -> Array:
 def uniform_rise(x: Array, y: Array, z: Array, t: float) -> Array:
     """200 W for 0.25 s in 1e-6 m³ of 2e6 J/(m³ K); differences from 300 K."""
     return np.full(np.broadcast_shapes(x.shape, y.shape, z.shape), 200.0 * 0.25 / (1e-6 * 2e6))
+
+
+def flux_within_cells(simulation: Simulation) -> Comparison:
+    """The mean temperature of a bar that four fluxes heat for 40 s."""
+    power = 600.0 + 1e6 * sqrt(pi) * 0.004 * 0.1 + 150.0 + 480.0
+    known = 300.0 + 40.0 * power / (0.96 * 0.1 * 0.1 * 8900.0 * 385.0)
+    return Comparison(np.array([known]), np.array([simulation.temperature.mean()]))
+
+
+def wall_in_void(simulation: Simulation) -> Comparison:
+    """The temperature difference from the heat that enters a wall of 1 m², and from that which leaves it."""
+    table = read_energy(simulation.folder)
+    assert table is not None
+    flows = [table.of_gross(way)["void"][-1] for way in GROSS]
+    resistance = 1.0 / 8.0 + 0.2 / 0.8 + 1.0 / 25.0
+    return Comparison(np.full(2, 293.15 - 272.4), np.array(flows) * resistance)
 
 
 def moving_beam(x: Array, y: Array, z: Array, t: float) -> Array:

@@ -34,6 +34,7 @@ End = tuple[float, tuple[float, float, float]]  # a value and its point
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
+_PARTS = 2**16  # into which all cells of a surface are divided at most, about
 _TOLERABLE = 1e-3  # error of the integral of a value over a surface, in parts of that of its magnitude
 
 
@@ -222,7 +223,8 @@ class _Key:
             raise self._moving()
         in_space = [factor for factor, in_place in products if in_place.used]
         time, span = self._largest(cells, products, in_space)
-        found = means_over(self.value.expression.with_values(t=time), cells.low, cells.high, cells.count, cells.highest)
+        most = int(_PARTS / np.sqrt(max(cells.count, 1)))  # the edge of a jump passes about √n of n cells
+        found = means_over(self.value.expression.with_values(t=time), cells.low, cells.high, most, cells.highest)
         self._check(cells, found, time)
         (lowest, low), (highest, high) = (_extreme(cells, found, sign) for sign in (1.0, -1.0))
         ends = [self.value.at_point(*point) for point in (low, high)]

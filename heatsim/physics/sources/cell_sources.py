@@ -13,16 +13,21 @@ from heatsim.physics.geometry.regions import Parts, source_mask
 from heatsim.physics.sources.beam_columns import absorbed_by, hits
 from heatsim.scenario import Constant, Scenario, Source, SpaceFormula, TimeFunction
 from heatsim.scenario.messages import show
+from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFunction, MaterialTable
 from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
 from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
+from heatsim.scenario.values.space_means import changes_much, means_over
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _START = np.zeros(1)
+# A density that changes within a cell by less than this part of its largest value is taken at the centre. Cells in a
+# block, and parts into which all other cells are divided at most.
+_SMOOTH, _BLOCK, _PARTS = 0.05, 8, 2**16
 _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
@@ -96,6 +101,7 @@ class _HeatFinder:
             assert source.power is not None
             assert source.distribution is not None
             weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
+            weights = self._means(source.distribution.expression, cells, weights)
             whole = float(weights.sum()) * self._materials.grid.cell_volume
             if weights.min() < 0.0 or whole <= 0.0:
                 message = f"got {show(source.distribution.expression.text)}, which is "
@@ -162,21 +168,23 @@ class _HeatFinder:
             self._add_moments(number, cells, density)
             return
         end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
-        every = [(function, in_place.evaluate(**points)) for function, in_place in products]
-        factors = [(function, weights) for function, weights in every if weights.any()] or every[:1]
-        for function, _ in factors:
+        at_centres = [in_place.evaluate(**points) for _, in_place in products]
+        means = [self._means(in_place, cells, at) for (_, in_place), at in zip(products, at_centres, strict=True)]
+        some = [place for place, weights in enumerate(means) if weights.any()] or [0]
+        functions = [products[place][0] for place in some]
+        for function in functions:
             self._check(number, density, function)
-        times = np.unique(np.concatenate([function.extreme_times(end) for function, _ in factors]))
+        times = np.unique(np.concatenate([function.extreme_times(end) for function in functions]))
         exact = self._values(number, "power_density", density, cells, times)
-        found = sum(function.at(times)[:, None] * weights for function, weights in factors)
+        found = sum(products[place][0].at(times)[:, None] * at_centres[place] for place in some)
         if not (np.abs(found - exact) <= _SAME * np.abs(exact).max()).all():
             message = (
                 f"got {show(density.expression.text)}, whose parts f(t)·g(x, y, z) are so much larger than their sum "
                 "that rounding spoils it; write it as products of smaller numbers"
             )
             raise self._mistake(number, "power_density", message)
-        for function, weights in factors:
-            self._enter(cells, Amount(number, function), weights)
+        for function, place in zip(functions, some, strict=True):
+            self._enter(cells, Amount(number, function), means[place])
 
     def _add_moments(self, number: int, cells: Cells, density: SpaceFormula) -> None:
         """Add a density that is no sum of products f(t)·g(x, y, z), from its values at a few moments."""
@@ -219,6 +227,42 @@ class _HeatFinder:
             allowed = f"values must be finite in all cells of the source, and at most {LARGEST!r}"
             raise self._mistake(number, key, f"got {show(formula.expression.text)}, {value}; {allowed}")
         return values
+
+    def _means(self, expression: Expression, cells: Cells, at_centres: Array) -> Array:
+        """The values at the centres of cells; in cells within which an expression changes much, its means.
+
+        Whole blocks of cells are looked at first, so an expression that is smooth costs little.
+        """
+        if not expression.used or not len(cells):
+            return at_centres
+        allowed = _SMOOTH * float(np.abs(at_centres).max(initial=0.0))
+        some = np.arange(len(cells))
+        for width in (_BLOCK, 1):
+            low, high, which = self._blocks(cells[some], width)
+            some = some[changes_much(expression, low, high, allowed)[which]]
+        if not len(some):
+            return at_centres
+        low, high, which = self._blocks(cells[some], 1)
+        found = means_over(expression, low, high, _PARTS // len(some)).means[which]
+        means = np.array(at_centres, dtype=np.float64)
+        means[some] = np.where(np.isfinite(found), found, means[some])
+        return means
+
+    def _blocks(self, cells: Cells, width: int) -> tuple[Array, Array, Cells]:
+        """The blocks of so many cells along each axis that contain some cells: lowest and highest x, y, z in m.
+
+        The last array is the number of the block of each cell.
+        """
+        grid = self._materials.grid
+        nx, ny, _ = grid.cells
+        places = np.stack([cells % nx, cells // nx % ny, cells // (nx * ny)]) // width
+        counts = [-(-count // width) for count in grid.cells]
+        keys, which = np.unique(np.ravel_multi_index(tuple(places), counts), return_inverse=True)
+        blocks = np.array(np.unravel_index(keys, counts))
+        origin, spacing = (np.array(numbers)[:, None] for numbers in (grid.origin, grid.spacing))
+        low = origin + blocks * width * spacing
+        high = origin + np.minimum((blocks + 1) * width, np.array(grid.cells)[:, None]) * spacing
+        return low, high, which.reshape(-1)
 
     def _points(self, cells: Cells) -> tuple[Array, Array, Array]:
         """The centres of cells: x, y and z in m."""

@@ -24,7 +24,17 @@ POINTS = 4  # along each axis
 _FEWER = 3
 _ALLOWED = 1e-7  # error of a part of a box relative to the largest mean of |f| over a box
 _LEVELS, _AT_ONCE = 64, 2**14
-_MOST = 2**16  # parts of boxes that are halved, where the edge of a jump passes √n of n boxes
+
+
+def changes_much(expression: Expression, low: Array, high: Array, allowed: float) -> NDArray[np.bool_]:
+    """Whether the values within each box may differ by more than ``allowed``; arguments as for :func:`means_over`."""
+    finder = _PartsOfBoxes(expression, low, high)
+    found = np.zeros(low.shape[1], dtype=bool)
+    for at in range(0, len(found), _AT_ONCE):
+        piece = slice(at, at + _AT_ONCE)
+        below, above, _ = finder.bounds(low[:, piece], high[:, piece])
+        found[piece] = ~(above - below <= allowed)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +98,7 @@ def weights_of(used: str) -> Array:
 
 
 def means_over(
-    expression: Expression, low: Array, high: Array, count: int, highest_of: Callable[[float], float] = float
+    expression: Expression, low: Array, high: Array, most: int, highest_of: Callable[[float], float] = float
 ) -> SpaceMeans:
     """The means of an expression over boxes. Collective.
 
@@ -96,16 +106,16 @@ def means_over(
         expression: in x, y and z.
         low: the lowest x, y and z of each box, shape (3, boxes).
         high: the highest; a box may be flat.
-        count: the number of boxes of all ranks.
+        most: how many parts of a box to halve.
         highest_of: returns the highest number of all ranks. Which other boxes a rank has changes no bit of a mean.
     """
     axes = ["xyz".index(name) for name in expression.used & set("xyz")]
     if len(axes) == 1:  # boxes that differ along other axes have the same mean
         _, first, which = np.unique(low[axes[0]] + 1j * high[axes[0]], return_index=True, return_inverse=True)
         if len(first) < len(which):
-            return means_over(expression, low[:, first], high[:, first], count, highest_of).of(which.reshape(-1))
+            return means_over(expression, low[:, first], high[:, first], most, highest_of).of(which.reshape(-1))
     finder = _PartsOfBoxes(expression, low, high)
-    scale, most = highest_of(finder.first()), int(_MOST / np.sqrt(max(count, 1)))
+    scale = highest_of(finder.first())
     for _ in range(_LEVELS):
         if not highest_of(float(finder.divide(scale, most))):
             break
@@ -214,7 +224,7 @@ class _PartsOfBoxes:
             if count == POINTS:
                 magnitude = (np.abs(values) * weights).sum(axis=1)
                 self._note_ends(box, points, values)
-        below, above, rows = self._bounds(low, high)
+        below, above, rows = self.bounds(low, high)
         spread = most - least
         hidden = np.maximum(least - below, above - most)
         error = np.abs(means[0] - means[1])
@@ -224,7 +234,7 @@ class _PartsOfBoxes:
         error = np.where(np.isfinite(error), error, np.inf)
         return np.stack([means[0] * shares, magnitude * shares, error * shares]), rows
 
-    def _bounds(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    def bounds(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
         """Bounds of the values in parts, and how much each axis changes them."""
         count, names = low.shape[1], self._used
         place, operations = self._operations.last, self._operations

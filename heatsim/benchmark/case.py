@@ -170,9 +170,8 @@ class Stepping:
         def sweeps_of(reach: int) -> Callable[[int, int], None]:
             def advance(done: int, count: int) -> None:
                 part = self._table[done : done + count * reach]
-                f, g, step = part["f"], part["g"], int(part["step"][0])
                 field.deviation, field.spare = kernel(
-                    field.deviation, field.spare, case.periodic, c, f, g, step, ledger, SCHEME
+                    field.deviation, field.spare, case.periodic, c, part["f"], part["g"], ledger, SCHEME
                 )
 
             return advance

@@ -109,7 +109,6 @@ def test_stages_of_a_linear_body_keep_the_balance(precision: str) -> None:
             seven(sweeps["c"]),
             sweeps["f"],
             sweeps["g"],
-            0,
             ledger.sums.heats.faces,
             scheme,
         )

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from covering import pairwise
+from covering import mostly_slow, pairwise
 from cuda_host import gpu
 from slab_runs import AROUND, LIT, problem_of, same
 
@@ -21,7 +21,10 @@ LIT_AROUND = (
 BODIES = {"lit": LIT, "around": LIT_AROUND}
 
 
-@pytest.mark.parametrize(("name", "precision", "ranks"), pairwise(BODIES, ("float32", "float64"), (2, 3)))
+@pytest.mark.parametrize(
+    ("name", "precision", "ranks"),
+    mostly_slow(pairwise(BODIES, ("float32", "float64"), (2, 3)), ("lit", "float64", 3), ("around", "float32", 3)),
+)
 def test_eulers_method(name: str, precision: str, ranks: int) -> None:
     problem = problem_of(BODIES[name], solver={"device": "cpu", "precision": precision})
     assert len(problem.materials.heated)

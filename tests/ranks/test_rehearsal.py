@@ -111,12 +111,12 @@ def test_only_errors_of_the_last_pass_count(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("power_module", 3, ()),
         ("cooling_gear", 3, ("domain.cells=[20,20,48]",)),
-        ("circuit_board", 2, ("domain.cells=[50,40,15]",)),
-        ("melting_block", 3, ()),
+        ("circuit_board", 2, ("domain.cells=[25,20,15]",)),
+        pytest.param("melting_block", 3, (), marks=pytest.mark.slow),
         ("laser_track", 2, ()),
         ("cube", 3, ("time.method=implicit",)),
         ("periodic_cosine", 2, ()),
-        ("house_wall", 2, ()),
+        pytest.param("house_wall", 2, (), marks=pytest.mark.slow),
     ],
 )
 def test_the_plan_is_that_of_a_job(name: str, ranks: int, overrides: tuple[str, ...]) -> None:

@@ -1,12 +1,13 @@
 """Slabs on GPUs, and on the host in the part of one, give the bits of the whole grid."""
 
 from functools import partial
+from itertools import product
 from typing import Any
 
 import bodies
 import numpy as np
 import pytest
-from covering import pairwise
+from covering import mostly_slow, pairwise
 from cuda_host import gpu
 from host_nccl import play_nccl
 from slab_runs import AROUND, LINEAR, equal, painted, problem_of, same, stepped
@@ -17,6 +18,8 @@ from heatsim.kernels.temporal_composite import correction
 from heatsim.parallel.team import ALONE, Team
 from heatsim.parallel.transport import choose_transport
 from heatsim.physics.problem import HeatProblem
+
+TEXTS = {"everything": bodies.EVERYTHING, "around": AROUND}
 
 
 @pytest.fixture(autouse=True, params=["host", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -42,10 +45,12 @@ def test_one_material(
     same(problem_of(LINEAR, solver=solver, **faces), ranks)
 
 
-@pytest.mark.parametrize("kernel", ["naive", "temporal"])
-@pytest.mark.parametrize("text", [bodies.EVERYTHING, AROUND], ids=["everything", "around"])
-def test_composite_bodies(kernel: str, text: str) -> None:
-    same(problem_of(text, solver={"device": "cuda", "kernel": kernel, "precision": "float32"}), 2)
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    mostly_slow(product(("naive", "temporal"), TEXTS), ("naive", "everything"), ("temporal", "around")),
+)
+def test_composite_bodies(kernel: str, name: str) -> None:
+    same(problem_of(TEXTS[name], solver={"device": "cuda", "kernel": kernel, "precision": "float32"}), 2)
 
 
 @pytest.mark.parametrize("text", [bodies.EVERYTHING, LINEAR], ids=["everything", "linear"])

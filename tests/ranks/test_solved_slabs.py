@@ -6,6 +6,7 @@ from typing import Any
 import bodies
 import numpy as np
 import pytest
+from covering import mostly_slow
 from cuda_host import gpu
 from cuda_host.multigrid import sweeps_on_host
 from host_nccl import play_nccl
@@ -87,7 +88,7 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
         ("flat", 2, "float64"),
         ("everything", 3, "float32"),
         ("around", 2, "float64"),
-        ("around", 3, "float32"),
+        pytest.param("around", 3, "float32", marks=pytest.mark.slow),
         ("lit", 3, "float64"),
     ],
 )
@@ -115,6 +116,7 @@ def test_all_ranks_tell_a_runaway() -> None:
         on_ranks(2, lambda team: found(problem, team))
 
 
+@pytest.mark.slow
 def test_a_bundled_steady_state() -> None:
     overrides = ["domain.cells=[50, 40, 15]", "solver.device=cpu"]
     same(HeatProblem.from_scenario(load(SCENARIOS / "circuit_board.toml", overrides)), 3)
@@ -139,7 +141,7 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
     [
         ("linear", 3, "float64"),
         ("flat", 3, "float32"),
-        ("everything", 2, "float64"),
+        pytest.param("everything", 2, "float64", marks=pytest.mark.slow),
         ("around", 3, "float64"),
         ("lit", 2, "float32"),
     ],
@@ -148,7 +150,7 @@ def test_implicit_steps(name: str, ranks: int, precision: str) -> None:
     same_steps(implicit(BODIES[name], precision), ranks)
 
 
-@pytest.mark.parametrize("name", ["everything", "around"])
+@pytest.mark.parametrize("name", mostly_slow(["everything", "around"], "everything"))
 def test_implicit_steps_go_on_on_another_number_of_ranks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From the end of a step, and from its start while rows within it are still to come."""
     monkeypatch.setattr(starting, "identity", lambda plan: {"scenario": "", "inputs": "{}"})
@@ -194,7 +196,7 @@ def cuda_on_host(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("cuda_on_host")
-@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("name", mostly_slow(BODIES, "linear", "flat", "everything", "lit"))
 def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name != "flat":
         play_nccl(monkeypatch)

@@ -79,7 +79,7 @@ def assert_results_of_runs_alone(members: Sequence[Simulation], at: Path, *overr
 @pytest.mark.parametrize(
     ("count", "overrides"),
     [
-        (3, ()),  # two launches, of three and two bodies
+        pytest.param(3, (), marks=pytest.mark.slow),  # two launches, of three and two bodies
         (10, ("solver.precision=float32",)),  # two bricks a body
         pytest.param(5, ("solver.precision=float32", "solver.kernel=streamed"), marks=pytest.mark.slow),
         (5, CHANGING),

@@ -62,7 +62,7 @@ def alone(at: Path, *overrides: str) -> list[Path]:
     "overrides",
     [
         ("solver.kernel=temporal",),
-        ("solver.kernel=boxed", "solver.precision=float64"),
+        pytest.param(("solver.kernel=boxed", "solver.precision=float64"), marks=pytest.mark.slow),
         pytest.param(("solver.kernel=naive",), marks=pytest.mark.slow),
         ("solver.kernel=auto", "solver.precision=float64"),
     ],

@@ -83,6 +83,7 @@ def test_composite_runs_of_a_group_are_advanced_together(tmp_path: Path, monkeyp
     assert outcomes(out) == one_after_the_other(tmp_path / "alone", heater)
 
 
+@pytest.mark.slow
 def test_runs_of_a_group_are_advanced_together(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +101,8 @@ def test_runs_of_a_group_are_advanced_together(
     assert outcomes(out) == alone
 
 
-@pytest.mark.parametrize("how", [pytest.param("killed", marks=pytest.mark.slow), "stopped"])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_study_stopped_during_an_ensemble_continues_to_the_same_table(
     tmp_path: Path, alone: list[object], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

@@ -25,9 +25,10 @@ Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _START = np.zeros(1)
-# A density that changes within a cell by less than this part of its largest value is taken at the centre. Cells in a
-# block, and parts into which all other cells are divided at most.
-_SMOOTH, _BLOCK, _PARTS = 0.05, 8, 2**16
+# A density is narrow if it changes within a cell by more than the first part of its largest value, or jumps. Then cells
+# within which it changes by more than the second part have its mean.
+_NARROW, _SMOOTH = 0.9, 0.02
+_BLOCK, _PARTS = 8, 2**16  # cells along a block; parts into which all cells are divided at most
 _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
@@ -235,18 +236,23 @@ class _HeatFinder:
         """
         if not expression.used or not len(cells):
             return at_centres
-        allowed = _SMOOTH * float(np.abs(at_centres).max(initial=0.0))
-        some = np.arange(len(cells))
-        for width in (_BLOCK, 1):
-            low, high, which = self._blocks(cells[some], width)
-            some = some[changes_much(expression, low, high, allowed)[which]]
-        if not len(some):
+        largest = float(np.abs(at_centres).max(initial=0.0))
+        if not len(self._changing(expression, cells, _NARROW * largest, _SMOOTH * largest)):
             return at_centres
+        some = self._changing(expression, cells, _SMOOTH * largest, _SMOOTH * largest)
         low, high, which = self._blocks(cells[some], 1)
         found = means_over(expression, low, high, _PARTS // len(some)).means[which]
         means = np.array(at_centres, dtype=np.float64)
         means[some] = np.where(np.isfinite(found), found, means[some])
         return means
+
+    def _changing(self, expression: Expression, cells: Cells, allowed: float, jump: float) -> NDArray[np.intp]:
+        """The places of the cells within which values may differ by more than ``allowed``, or by a ``jump``."""
+        some = np.arange(len(cells))
+        for width in (_BLOCK, 1):
+            low, high, which = self._blocks(cells[some], width)
+            some = some[changes_much(expression, low, high, allowed, jump)[which]]
+        return some
 
     def _blocks(self, cells: Cells, width: int) -> tuple[Array, Array, Cells]:
         """The blocks of so many cells along each axis that contain some cells: lowest and highest x, y, z in m.

@@ -26,14 +26,17 @@ _ALLOWED = 1e-7  # error of a part of a box relative to the largest mean of |f| 
 _LEVELS, _AT_ONCE = 64, 2**14
 
 
-def changes_much(expression: Expression, low: Array, high: Array, allowed: float) -> NDArray[np.bool_]:
-    """Whether the values within each box may differ by more than ``allowed``; arguments as for :func:`means_over`."""
+def changes_much(expression: Expression, low: Array, high: Array, allowed: float, jump: float) -> NDArray[np.bool_]:
+    """Whether the values within each box may differ by more than ``allowed``, or may jump and differ by ``jump``.
+
+    Other arguments as for :func:`means_over`.
+    """
     finder = _PartsOfBoxes(expression, low, high)
     found = np.zeros(low.shape[1], dtype=bool)
     for at in range(0, len(found), _AT_ONCE):
         piece = slice(at, at + _AT_ONCE)
-        below, above, _ = finder.bounds(low[:, piece], high[:, piece])
-        found[piece] = ~(above - below <= allowed)
+        below, above, rows = finder.bounds(low[:, piece], high[:, piece])
+        found[piece] = ~(above - below <= np.where(np.isinf(rows).any(axis=0), jump, allowed))
     return found
 
 

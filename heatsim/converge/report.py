@@ -186,7 +186,7 @@ def draw(path: Path, found: FoundErrors) -> None:
     title = title_of(title_of_study(found.definition), "values over the size of cells")
     with new_figure(path, title, 1600, 800 if lines == 1 else 1200) as figure:
         panels = figure.subplots(lines, columns, squeeze=False)
-        figure.subplots_adjust(left=0.09, right=0.97, top=0.85, bottom=0.12, wspace=0.42, hspace=0.55)
+        figure.subplots_adjust(left=0.1, right=0.97, top=0.85, bottom=0.12, wspace=0.42, hspace=0.55)
         for panel in panels.flat[len(shown) :]:
             panel.set_visible(False)
         for panel, value in zip(panels.flat, shown, strict=False):
@@ -204,7 +204,7 @@ def draw(path: Path, found: FoundErrors) -> None:
                 panel.plot([0.0], [end], "s", color=_COLOURS[1], label="extrapolated")
             panel.set_xlim(left=-0.03 * float(sizes.max()))
             panel.set_title(
-                shorten(value.name, 36, placeholder="…") + f"\n±{_difference(value.total or 0.0, value.unit, unit)}"
+                shorten(value.name, 30, placeholder="…") + f"\n±{_difference(value.total or 0.0, value.unit, unit)}"
             )
             panel.set_xlabel(f"size of cells ({length.symbol})")
             panel.set_ylabel(_symbol(value.unit, unit))

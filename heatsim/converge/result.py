@@ -11,6 +11,7 @@ from heatsim.converge.estimate import SpaceError, space_error
 from heatsim.converge.factors import Factors
 from heatsim.converge.values import OF_BODY, Values, read_values, temperature_range
 from heatsim.physics.estimates.other_grids import Cells
+from heatsim.storage.run_tables import WATT
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
@@ -151,11 +152,11 @@ def evaluate(
     which = done.index(answer) if answer in done else 0
     width = temperature_range(given_path)
     # Heat flows have the range of the largest.
-    largest = max((abs(value) for (_, unit), value in given.items() if unit == "W"), default=0.0)
+    largest = max((abs(value) for (_, unit), value in given.items() if unit == WATT), default=0.0)
     found = []
     for key, value in given.items():
         name, unit = key
-        scale = {KELVIN.name: width, "W": largest}.get(unit, abs(value))
+        scale = {KELVIN.name: width, WATT: largest}.get(unit, abs(value))
         rounding = abs(double[key] - value) if key in double else None
         time = None
         if key in double and key in smaller:
@@ -164,7 +165,7 @@ def evaluate(
         on_grids = tuple(of_grids[cells][key] for cells in done if key in of_grids[cells])
         if len(on_grids) < len(done) or not isfinite(value):
             continue
-        if max(on_grids) - min(on_grids) + (time or 0.0) + (rounding or 0.0) <= _NOTHING * scale:
+        if unit == WATT and max(on_grids) - min(on_grids) + (time or 0.0) + (rounding or 0.0) <= _NOTHING * scale:
             continue  # a condition or a power sets it
         space = space_error(on_grids, ratios, which, noise)
         found.append(EstimatedValue(name, unit, on_grids, on_grids[which], space, time, rounding))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import runs
 import study_text
+import tomli_w
 
 from heatsim.converge.estimate import ROUGH, SAME, SMOOTH, TWO, space_error
 from heatsim.errors import InputError
@@ -171,6 +172,17 @@ def test_a_finer_grid_of_a_random_body_lies_within_the_stated_error() -> None:
     samples = list(converge_errors.of_body(0, curved=False))
     assert len(samples) > 8
     assert np.mean([sample.holds for sample in samples]) >= 0.9
+
+
+def test_a_temperature_that_is_the_same_in_all_runs_is_listed_too(tmp_path: Path) -> None:
+    body = {**text_with([], (8, 1, 1)), "probes": [{"name": "there", "point": [4.3, 0.5, 0.5]}]}
+    del body["regions"]
+    path = tmp_path / "held.toml"
+    path.write_text(tomli_w.dumps(body))
+    (value,) = (value for value in converge_errors.converged(path, []).values if value.name == "there")
+    assert value.value == pytest.approx(300.0)
+    assert value.total is not None
+    assert value.total < 1e-3
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ def _method(
     plan: Plan, state: RunState, initial: InitialField, saved: checkpoint.Checkpoint | None = None
 ) -> AdaptiveStepper:
     """The stepper of a method that chooses its own steps; ``saved``: the checkpoint, if there is one."""
-    limits = TemperatureLimits.of_run(initial, plan.problem.boundary)
+    limits = TemperatureLimits.of_run(initial, plan.problem.boundary, plan.problem.materials)
     return make_adaptive_stepper(
         plan.part,
         state.field,

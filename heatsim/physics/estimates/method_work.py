@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
+from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import time_functions
 from heatsim.physics.drives.drives import PART, Drives, changes
@@ -52,7 +53,7 @@ from heatsim.physics.drives.jumps import Jumps, find_jumps
 from heatsim.physics.estimates.euler_error import euler_error
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
-from heatsim.physics.estimates.temperature_range import span
+from heatsim.physics.estimates.temperature_range import foreseen, span
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.geometry.regions import Parts
 from heatsim.physics.matter.coefficients import Precision
@@ -103,6 +104,11 @@ class Choosable(Protocol):
     @property
     def boundary(self) -> Boundary:
         """The conditions on its surfaces."""
+        ...
+
+    @property
+    def materials(self) -> CellTypes:
+        """Its cell types."""
         ...
 
     @property
@@ -257,8 +263,8 @@ def first_tolerance(problem: Choosable) -> Tolerance:
         ScenarioError: the initial temperature cannot be read.
     """
     start = InitialField.from_scenario(problem.scenario, problem.parts, held=problem.held)
-    around = span(start, problem.boundary)
-    return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest)
+    around, widest = span(start, problem.boundary), foreseen(start, problem.boundary, problem.materials)
+    return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest, widest)
 
 
 def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:

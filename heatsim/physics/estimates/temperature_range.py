@@ -23,6 +23,7 @@ from heatsim.physics.conditions.condition_terms import NOTHING, time_functions
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.time_steps import INSTANT
+from heatsim.physics.time.tolerance import DEFAULT_PART, LEAST_DEFAULT
 from heatsim.scenario import Material, MaterialFunction, MaterialTable, Scenario, Source, TimeFunction
 from heatsim.scenario.tables.materials import largest
 from heatsim.scenario.values.course import first_place
@@ -177,6 +178,7 @@ class TemperatureLimits:
         lowest, highest: of the initial field.
         coldest, hottest: of initial temperatures and those around the body.
         bounds: the extremes that the maximum principle allows.
+        foreseen: the widest range that sets the default tolerance, see :func:`foreseen`.
     """
 
     lowest: float
@@ -184,13 +186,14 @@ class TemperatureLimits:
     coldest: float
     hottest: float
     bounds: tuple[float, float]
+    foreseen: float
 
     @classmethod
-    def of_run(cls, start: InitialField, conditions: Boundary) -> "TemperatureLimits":
-        """The limits of a run from its initial field and its boundary conditions."""
+    def of_run(cls, start: InitialField, conditions: Boundary, materials: CellTypes) -> "TemperatureLimits":
+        """The limits of a run; arguments as of :meth:`Occurring.in_run`."""
         temperatures = _temperatures(start, conditions)
-        extremes = min(temperatures), max(temperatures)
-        return cls(start.lowest, start.highest, *extremes, bounds(start, conditions))
+        extremes, widest = (min(temperatures), max(temperatures)), foreseen(start, conditions, materials)
+        return cls(start.lowest, start.highest, *extremes, bounds(start, conditions), widest)
 
     @property
     def span(self) -> float:
@@ -202,6 +205,17 @@ def span(start: InitialField, conditions: Boundary) -> float:
     """The range in K that the initial temperatures and those around the body span during a run."""
     temperatures = _temperatures(start, conditions)
     return max(temperatures) - min(temperatures)
+
+
+def foreseen(start: InitialField, conditions: Boundary, materials: CellTypes) -> float:
+    """The widest range in K that a run can have; infinite where it does not set the default tolerance.
+
+    Arguments as of :meth:`Occurring.in_run`.
+    """
+    if conditions.scenario.time.tolerance is not None or DEFAULT_PART * span(start, conditions) >= LEAST_DEFAULT:
+        return inf
+    occurring = Occurring.in_run(conditions.scenario, start, conditions, materials)
+    return occurring.high - occurring.low
 
 
 def hottest(start: InitialField, conditions: Boundary) -> float:

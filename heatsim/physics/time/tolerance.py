@@ -1,12 +1,13 @@
 """The error that a step of a method with a tolerance may have."""
 
 from dataclasses import asdict, dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
 DEFAULT_PART = 2e-4  # of the range of temperatures
-LEAST_DEFAULT = 1e-3  # K
+LEAST_DEFAULT = 1e-3  # K; less only where the whole run has a smaller range
+_FINEST = 1e-9  # K, a thousand roundings in float64
 # The estimate that a step may have at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors
 # of 0.3 to 2 times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it.
 _PART_OF_STEP = 0.5
@@ -29,12 +30,14 @@ class Tolerance:
         given: of the run, set by the user in K, or None for the default.
         span: between the extremes of initial and boundary temperatures, in K.
         low, high: extremes of the field so far, in K.
+        foreseen: the widest range that the run can have, in K.
     """
 
     given: float | None
     span: float
     low: float
     high: float
+    foreseen: float = inf
 
     @property
     def range(self) -> float:
@@ -43,8 +46,8 @@ class Tolerance:
 
     @property
     def default(self) -> float:
-        """The default: 0.02 % of the range, at least 1 mK."""
-        return max(DEFAULT_PART * self.range, LEAST_DEFAULT)
+        """The default: 0.02 % of the range, at least 1 mK, or 0.02 % of the widest range that can be foreseen."""
+        return max(DEFAULT_PART * self.range, least_default(self.foreseen))
 
     @property
     def of_run(self) -> float:
@@ -77,6 +80,14 @@ class Tolerance:
     def to_dict(self) -> dict[str, float]:
         """The range of the field so far, for a checkpoint."""
         return {key: value for key, value in asdict(self).items() if key in ("low", "high")}
+
+
+def least_default(foreseen: float) -> float:
+    """The least default tolerance in K of a run whose temperatures can have at most the range ``foreseen``.
+
+    A range that begins at 0 grows by heat. A part of it would be too small a tolerance until the range is complete.
+    """
+    return float(np.clip(DEFAULT_PART * foreseen, _FINEST, LEAST_DEFAULT)) if foreseen > 0.0 else LEAST_DEFAULT
 
 
 def least_tolerance(precision: str, largest: float) -> float:

@@ -97,7 +97,8 @@ class AdaptiveStepper:
         self._problem = problem
         self.substeps = substeps
         self._reference, self._limits = reference, limits
-        tolerance = Tolerance(problem.scenario.time.tolerance, limits.span, limits.lowest, limits.highest)
+        given, temperatures = problem.scenario.time.tolerance, (limits.lowest, limits.highest)
+        tolerance = Tolerance(given, limits.span, *temperatures, limits.foreseen)
         drives = Drives.of(problem.whole)
         self._jumps = find_jumps(problem.scenario, drives, tolerance)
         self.method = AdaptiveMethod(substeps, tolerance, bounds=limits.bounds, drives=drives.watched(tolerance))

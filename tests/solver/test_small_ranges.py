@@ -1,0 +1,62 @@
+"""The default tolerance of runs whose temperatures all lie within less than 1 K."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heatsim import Simulation
+from heatsim.storage import folder, tables
+
+# A plate that its first half heats or that begins 10 mK above the fluid.
+PLATE = """
+domain = { size = [0.1, 0.02, 0.02], cells = [10, 1, 1] }
+material = { conductivity = 15.0, density = 8000.0, specific_heat = 500.0 }
+solver = { device = "cpu", precision = "float64" }
+output = { figures = false, fields = false, probe_every = 100.0 }
+time = { end = 400.0 }
+probes = [{ name = "near", point = [0.01, 0.01, 0.01] }, { name = "far", point = [0.09, 0.01, 0.01] }]
+"""
+COOLING = """
+initial.temperature = 300.01
+boundaries.x_min = { type = "convection", coefficient = 200.0, ambient = 300.0 }
+"""
+HEATED = """
+initial.temperature = 300.0
+sources = [{ power_density = "where(x < 0.05, 500, 0)" }]
+"""
+
+
+def probes(at: Path, text: str, *overrides: str) -> np.ndarray:
+    path = at / "case.toml"
+    path.write_text(PLATE + text, encoding="utf-8")
+    simulation = Simulation.from_scenario(path, overrides, output=at / "run", overwrite=True)
+    simulation.run()
+    return tables.read(simulation.folder / folder.PROBES)[1][:, 1:]
+
+
+@pytest.mark.parametrize("method", ["stabilized", "implicit"])
+@pytest.mark.parametrize("text", [COOLING, HEATED], ids=["cooling", "heated"])
+def test_the_default_tolerance_is_a_part_of_a_small_range(text: str, method: str, tmp_path: Path) -> None:
+    """0.02 % of the widest range of the run: 10 mK at the start, or 50 mK that the heat gives if none flows away."""
+    found = probes(tmp_path, text, f"time.method={method}")
+    exact = probes(tmp_path, text, f"time.method={method}", "time.tolerance=1e-8")
+    widest = 0.01 if text == COOLING else 500.0 * 400.0 / (8000.0 * 500.0)
+    assert 0.1 * widest < np.ptp(exact) <= widest
+    assert np.abs(found - exact).max() < 1.5 * 2e-4 * widest
+
+
+def test_a_steady_state_of_a_small_range_is_solved_to_a_part_of_it(tmp_path: Path) -> None:
+    """0.01 % of the range; at 293 K from the reference 1 mK is what float32 resolves."""
+    path = tmp_path / "case.toml"
+    body = PLATE.replace("time = { end = 400.0 }", 'time = { method = "steady" }').replace(", probe_every = 100.0", "")
+    for air in (293.15, 793.15):
+        cooled = f'boundaries.x_min = {{ type = "convection", coefficient = 200.0, ambient = {air} }}\n'
+        path.write_text(body + HEATED.split("\n")[2] + "\n" + cooled)
+        simulation = Simulation.from_scenario(path, (), output=tmp_path / "run", overwrite=True)
+        simulation.run()
+        steady, T = simulation.state.steady, simulation.temperature
+        assert steady is not None
+        expected = max(1e-4 * np.ptp(T), min(1e-3, 1e-5 * float(np.abs(T - simulation.state.field.reference).max())))
+        assert steady.progress.tolerance == pytest.approx(expected, rel=1e-3)
+        assert 1e-3 < np.ptp(T) < 1.0

@@ -103,6 +103,7 @@ void = { type = "convection", coefficient = 50.0, ambient = 290.0 }
 default = { type = "insulated" }
 
 [time]
+method = "euler"
 end = 4.0
 stop_below = 1e-9
 

@@ -92,8 +92,9 @@ def test_a_wall_between_two_regions_of_void_passes_heat(method: str, tmp_path: P
     folder = simulated(tmp_path, document)
     passing = 30.0 / (1.0 / 8.0 + 0.1 / 0.8 + 1.0 / 25.0) * 4e-4
     of = columns_of(folder)
-    assert of["in void (W)"][-1] == pytest.approx(passing, rel=1e-6)
-    assert of["out void (W)"][-1] == pytest.approx(passing, rel=1e-6)
+    near = pytest.approx(passing, rel=1e-5 if method == "implicit" else 1e-6)  # its equations are solved iteratively
+    assert of["in void (W)"][-1] == near
+    assert of["out void (W)"][-1] == near
     if method == "steady":
         flows = read_flows(folder, {})
         assert flows is not None

@@ -351,10 +351,14 @@ def _times(a: Array, b: Array) -> Array:
     return np.where(missing, 0.0, found) if missing.any() else found
 
 
+def _boxes(a: Array, b: Array) -> int:
+    """The number of boxes of two sets of rows, of which one may be alike for all boxes: one column."""
+    return int(a.shape[1] if b.shape[1] == 1 else b.shape[1])
+
+
 def _padded(a: Array, b: Array) -> tuple[Array, Array]:
     """Two sets of rows, of as many rows and boxes each."""
-    shape = (max(len(a), len(b)), max(a.shape[1], b.shape[1]))
-    found = np.zeros((2, *shape))
+    found = np.zeros((2, max(len(a), len(b)), _boxes(a, b)))
     found[0, : len(a)], found[1, : len(b)] = a, b
     return found[0], found[1]
 
@@ -362,7 +366,7 @@ def _padded(a: Array, b: Array) -> tuple[Array, Array]:
 def _added(a: Array, b: Array) -> Array:
     if len(a) == 0 or len(b) == 0:
         longer, other = (a, b) if len(a) else (b, a)
-        return np.broadcast_to(longer, (len(longer), max(longer.shape[1], other.shape[1])))
+        return np.broadcast_to(longer, (len(longer), _boxes(longer, other)))
     if len(a) == len(b):
         return a + b
     one, two = _padded(a, b)

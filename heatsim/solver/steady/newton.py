@@ -34,6 +34,7 @@ import numpy as np
 from heatsim.counts import counted
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
+from heatsim.physics.time.tolerance import FINEST
 from heatsim.solver.steady.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
@@ -334,7 +335,7 @@ class NewtonSolver:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range. A body in balance keeps it.
             seen = max(highest - lowest, progress.correction)
-            resolved = min(SMALLEST, RESOLVED * max(abs(highest), abs(lowest)))
+            resolved = float(np.clip(RESOLVED * max(abs(highest), abs(lowest)), FINEST, SMALLEST))
             progress.tolerance = max(FRACTION * seen, resolved) if seen > 0.0 else SMALLEST
             self._looked_at = progress.correction
         if progress.correction >= MARGIN * progress.tolerance:

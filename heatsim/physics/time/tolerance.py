@@ -7,7 +7,7 @@ import numpy as np
 
 DEFAULT_PART = 2e-4  # of the range of temperatures
 LEAST_DEFAULT = 1e-3  # K; less only where the whole run has a smaller range
-FINEST = 1e-9  # K, a thousand roundings in float64
+_FINEST = 1e-9  # K, a thousand roundings in float64
 # The estimate that a step may have at the default tolerance, in parts of it. With 1, runs of smooth bodies had errors
 # of 0.3 to 2 times the tolerance, and one in 80 random bodies, with heats that change fast, more than three times it.
 _PART_OF_STEP = 0.5
@@ -87,7 +87,7 @@ def least_default(foreseen: float) -> float:
 
     A range that begins at 0 grows by heat. A part of it would be too small a tolerance until the range is complete.
     """
-    return float(np.clip(DEFAULT_PART * foreseen, FINEST, LEAST_DEFAULT)) if foreseen > 0.0 else LEAST_DEFAULT
+    return float(np.clip(DEFAULT_PART * foreseen, _FINEST, LEAST_DEFAULT)) if foreseen > 0.0 else LEAST_DEFAULT
 
 
 def least_tolerance(precision: str, largest: float) -> float:

@@ -72,7 +72,7 @@ class Time(BaseModel):
         default=None,
         description="With `auto`, `stabilized` and `implicit` the error of the run in time, by default 0.02 % of "
         "the range of temperatures; with `steady` the largest error, by default 0.01 %; both at least 1 mK, "
-        "or less where the range of the whole run is small",
+        "in time less where the range of the whole run is small",
     )
     dt: TimeStep = Field(
         default="auto", description="Time step of `euler`; it must divide each interval between output times"

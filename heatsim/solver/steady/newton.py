@@ -34,15 +34,13 @@ import numpy as np
 from heatsim.counts import counted
 from heatsim.errors import Interrupted, NotConvergedError, NotFiniteError
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
-from heatsim.physics.time.tolerance import FINEST
 from heatsim.solver.steady.conjugate_gradients import ConjugateGradients
 from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
 # The largest allowed correction at the end, as a fraction of the tolerance.
 MARGIN = 0.1
-# The default tolerance as a fraction of the range of the temperatures found, and at least this in K: less only where
-# float32 resolves less, as a part of the largest deviation.
-FRACTION, SMALLEST, RESOLVED = 1e-4, 1e-3, 1e-5
+# The default tolerance as a fraction of the range of the temperatures found, and at least this in K.
+FRACTION, SMALLEST = 1e-4, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
 # Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
@@ -98,8 +96,7 @@ def solve(
     Args:
         equations: hold the first guess, and the solution in the end.
         sweeps: work on arrays of the equations' device.
-        tolerance: the largest error in K; if None, 0.01 % of the range of the temperatures found, and at least 1 mK or
-            what float32 resolves.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found, at least 1 mK, if None.
         stopped: returns whether to stop early.
 
     Raises:
@@ -333,10 +330,8 @@ class NewtonSolver:
         progress = self._progress
         if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
-            # Early this is too small rather than too large: the first guess has no range. A body in balance keeps it.
-            seen = max(highest - lowest, progress.correction)
-            resolved = float(np.clip(RESOLVED * max(abs(highest), abs(lowest)), FINEST, SMALLEST))
-            progress.tolerance = max(FRACTION * seen, resolved) if seen > 0.0 else SMALLEST
+            # Early this is too small rather than too large: the first guess has no range.
+            progress.tolerance = max(SMALLEST, FRACTION * (highest - lowest))
             self._looked_at = progress.correction
         if progress.correction >= MARGIN * progress.tolerance:
             return False

@@ -21,7 +21,7 @@ from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.function_of_time import Length
 from heatsim.scenario.values.functions import functions_in_time
 from heatsim.scenario.values.quantities import Quantity
-from heatsim.scenario.values.space_means import SpaceMeans, means_over, points_of
+from heatsim.scenario.values.space_means import TOLERABLE, SpaceMeans, means_over, points_of
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
@@ -35,7 +35,6 @@ LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
 _PARTS = 2**16  # into which all cells of a surface are divided at most, about
-_TOLERABLE = 1e-3  # error of the integral of a value over a surface, in parts of that of its magnitude
 
 
 @dataclass(frozen=True)
@@ -275,10 +274,10 @@ class _Key:
         if cells.held.any(not known or any(self.quantity.range_fault(end) for end in ends)):
             self._table(cells, np.array([time]))
         squares, magnitudes = np.sum(cells.held.gathered(np.array(found.error(cells.own))), axis=0)
-        if not np.sqrt(squares) <= _TOLERABLE * magnitudes < inf:
+        if not np.sqrt(squares) <= TOLERABLE * magnitudes < inf:
             raise self._mistake(
                 f"got {show(self.value.expression.text)}, which is not bounded, or changes so finely within cells that "
-                f"its integral over the surface is not known to {_TOLERABLE:.1%}; write its mean, use finer cells, or "
+                f"its integral over the surface is not known to {TOLERABLE:.1%}; write its mean, use finer cells, or "
                 "a patch for the place of the change"
             )
 

@@ -1,6 +1,7 @@
 """Find the cells that sources heat individually, and the entries of each cell (see cell_heat.py)."""
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFu
 from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
 from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
-from heatsim.scenario.values.space_means import changes_much, means_over
+from heatsim.scenario.values.space_means import TOLERABLE, changes_much, means_over
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
@@ -102,7 +103,7 @@ class _HeatFinder:
             assert source.power is not None
             assert source.distribution is not None
             weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
-            weights = self._means(source.distribution.expression, cells, weights)
+            weights = self._means(number, "distribution", source.distribution.expression, cells, weights)
             whole = float(weights.sum()) * self._materials.grid.cell_volume
             if weights.min() < 0.0 or whole <= 0.0:
                 message = f"got {show(source.distribution.expression.text)}, which is "
@@ -170,7 +171,8 @@ class _HeatFinder:
             return
         end, points = self._scenario.time.end, dict(zip("xyz", self._points(cells), strict=True))
         at_centres = [in_place.evaluate(**points) for _, in_place in products]
-        means = [self._means(in_place, cells, at) for (_, in_place), at in zip(products, at_centres, strict=True)]
+        pairs = zip((in_place for _, in_place in products), at_centres, strict=True)
+        means = [self._means(number, "power_density", in_place, cells, values) for in_place, values in pairs]
         some = [place for place, weights in enumerate(means) if weights.any()] or [0]
         functions = [products[place][0] for place in some]
         for function in functions:
@@ -201,6 +203,15 @@ class _HeatFinder:
             raise self._mistake(number, "power_density", message)
         values = self._values(number, "power_density", density, cells, np.array([moment.time for moment in moments]))
         for moment, weights in zip(moments, values, strict=True):
+            largest = float(np.abs(weights).max())
+            in_place = density.expression.with_values(t=moment.time)
+            if len(self._changing(in_place, cells, _NARROW * largest, _SMOOTH * largest)):
+                message = (
+                    f"got {show(density.expression.text)}, whose shape moves and at {moment.time:.6g} s changes within "
+                    "a cell by about its largest value: cells are too large for it; use more domain.cells, or write a "
+                    "moving heat source as a beam with a path"
+                )
+                raise self._mistake(number, "power_density", message)
             self._enter(cells, Amount(number, Formula(moment.factor, end)), weights)
 
     def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
@@ -229,21 +240,35 @@ class _HeatFinder:
             raise self._mistake(number, key, f"got {show(formula.expression.text)}, {value}; {allowed}")
         return values
 
-    def _means(self, expression: Expression, cells: Cells, at_centres: Array) -> Array:
-        """The values at the centres of cells; in cells within which an expression changes much, its means.
+    def _means(self, number: int, key: str, expression: Expression, cells: Cells, at_centres: Array) -> Array:
+        """The values of an expression at the centres of cells; if it is narrow, its means where it changes.
 
-        Whole blocks of cells are looked at first, so an expression that is smooth costs little.
+        It is narrow if it changes within a cell by nearly its largest value. Then cells within which it changes by
+        more than a fiftieth of that have means. Blocks of cells are looked at first: a smooth expression costs little.
+
+        Raises:
+            ScenarioError: the heat is not known well enough, because the expression is not bounded or too fine.
         """
-        if not expression.used or not len(cells):
-            return at_centres
+        if not expression.used or not len(cells) or not np.isfinite(at_centres).all():
+            return at_centres  # what is not finite at a centre is told with its place
         largest = float(np.abs(at_centres).max(initial=0.0))
         if not len(self._changing(expression, cells, _NARROW * largest, _SMOOTH * largest)):
             return at_centres
         some = self._changing(expression, cells, _SMOOTH * largest, _SMOOTH * largest)
         low, high, which = self._blocks(cells[some], 1)
-        found = means_over(expression, low, high, _PARTS // len(some)).means[which]
+        found = means_over(expression, low, high, _PARTS // len(some)).of(which)
         means = np.array(at_centres, dtype=np.float64)
-        means[some] = np.where(np.isfinite(found), found, means[some])
+        means[some] = found.means
+        squares, magnitudes = found.error(np.arange(len(some)))
+        others = float(np.abs(at_centres).sum() - np.abs(at_centres[some]).sum())
+        if not np.sqrt(squares) <= TOLERABLE * (others + magnitudes) < inf:
+            raise self._mistake(
+                number,
+                key,
+                f"got {show(expression.text)}, which is not bounded, or changes so finely within cells that its heat "
+                f"is not known to {TOLERABLE:.1%}; write its mean, use more domain.cells, or a region for the place "
+                "of the change",
+            )
         return means
 
     def _changing(self, expression: Expression, cells: Cells, allowed: float, jump: float) -> NDArray[np.intp]:
@@ -255,9 +280,10 @@ class _HeatFinder:
         return some
 
     def _blocks(self, cells: Cells, width: int) -> tuple[Array, Array, Cells]:
-        """The blocks of so many cells along each axis that contain some cells: lowest and highest x, y, z in m.
+        """Blocks of ``width`` cells along each axis: those that contain some cells.
 
-        The last array is the number of the block of each cell.
+        Returns:
+            The lowest and the highest x, y and z of each block in m, and the number of the block of each cell.
         """
         grid = self._materials.grid
         nx, ny, _ = grid.cells

@@ -21,6 +21,7 @@ from heatsim.scenario.values.points import Operations
 Array = NDArray[np.float64]
 
 POINTS = 4  # along each axis
+TOLERABLE = 1e-3  # error of an integral over a surface or a body, in parts of that of the magnitude
 _FEWER = 3
 _ALLOWED = 1e-7  # error of a part of a box relative to the largest mean of |f| over a box
 _LEVELS, _AT_ONCE = 64, 2**14

@@ -71,7 +71,7 @@ LAST_STEP = 16
 FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
 
 # Keys of a summary that depend on how the run went: wall-clock times, and warnings about them or about a resume.
-_TIMES = (
+TIMES = (
     *(
         "converge_time",
         "wall_time",
@@ -154,7 +154,7 @@ def results(at: Path, without: Collection[str] = ()) -> dict[str, Any]:
         "energy": (at / folder.ENERGY).read_text(),
         "checkpoint": {name: array.tobytes() for name, array in saved.arrays.items()},
         "values": {name: value for name, value in saved.values.items() if name != "wall_time"},
-        "summary": {name: value for name, value in summary.items() if name not in {*_TIMES, *without}},
+        "summary": {name: value for name, value in summary.items() if name not in {*TIMES, *without}},
     }
 
 

@@ -7,14 +7,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from heatsim.commands.options import (
+    Cluster,
     Device,
     Kernel,
     Overrides,
     Precision,
     Quiet,
     Scenario,
+    Workers,
     all_overrides,
-    whole_numbers,
 )
 from heatsim.commands.terminal import show_table, warn
 from heatsim.errors import InputError, RunError
@@ -32,13 +33,8 @@ def converge(
     output: Annotated[
         Path | None, Parameter(help="Output folder. Default: outputs/NAME_converge for the scenario NAME.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        Parameter(
-            help="Processes on this machine. Default: up to eight per GPU, else one per core.", converter=whole_numbers
-        ),
-    ] = None,
-    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     overwrite: Annotated[bool, Parameter(help="Replace other runs in the folder.", negative="")] = False,
     device: Device = None,
     kernel: Kernel = None,

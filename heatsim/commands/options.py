@@ -41,6 +41,15 @@ def whole_numbers(kind: Any, tokens: Sequence[Token]) -> Any:
     return numbers if get_origin(kind) is tuple else numbers[0]
 
 
+Workers = Annotated[
+    int | None,
+    Parameter(
+        help="Processes on this machine. Default: up to eight per GPU, else one per core.", converter=whole_numbers
+    ),
+]
+Cluster = Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")]
+
+
 def all_overrides(overrides: Sequence[str], device: str | None, kernel: str | None, precision: str | None) -> list[str]:
     """Turn command-line options into overrides. They come after ``--set``, so they win."""
     options = {"solver.device": device, "solver.kernel": kernel, "solver.precision": precision}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from heatsim.commands.options import Device, Kernel, Overrides, Precision, Quiet, all_overrides, whole_numbers
+from heatsim.commands.options import Cluster, Device, Kernel, Overrides, Precision, Quiet, Workers, all_overrides
 from heatsim.commands.terminal import show_table, warn
 from heatsim.counts import counted
 from heatsim.errors import RunError
@@ -18,13 +18,8 @@ def study(
     *,
     overrides: Overrides = (),
     output: Annotated[Path | None, Parameter(help="Output folder. Default: outputs/NAME of the scenario.")] = None,
-    workers: Annotated[
-        int | None,
-        Parameter(
-            help="Processes on this machine. Default: up to eight per GPU, else one per core.", converter=whole_numbers
-        ),
-    ] = None,
-    cluster: Annotated[str | None, Parameter(help="Address of a Dask scheduler; its workers compute the runs.")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     extend: Annotated[
         bool, Parameter(help="Add points to the study in the folder, or drop points without a run.", negative="")
     ] = False,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 STUDY = "study.json"
-# What the runs of `heatsim converge` differ in: a study with these parameters is one of its own.
+# The parameters of the study that `heatsim converge` makes.
 CONVERGENCE_KEYS = ("domain.cells", "time", "solver.precision")
 
 

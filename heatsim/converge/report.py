@@ -12,7 +12,7 @@ import numpy as np
 from heatsim.amounts import LENGTHS, choose_unit
 from heatsim.converge.estimate import ROUGH, SAME, SMOOTH
 from heatsim.converge.result import EstimatedValue, FoundErrors
-from heatsim.converge.values import EXTREME_CELLS
+from heatsim.converge.values import EXTREME_CELLS, OF_BODY
 from heatsim.counts import counted, plain
 from heatsim.physics.estimates.other_grids import Cells
 from heatsim.render.page.figure import new_figure, title_of
@@ -101,9 +101,9 @@ def verdict(found: FoundErrors) -> str:
     worst = found.worst
     if worst is None:
         return "the errors are not known"
-    unit = _unit(found)
+    unit, of = _unit(found), "temperatures" if worst.name in OF_BODY else "temperatures of probes and responses"
     return (
-        f'temperatures are within ±{unit.difference_text(worst.total or 0.0, _DIGITS)} ("{worst.name}"; most of it is '
+        f'{of} are within ±{unit.difference_text(worst.total or 0.0, _DIGITS)} ("{worst.name}"; most of it is '
         f"the error {_IN[worst.largest]})"
     )
 

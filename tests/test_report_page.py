@@ -105,7 +105,7 @@ def test_a_page_says_what_was_computed_and_how_sure_it_is(tmp_path: Path) -> Non
         ({"precision": "float64"}, ("±2.2e-10 K", "rounding of float64")),
         (
             {"method": "stabilized", "steps": 9, "stages": 60, "tolerance": 0.02, "rejected": 0},
-            ("±0.00036 K", "in time"),
+            ("±0.02 K", "Not known: the error in space and of rounding"),
         ),
         ({"converge_time": 42.0}, ("heatsim converge", "which takes about 42 s", "Not known: the error in space and")),
         ({"converge_time": None}, ("one value for each cell",)),

@@ -81,15 +81,16 @@ def _in_time(summary: Mapping[str, Any], unit: TemperatureUnit) -> _Error:
 
 
 def _of_rounding(summary: Mapping[str, Any]) -> _Error:
-    """A bound on the error of rounding, as if all steps or stages rounded one way."""
+    """A bound on the error of rounding, as if all steps of Euler rounded one way; long steps amplify it within them."""
     precision, reference = str(summary.get("precision")), summary.get("reference_temperature")
     extremes = [
         summary[key]["temperature"] for key in ("highest_temperature", "lowest_temperature") if summary.get(key)
     ]
-    if precision not in _ROUNDING or reference is None or not extremes:
+    long_steps = summary.get("method") in ("stabilized", "implicit")
+    if long_steps or precision not in _ROUNDING or reference is None or not extremes:
         return _Error(_ROUNDED, None, "`heatsim converge` finds it")
     largest = max(abs(float(each) - float(reference)) for each in extremes)
-    count = max(int(summary.get("stages") or summary.get("steps") or 1), 1)
+    count = max(int(summary.get("steps") or 1), 1)
     kelvin = min(count * _ROUNDING[precision], 1.0) * largest
     return _Error(_ROUNDED, kelvin, f"at most: {count:,} times the rounding of {precision}, all in one direction")
 

@@ -220,18 +220,25 @@ def test_mirrored_boxes_have_mirrored_areas(low: tuple[float, ...], high: tuple[
     np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
-def area_of_union(boxes: list[tuple[np.ndarray, np.ndarray]]) -> float:
-    """The surface of several boxes together, from the cells of the grid that all their planes make."""
-    planes = [np.unique([end[axis] for box in boxes for end in box]) for axis in range(3)]
+def areas_between(boxes: list[tuple[np.ndarray, np.ndarray]], materials: list[str]) -> dict[frozenset[str], float]:
+    """The areas between the materials of boxes in void, later boxes over earlier ones.
+
+    They are summed over the cells of the grid that all planes make.
+    """
+    planes = [np.unique([0.0, 1.0, *(end[axis] for box in boxes for end in box)]) for axis in range(3)]
     middles = np.meshgrid(*((each[1:] + each[:-1]) / 2.0 for each in planes), indexing="ij")
-    inside = np.zeros(middles[0].shape, dtype=bool)
-    for low, high in boxes:
-        inside |= np.all([(low[axis] < middles[axis]) & (middles[axis] < high[axis]) for axis in range(3)], axis=0)
-    found = 0.0
+    names = ["void", *dict.fromkeys(name for name in materials if name != "void")]
+    painted = np.zeros(middles[0].shape, dtype=int)
+    for (low, high), name in zip(boxes, materials, strict=True):
+        inside = [(low[axis] < middles[axis]) & (middles[axis] < high[axis]) for axis in range(3)]
+        painted[np.all(inside, axis=0)] = names.index(name)
+    found: dict[frozenset[str], float] = {}
     for axis in range(3):
         one, other = (np.diff(planes[along]) for along in range(3) if along != axis)
-        sides = np.diff(np.pad(np.moveaxis(inside, axis, 0).astype(int), ((1, 1), (0, 0), (0, 0))), axis=0)
-        found += float(np.einsum("aij,i,j->", np.abs(sides), one, other))
+        lined = np.moveaxis(painted, axis, 0)
+        for place in np.argwhere(lined[1:] != lined[:-1]):
+            pair = frozenset(names[lined[place[0] + step, place[1], place[2]]] for step in (0, 1))
+            found[pair] = found.get(pair, 0.0) + one[place[1]] * other[place[2]]
     return found
 
 
@@ -246,4 +253,23 @@ def test_boxes_that_stand_out_by_less_than_a_cell_keep_their_area(seed: int, mat
     shapes = [box(each[0].tolist(), each[1].tolist()) for each in boxes]
     found = body(region(shapes[0]) + region(shapes[1], material, "later"), cells)
     total = sum(area(found, each, "void") for each in {"one", material})
-    assert total == pytest.approx(area_of_union(boxes), rel=0.01)
+    expected = areas_between(boxes, ["one", "one"])[frozenset(("one", "void"))]
+    assert total == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_boxes_have_the_areas_between_them(seed: int) -> None:
+    """Five boxes whose sides lie within cells, at least two cells apart, some of void; then with a sphere too."""
+    random = np.random.default_rng(seed)
+    cells = tuple(int(n) for n in random.integers(24, 30, 3))
+    planes = np.linspace(0.05, 0.85, 10) + random.uniform(-0.004, 0.004, (3, 10))
+    boxes = [(np.minimum(*ends), np.maximum(*ends)) for ends in random.permuted(planes, axis=1).T.reshape(5, 2, 3)]
+    materials = ["one", "two", *random.choice(["one", "two", "void"], 3).tolist()]
+    shapes = [box(low.tolist(), high.tolist()) for low, high in boxes]
+    regions = [region(shape, name, f"part {n}") for n, (shape, name) in enumerate(zip(shapes, materials, strict=True))]
+    ball = region(sphere(0.05, (0.93, 0.93, 0.93)), "one", "ball")
+    for text, more in (("".join(regions), 0.0), (ball + "".join(regions), 4.0 * pi * 0.05**2)):
+        found = body(text, cells, resistance=1.0)
+        for pair, expected in areas_between(boxes, materials).items():
+            expected += more * (pair == {"one", "void"})
+            assert area(found, *pair) == pytest.approx(expected, rel=1e-9), pair

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.physics.geometry.stl import Surface
-from heatsim.scenario import Box, Cylinder, Sphere
+from heatsim.scenario import Cylinder, Sphere
 
 Array = NDArray[np.float64]
 
@@ -44,14 +44,12 @@ class Facets:
         return Facets(self.corners[which], self.normals[which], self.factors[which])
 
 
-def facets(shape: Box | Sphere | Cylinder | Surface, grid: Grid) -> Iterator[Facets]:
+def facets(shape: Sphere | Cylinder | Surface, grid: Grid) -> Iterator[Facets]:
     """The facets of a shape's surface, a limited number at a time. Facets outside the domain may be missing."""
     if isinstance(shape, Sphere):
         found = _sphere(shape, grid)
     elif isinstance(shape, Cylinder):
         found = _cylinder(shape, grid)
-    elif isinstance(shape, Box):
-        found = _box(shape)
     else:
         found = _triangles(shape)
     for first in range(0, len(found), _AT_ONCE):
@@ -67,19 +65,6 @@ def _triangles(surface: Surface) -> Facets:
     flat = length > 0.0
     normals = doubled[flat] / length[flat, None]
     return Facets(corners[flat][:, [0, 1, 2, 2]], normals, np.ones(int(flat.sum())))
-
-
-def _box(box: Box) -> Facets:
-    """The six sides."""
-    ends, corners, normals = np.array([box.min, box.max]), [], []
-    for axis in range(3):
-        for side in (0, 1):
-            ring = np.empty((4, 3))
-            ring[:, axis] = ends[side, axis]
-            ring[:, axis - 2], ring[:, axis - 1] = ends[[0, 1, 1, 0], axis - 2], ends[[0, 0, 1, 1], axis - 1]
-            corners.append(ring)
-            normals.append((2.0 * side - 1.0) * np.eye(3)[axis])
-    return Facets(np.array(corners), np.array(normals), np.ones(6))
 
 
 def _sphere(sphere: Sphere, grid: Grid) -> Facets:

@@ -15,7 +15,7 @@ equally near. Pieces that another region covers do not count.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
@@ -24,16 +24,18 @@ from numpy.typing import NDArray
 
 from heatsim.device import usable_cores
 from heatsim.parallel.slab import HALO
+from heatsim.physics.geometry.box_sides import visible_sides
 from heatsim.physics.geometry.cell_faces import FaceAreas, between, cells_beside, face_centres, voxel_areas
 from heatsim.physics.geometry.division import Division
 from heatsim.physics.geometry.facets import Facets, facets
 from heatsim.physics.geometry.polygons import split
 from heatsim.physics.geometry.regions import Parts
+from heatsim.physics.geometry.stl import Surface
 from heatsim.physics.geometry.surface_faces import NEAR, FaceSearch
-from heatsim.physics.geometry.surface_pieces import FARTHEST, VisibleSurfaces
+from heatsim.physics.geometry.surface_pieces import FARTHEST, SurfacePieces, VisibleSurfaces
 from heatsim.physics.geometry.voxel_areas import areas as areas_of_voxels
 from heatsim.physics.geometry.voxel_areas import reach as reach_in_voxels
-from heatsim.scenario import Box, Scenario, Stl
+from heatsim.scenario import Box, Cylinder, Scenario, Sphere, Stl
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -156,14 +158,26 @@ def _find(
     return FaceAreas(faces, areas, middles)
 
 
+def _surface(
+    shape: Box | Sphere | Cylinder | Surface, visible: VisibleSurfaces, number: int, wanted: NDArray[np.bool_]
+) -> Iterable[Facets | SurfacePieces]:
+    """The surface of a region's shape: pieces that are visible, and facets of which parts may be covered."""
+    if isinstance(shape, Box):
+        return visible_sides(shape, visible, number, wanted)
+    return facets(shape, visible.grid)
+
+
 def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[np.bool_], centres: bool) -> FaceAreas:
     """The areas of faces from the surfaces of shapes, and if wanted their centres."""
 
-    def of_facets(work: tuple[int, Facets]) -> tuple[Indices, Array, Array]:
+    def of_surface(work: tuple[int, Facets | SurfacePieces]) -> tuple[Indices, Array, Array]:
         number, some = work
-        near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
-        polygons = split(near, visible.grid)
-        samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
+        if isinstance(some, Facets):
+            near = some[visible.near(some.corners[:, :, 2], visible.grid.spacing[2], visible.grid.origin[2])]
+            polygons = split(near, visible.grid)
+            samples = visible.pieces(polygons[visible.near(polygons.corners[:, :, 2])], number, wanted)
+        else:
+            samples = some[visible.near(some.points[:, 2:])]
         ids, pieces, points = search.assign(samples, number, visible.materials[number])
         return ids, pieces, points if centres else points[:0]
 
@@ -171,11 +185,11 @@ def _from_shapes(visible: VisibleSurfaces, search: FaceSearch, wanted: NDArray[n
         (number, some)
         for number, solid in enumerate(visible.solids)
         if solid is not None and wanted[visible.materials[number]].any()
-        for some in facets(solid.shape, visible.grid)
+        for some in _surface(solid.shape, visible, number, wanted)
     )
     found: list[tuple[Indices, Array, Array]] = [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 3)))]
     with ThreadPoolExecutor(min(usable_cores(), _MOST_THREADS), "heatsim-areas") as pool:
-        found.extend(pool.map(of_facets, works))
+        found.extend(pool.map(of_surface, works))
     ids, pieces, points = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
     faces, place = np.unique(ids, return_inverse=True)
     total = np.zeros(len(faces))

@@ -1,5 +1,6 @@
 """Find the visible pieces of a region's smooth surface: those that no other region covers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.geometry.polygons import Polygons
 from heatsim.physics.geometry.shapes import Solid
 from heatsim.physics.geometry.stl import Surface
-from heatsim.scenario import Region, load_labels
+from heatsim.scenario import Box, Region, load_labels
 from heatsim.scenario.tables.regions import Shape
 
 Array = NDArray[np.float64]
@@ -44,6 +45,16 @@ class SurfacePieces:
     def __getitem__(self, which: NDArray[np.generic]) -> "SurfacePieces":
         return SurfacePieces(self.points[which], self.normals[which], self.areas[which], self.other[which])
 
+    @staticmethod
+    def joined(some: Sequence["SurfacePieces"]) -> "SurfacePieces":
+        """The pieces of at least one surface in one."""
+        return SurfacePieces(
+            np.concatenate([pieces.points for pieces in some]),
+            np.concatenate([pieces.normals for pieces in some]),
+            np.concatenate([pieces.areas for pieces in some]),
+            np.concatenate([pieces.other for pieces in some]),
+        )
+
 
 def _painting(shape: Shape, grid: Grid) -> Solid:
     """The solid of a shape; of an STL file without the shells that paint no cell."""
@@ -65,11 +76,12 @@ class VisibleSurfaces:
         grid: the cells.
         solids: the solid of each region by its number, from 1; None for regions without a shape, and for the domain.
         materials: the material that each region paints, by its number; 0 is the domain.
+        periodic: which axes wrap.
     """
 
     def __init__(self, division: Division, held: PaintedPlanes, periodic: tuple[bool, bool, bool]) -> None:
         scenario = division.scenario
-        self.grid, self._periodic, self._held = scenario.grid, periodic, held
+        self.grid, self.periodic, self._held = scenario.grid, periodic, held
         self.solids = [
             None,
             *(None if region.shape is None else _painting(region.shape, self.grid) for region in scenario.regions),
@@ -103,7 +115,7 @@ class VisibleSurfaces:
         margin, kept = HALO + FARTHEST + 4, np.zeros(len(z), dtype=bool)
         nz = self.grid.cells[2]
         first, last = self._held.own_planes(nz)
-        for shift in (-nz, 0, nz) if self._periodic[2] else (0,):
+        for shift in (-nz, 0, nz) if self.periodic[2] else (0,):
             kept |= (high >= first + shift - margin) & (low <= last + shift + margin)
         return np.flatnonzero(kept)
 
@@ -130,26 +142,48 @@ class VisibleSurfaces:
             pieces = pieces[mixed].quartered()
         return SurfacePieces(*(np.concatenate(arrays) for arrays in zip(*found, strict=True)))
 
+    def bounds_beside(self, number: int) -> list[tuple[Array, Array]]:
+        """The lowest and highest coordinates, in cells, of each region that a region's surface may touch."""
+        found = []
+        for other in self._beside[number]:
+            solid, cells = self.solids[other], np.array(self.grid.cells, dtype=np.float64)
+            ends = (np.zeros(3), cells) if solid is None else (self.in_cells(solid.low), self.in_cells(solid.high))
+            found.append(ends)
+        return found
+
+    def unclear_beside(self, number: int) -> list[tuple[Array, Array]]:
+        """Those of :meth:`bounds_beside` within which a region paints only some places: curved shapes, label images."""
+        paired = zip(self._beside[number], self.bounds_beside(number), strict=True)
+        return [ends for other, ends in paired if not self._paints_all(other)]
+
+    def _paints_all(self, number: int) -> bool:
+        region = self._regions[number]
+        return region is not None and region.labels is None and isinstance(region.shape, Box | None)
+
+    def in_cells(self, place: tuple[float, ...]) -> Array:
+        """A place (x, y, z) in m, in cells from the corner of the grid."""
+        return np.asarray((np.array(place) - np.array(self.grid.origin)) / np.array(self.grid.spacing))
+
     def _of_several_shells(self, number: int) -> Surface | None:
         """The surface of a region if some of its triangles may lie inside the body, or point into it."""
         solid = self.solids[number]
         return solid.shape if solid is not None and isinstance(solid.shape, Surface) and not solid.shape.plain else None
 
     def _seen(self, points: Array, normals: Array, number: int) -> tuple[Indices, Array, Array]:
-        """The material just outside a region's surface, as :meth:`_outside`; the part of its area; normals."""
+        """The material just outside a region's surface, as :meth:`outside`; the part of its area; normals."""
         surface, parts = self._of_several_shells(number), np.ones(len(points))
         if surface is not None:
             front, back = (self._in_metres(points + side * normals * self._step) for side in (1.0, -1.0))
             parts, inwards = surface.sides(front, back)
             normals = np.where(inwards[:, None], -normals, normals)
-        return np.where(parts == 0.0, -1, self._outside(points, normals, number)), parts, normals
+        return np.where(parts == 0.0, -1, self.outside(points, normals, number)), parts, normals
 
-    def _outside(self, points: Array, normals: Array, number: int) -> Indices:
+    def outside(self, points: Array, normals: Array, number: int) -> Indices:
         """The material just outside a region's surface; −1 if the surface is covered, or at the end of the domain."""
         cells = np.array(self.grid.cells)
         out, inner = points + normals * self._step, points - normals * self._step
         hidden, wrapped = np.zeros(len(points), dtype=bool), np.zeros(len(points), dtype=bool)
-        for axis, wraps in enumerate(self._periodic):
+        for axis, wraps in enumerate(self.periodic):
             if wraps:
                 wrapped |= (out[:, axis] < 0.0) | (out[:, axis] >= cells[axis])
                 out[:, axis] %= cells[axis]
@@ -171,7 +205,7 @@ class VisibleSurfaces:
         """The other regions that a region's surface may touch, also across a periodic axis, in order."""
         own, margin = self.solids[number], max(self.grid.spacing)
         shifts = [
-            (0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(self.grid.size, self._periodic, strict=True)
+            (0.0, size, -size) if wraps else (0.0,) for size, wraps in zip(self.grid.size, self.periodic, strict=True)
         ]
         found = []
         for other in range(1, len(self.solids)):

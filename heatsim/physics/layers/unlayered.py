@@ -66,8 +66,10 @@ class Unlayered:
         """The neighbours of cells in a direction, and whether they exist and conduct."""
         stride, n = int(np.prod(self.grid.cells[:axis])), self.grid.cells[axis]
         beyond = cells // stride % n + side
-        inside = (beyond >= 0) & (beyond < n) if not self.periodic[axis] else np.full(cells.shape, n > 1)
-        neighbours = cells + (beyond % n - cells // stride % n) * stride
+        inside = (beyond >= 0) & (beyond < n)
+        neighbours = np.where(inside, cells + side * stride, cells - side * (n - 1) * stride)
+        if self.periodic[axis]:
+            inside = np.full(cells.shape, n > 1)
         return neighbours, inside & np.isfinite(self.halves(axis, neighbours))
 
 

@@ -21,6 +21,8 @@ from heatsim.solver.stabilized.stepper import AdaptiveStepper
 from heatsim.storage import folder
 
 IMPLICIT = "time.method=implicit"
+_PATCH = {"min": [0.00927, 0.01632], "max": [0.02417, 0.02801]}
+_CLUMP = {"min": [0.0161, 0.0149], "max": [0.029, 0.0319]}
 # A plate that is heated by pulses, with a table of surroundings that has kinks, and wax that melts.
 MELTING = """
 title = "Wax between two plates"
@@ -248,6 +250,53 @@ def test_thin_layers_cost_no_more_steps(tmp_path: Path) -> None:
         assert simulation.state.method is not None
         steps.append(simulation.state.method.work.steps)
     assert abs(steps[1] - steps[0]) <= 0.35 * steps[0]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_part_that_exchanges_little_heat_with_the_rest_has_its_temperature(precision: str) -> None:
+    """A thick layer of copper in a foam, whose temperatures multigrid hardly corrects, in a state that is steady."""
+    text = {
+        "domain": {"size": [0.04758, 0.049447, 0.042187], "cells": [8, 4, 4], "material": "foam"},
+        "solver": {"device": "cpu", "precision": precision},
+        "materials": {
+            "foam": {"conductivity": 0.212, "density": 6400.0, "specific_heat": 1063.0},
+            "copper": {"conductivity": 390.0, "density": 8960.0, "specific_heat": 385.0},
+        },
+        "regions": [
+            {
+                "name": "hole",
+                "material": "void",
+                "box": {"min": [0.011895, 0.02472, 0.0], "max": [0.05, 0.0371, 0.0211]},
+            }
+        ],
+        "layers": [
+            {"material": "copper", "thickness": 0.00432, "plane": {"axis": "y", "at": 0.049447, "rectangle": _PATCH}},
+            {"material": "copper", "thickness": 0.00767, "plane": {"axis": "z", "at": 0.0210935, "rectangle": _CLUMP}},
+        ],
+        "initial": {"temperature": 300.0},
+        "boundaries": {
+            "x_min": {"type": "temperature", "value": 306.5},
+            "z_max": {
+                "type": "convection",
+                "coefficient": "111.4*(1 + 0.4*cos(49.3*y))",
+                "ambient": 324.4,
+                "emissivity": 0.457,
+            },
+            "void": {"type": "temperature", "value": 297.1},
+        },
+        "sources": [
+            {"power": 3.45, "box": {"min": [0.0066, 0.0162, 0.014], "max": [0.0484, 0.036, 0.0419]}},
+            {"power": 1.66, "box": {"min": [0.0041, 0.0051, -0.0034], "max": [0.0231, 0.0249, 0.0135]}},
+        ],
+    }
+    found = []
+    for time in ({"method": "steady", "tolerance": 1e-4}, {"method": "implicit", "tolerance": 0.02, "end": 3e6}):
+        simulation = Simulation.from_dict({**text, "time": time}, in_memory=True)
+        simulation.run()
+        found.append(simulation.temperature)
+    assert np.nanmax(np.abs(found[1] - found[0])) < 0.004
+    assert simulation.state.method is not None
+    assert simulation.state.method.work.steps < 150
 
 
 def test_a_kernel_that_is_not_used_is_named(tmp_path: Path) -> None:

@@ -222,7 +222,8 @@ class _Layout:
         others, conduct = self._matter.beside(sheet.axis, own, sheet.side)
         some = conduct & sheet.covered
         at = np.searchsorted(faces, 3 * (own if sheet.side > 0 else others)[some] + sheet.axis)
-        links[at] = self._through(sheet, 1.0 / links[at], some)
+        with np.errstate(divide="ignore"):  # voxels that touch where the smooth surfaces do not
+            links[at] = self._through(sheet, 1.0 / links[at], some)
 
     def _add_conductances(
         self, sheet: Sheet, own: Indices, held: Array, place: int, faces: Indices, links: Array

@@ -8,6 +8,7 @@ lengths of the steps before and after.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import inf
 from typing import Any
 
@@ -75,11 +76,26 @@ class FieldStages(FieldEnds):
         make = VaryingStageEquations if problem.materials.varies else StageEquations
         self._equations = make(self._balance, problem.precision, sweeps)
         self._newton = NewtonSolver(self._equations, sweeps, most=_MOST_CYCLES)
+        self._find_share()
         self._counts = {"cycles": 0.0, "newton_steps": 0.0, "applications": 0.0, "imbalance": 0.0}
         self._tried = 0.0
         self._flows_at_end: HeatSums | None = None
         if saved is not None and _RATE in saved.arrays:
             self._take_back(self._first, saved)
+
+    def _find_share(self) -> None:
+        """Find out how well the solver sees its errors: in the longest step, at the reference temperature, at t = 0.
+
+        So it is the same where a run goes on. The heat is another one in each cell, and follows from its number.
+        """
+        xp, slab, end = self._field.device.xp, self._field.slab, self._problem.scenario.time.end
+        nx, ny, _ = self._problem.grid.cells
+        contents = xp.zeros(self._first.T.shape)
+        rows = self._rows(StageTimes.beside(0.0, Side.AFTER, 1.0, end))
+        self._equations.begin(rows, 1.0 / (GAMMA * end), contents, contents)
+        number = slab.first * nx * ny + xp.arange(contents.size, dtype="float64").reshape(contents.shape)
+        with suppress(NotConvergedError, NotFiniteError):  # steps meet what is wrong, and say so
+            self._newton.find_share(number * 0.6180339887498949 % 1.0)
 
     def noise(self, stages: int) -> float:
         """Rounding of the estimate in a cell, in u·T."""

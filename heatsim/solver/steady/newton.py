@@ -53,6 +53,9 @@ INEXACT = 0.01
 STABLE_STEPS, STABLE = 100, 1e-5
 # Lower bound of the estimated share θ.
 SMALLEST_SHARE = 0.005
+# Steps that look for the smallest share θ, and the fall of √(r·z) after which there is none smaller. With z added, x
+# still has (1 − θ)/θ of z as its error: at most LEFT of the tolerance. Else the error estimates of steps see it.
+SHARE_STEPS, SHARE_FALL, LEFT = 20, 1e-3, 0.02
 MOST_CYCLES, MOST_NEWTON_STEPS = 1_000, 200
 # Steps in time: the most of them, the change in K that the first one aims at, the largest part of the imbalance that a
 # step may miss, factors of the pace after one that misses more and at most after one that does not, and the part of the
@@ -159,6 +162,28 @@ class NewtonSolver:
         # α and β of the steps since the last residual in float64.
         self._steps: list[tuple[float, float]] = []
         self._may_be_indefinite = self._indefinite = self._in_time = False
+        self._least_share = 1.0
+
+    def find_share(self, heat: Any) -> None:
+        """Estimate the smallest share of an error that z shows, for all later solutions: those of few steps miss it.
+
+        Shares are small for parts that conduct well and exchange little heat with the rest, such as thick layers.
+
+        Args:
+            heat: a right-hand side that heats such parts, with the shape of the system's.
+        """
+        system, self._progress, self._steps = self._equations.linearise(), Convergence(), []
+        gradients = self._gradients_of(system)
+        system.b[...] = heat
+        gradients.begin(system.b)
+        start = self._look(gradients, stepped=False)
+        gradients.set_first_direction()
+        for _ in range(SHARE_STEPS):
+            self._step()
+            if self._look(gradients, stepped=True) <= SHARE_FALL**2 * start or self._indefinite:
+                break
+        share = max(smallest_eigenvalue(self._steps), SMALLEST_SHARE)
+        self._least_share = LEFT * share / max(1.0 - share, LEFT)
 
     def solve(self, tolerance: float | None = None, patience: int = MOST_NEWTON_STEPS) -> Convergence:
         """Find the solution; arguments and errors are those of :func:`solve`.
@@ -168,7 +193,7 @@ class NewtonSolver:
             patience: the most steps in succession that do not halve the smallest of their corrections.
         """
         progress = self._progress = Convergence(tolerance=SMALLEST if tolerance is None else tolerance)
-        self._given, self._looked_at, self._share = tolerance, np.inf, 1.0
+        self._given, self._looked_at, self._share = tolerance, np.inf, self._least_share
         smallest, since = np.inf, 0
         while progress.newton_steps < MOST_NEWTON_STEPS and since < patience:
             progress.newton_steps += 1
@@ -270,12 +295,7 @@ class NewtonSolver:
         """Linearise, and solve that; whether the solution is found."""
         system = self._equations.linearise()
         try:
-            if self._gradients is None:
-                self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
-                self._step = self._sweeps.repeated(self._gradients.step)
-                self._may_be_indefinite = system.preconditioner is not None
-            elif system.changed:
-                self._gradients.cycle.refresh()
+            gradients = self._gradients_of(system)
         except np.linalg.LinAlgError:
             self.met_unstable = False  # the reason is another one
             if system.exact:
@@ -289,15 +309,29 @@ class NewtonSolver:
                 "Sources and given fluxes do not balance there within the ranges of the sources; begin closer to the "
                 "balance with initial.temperature"
             ) from None
-        found = self._solve(system, self._gradients)
+        found = self._solve(system, gradients)
         if self._indefinite and self._in_time:
             return False
         if self._indefinite:
             self.met_unstable = True
             self._equations.turn_rises()
-            found = self._solve(system, self._gradients)
+            found = self._solve(system, gradients)
         self._equations.update(system)
         return found
+
+    def _gradients_of(self, system: LinearSystem) -> ConjugateGradients:
+        """Conjugate gradients for a system.
+
+        Raises:
+            numpy.linalg.LinAlgError: its coarsest level is singular.
+        """
+        if self._gradients is None:
+            self._gradients = ConjugateGradients(self._equations.xp, self._sweeps, system)
+            self._step = self._sweeps.repeated(self._gradients.step)
+            self._may_be_indefinite = system.preconditioner is not None
+        elif system.changed:
+            self._gradients.cycle.refresh()
+        return self._gradients
 
     def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""

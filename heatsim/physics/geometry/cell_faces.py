@@ -42,7 +42,7 @@ NO_AREAS = FaceAreas(np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 def distinct(numbers: Indices) -> Indices:
-    """The distinct numbers, none negative, ascending, shape (k,). This is faster than ``numpy.unique``, which hashes."""
+    """The distinct numbers, none negative, ascending, shape (k,). ``numpy.unique`` hashes, which is slower."""
     last = int(numbers.max(initial=-1))
     if last < 64 * len(numbers):  # dense enough to mark them
         marked = np.zeros(last + 1, bool)

@@ -67,6 +67,13 @@ class Device:
         count: int = self.xp.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
         return count
 
+    def float64_ratio(self) -> int:
+        """How many times as many additions in float32 as in float64 a GPU does; 2 for a CPU, with its vectors."""
+        if self.backend == "cpu":
+            return 2
+        ratio: int = self.xp.cuda.Device().attributes.get("SingleToDoublePrecisionPerfRatio", 2)
+        return ratio
+
     def room(self) -> "Room":
         """What bounds the blocks of kernels on a GPU."""
         return Room(self.block_memory(), self.multiprocessors())

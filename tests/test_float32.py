@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from heatsim import device
 from heatsim.kernels import catalog
 from heatsim.physics.estimates.initial import InitialField
+from heatsim.physics.estimates.precision_choice import PART, choose_precision
 from heatsim.physics.problem import HeatProblem
-from heatsim.report.facts import most_rounding
 from heatsim.scenario import parse
 from heatsim.solver.field.field import Field
 from heatsim.solver.ledger.energy_ledger import Ledger
@@ -92,7 +92,7 @@ def test_a_time_step_far_below_the_limit_keeps_the_diffusivity() -> None:
     assert largest_difference(text) <= PROMISED
 
 
-def test_what_a_plan_states_bounds_the_rounding_of_a_body_that_changes_slowly() -> None:
+def test_the_estimate_bounds_the_rounding_of_a_body_that_changes_slowly() -> None:
     """A small body that cools and is heated: each step changes it by a few units in the last place.
 
     Conduction cannot level what rounding adds, so it is more than slabs lose.
@@ -102,5 +102,7 @@ def test_what_a_plan_states_bounds_the_rounding_of_a_body_that_changes_slowly() 
     text = scenario((0.01, 0.01, 0.01), (1, 1, 1), initial=1200.0, end=2000.0, boundaries=room, **body)
     text += "[[sources]]\npower_density = 5e4\n"
     problem, exact = run(text, "float64")
-    lost = float(np.abs(run(text, "float32")[1] - exact).max()) * 100.0 / (1200.0 - 290.0)  # per 100 K
-    assert PROMISED < lost <= most_rounding(problem.timeline.last_step)
+    lost = float(np.abs(run(text, "float32")[1] - exact).max())
+    chosen = choose_precision(problem, "euler", None)
+    assert chosen.precision == "float64"
+    assert PART * chosen.error < lost <= chosen.rounding

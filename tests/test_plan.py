@@ -26,7 +26,7 @@ from heatsim.physics.problem import HeatProblem
 from heatsim.run import adaptive_time, step_times, work_time
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
-from heatsim.run.plan_text import describe, rounding_note
+from heatsim.run.plan_text import describe, precision_lines
 from heatsim.run.step_times import measure_methods, measure_work
 from heatsim.run.work_time import WorkTime, fitted, weighted_median
 from heatsim.scenario import load
@@ -224,9 +224,14 @@ def test_a_plan_lists_the_first_step_lengths_of_many(tmp_path: Path) -> None:
 
 def test_a_plan_says_when_rounding_may_matter(tmp_path: Path) -> None:
     long = ("time.end=10000", "output.every=1000", "output.probe_every=1000")
-    assert "solver.precision" in rounding_note(plan(tmp_path, *long, "solver.precision=float32").problem)
-    for enough in ("solver.precision=float64", "time.end=10"):
-        assert rounding_note(plan(tmp_path, *long, enough).problem) == ""
+    (line,) = precision_lines(plan(tmp_path, *long, "solver.precision=float32"))
+    assert "auto would take float64 because float32 may be off by" in line
+    assert precision_lines(plan(tmp_path, *long, "solver.precision=float64")) == []
+    assert precision_lines(plan(tmp_path, "solver.precision=float32")) == []
+    (line,) = precision_lines(plan(tmp_path, *long))
+    assert line.startswith("precision    auto takes float64 because float32 may be off by")
+    (line,) = precision_lines(plan(tmp_path))
+    assert line.startswith("precision    auto takes float32 because its rounding, about")
 
 
 def test_a_run_without_fields_needs_no_disk_for_them(tmp_path: Path) -> None:

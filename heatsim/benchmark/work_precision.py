@@ -199,6 +199,8 @@ def _find_range(bench: _Bench) -> Plan:
     bench.end, bench.range = simulation.time, max(around, extremes.highest - extremes.lowest)
     if bench.range == 0.0:
         raise InputError(f"{bench.path}: all temperatures stay at {extremes.lowest:.6g} K, so no method makes an error")
+    if bench.scenario.solver.precision == "auto":  # all of them have that of the default tolerance
+        bench.overrides = (*bench.overrides, f"solver.precision={problem.precision}")
     return simulation.plan
 
 

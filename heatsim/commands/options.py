@@ -17,7 +17,7 @@ Overrides = Annotated[
 ]
 Device = Annotated[Literal["auto", "cuda", "cpu"] | None, Parameter(help="Replace the scenario's solver.device.")]
 Kernel = Annotated[str | None, Parameter(help="Replace solver.kernel; `heatsim kernels` lists all kernels.")]
-Precision = Annotated[Literal["float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
+Precision = Annotated[Literal["auto", "float32", "float64"] | None, Parameter(help="Replace solver.precision.")]
 Overwrite = Annotated[bool, Parameter(help="Also replace a file that heatsim did not write.", negative="")]
 Ranks = Annotated[
     str | None,

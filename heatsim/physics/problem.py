@@ -17,6 +17,7 @@ from heatsim.physics.conditions.face_terms import face_terms
 from heatsim.physics.conditions.surface_balance import AMBIENT
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
+from heatsim.physics.estimates.precision_choice import PrecisionChoice, choose_precision
 from heatsim.physics.estimates.temperature_range import of_surfaces
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.geometry.regions import Parts
@@ -63,10 +64,11 @@ class HeatProblem:
         rates: α/d² of the three axes in 1/s, in the first material of the palette that has cells.
         stability: limits of the time step.
         timeline: due times and steps.
-        precision, scheme: how steps are summed.
+        precision, scheme: how steps are summed; the precision of the scenario is "auto" in ``asked`` alone.
         coefficients: c0…c6 for every dt used, of the same material as the rates.
         reached: the lowest and highest temperature in K that surfaces can have, if any condition depends on it.
         choice: why the method of the scenario was taken, if the scenario left it to "auto"; else None.
+        precision_choice: why the precision was taken, if the scenario left it to "auto"; else None.
     """
 
     scenario: Scenario
@@ -85,13 +87,14 @@ class HeatProblem:
     coefficients: Mapping[float, Coefficients]
     reached: tuple[float, float] = (0.0, inf)
     choice: MethodChoice | None = None
+    precision_choice: PrecisionChoice | None = None
     held: PaintedPlanes = EVERYTHING
 
     @classmethod
     def from_scenario(
         cls, scenario: Scenario, held: PaintedPlanes = EVERYTHING, like: "HeatProblem | None" = None
     ) -> "HeatProblem":
-        """Derive everything. A scenario with the method "auto" becomes one with the method chosen here. Collective.
+        """Derive everything. A method and a precision that are "auto" become those chosen here. Collective.
 
         Args:
             scenario: the scenario.
@@ -122,15 +125,25 @@ class HeatProblem:
             rates=painted.materials.diffusion_rates,
             stability=stability,
             timeline=Timeline.instant(),
-            precision=scenario.solver.precision,
+            precision="float64" if scenario.solver.precision == "float64" else "float32",
             scheme="increments",
             coefficients={},
             reached=reached,
         )
-        if scenario.time.method != "auto":
-            return problem.with_method(scenario.time.method)
-        choice = choose_method(problem)
-        return replace(problem, choice=choice).with_method(choice.method)
+        return problem._with_choices()
+
+    def _with_choices(self) -> "HeatProblem":
+        """With the precision and the method that the scenario leaves to "auto"."""
+        problem, time = self, self.scenario.time
+        choice = choose_method(problem) if time.method == "auto" else None
+        if self.scenario.solver.precision == "auto":
+            method, work = (time.method, None) if choice is None else (choice.method, choice.work)
+            chosen = choose_precision(problem, method, work)
+            scenario = self.scenario.with_precision(chosen.precision)
+            problem = replace(self, scenario=scenario, precision=chosen.precision, precision_choice=chosen)
+            if choice is not None and chosen.precision != self.precision:
+                choice = choose_method(problem)
+        return replace(problem, choice=choice).with_method(time.method if choice is None else choice.method)
 
     def with_method(self, method: str) -> "HeatProblem":
         """The same problem for a run with another method in time.

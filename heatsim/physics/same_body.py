@@ -64,8 +64,8 @@ def body_of(scenario: Scenario, held: PaintedPlanes, like: WithBody | None) -> t
 def same_body(scenario: Scenario, other: Scenario) -> bool:
     """Whether cell types, conditions and stability limits of two scenarios are the same, with equal input files.
 
-    The scenarios may differ in their titles, in the method in time, and in the numbers that are powers of sources.
-    Materials that vary with temperature have tables that depend on powers; for them the answer is False.
+    The scenarios may differ in their titles, in method in time and precision, and in the numbers that are powers of
+    sources. Materials that vary with temperature have tables that depend on powers; for them the answer is False.
     """
     if scenario.path != other.path or kernel_costs.varies(scenario):
         return False
@@ -75,7 +75,8 @@ def same_body(scenario: Scenario, other: Scenario) -> bool:
 def _without_powers(scenario: Scenario) -> Scenario:
     """The scenario with 1 for each power that heats all cells of a source alike."""
     sources = tuple(_of_power_1(source) if source.even else source for source in scenario.sources)
-    return scenario.with_method("auto").model_copy(update={"title": "", "sources": sources})
+    alike = scenario.with_method("auto").with_precision("auto")
+    return alike.model_copy(update={"title": "", "sources": sources})
 
 
 def _of_power_1(source: Source) -> Source:

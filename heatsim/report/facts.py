@@ -22,7 +22,6 @@ _PARTS_OF_WALL_TIME = (
     ("rows and copies", "observing_time"),
     ("waiting for files", "waiting_time"),
 )
-MANY_STEPS = 10_000  # of Euler, from which float32 rounding may matter
 _NEGLIGIBLE_TIME = 0.005  # of the whole
 _EXTREMES = {"hottest cell": "highest_temperature", "coldest cell": "lowest_temperature"}
 _MOST_PROBES, _LONGEST_NAME = 12, 24  # probes with a place; characters of their names
@@ -34,16 +33,6 @@ _STEADY_CONTENTS = run_folder.CONTENTS | {
     run_folder.PROBES: "probes",
     run_folder.ENERGY: "heat flows in W",
 }
-
-
-def most_rounding(steps: int) -> float:
-    """The error in K per 100 K of deviation if rounding to nearest in float32 went one way in all Euler steps.
-
-    A step rounds a deviation by half a unit in the last place, at most 2⁻²⁴ of it. A step creates no new extremes, so
-    it does not amplify earlier roundings. Conduction smooths most of them out. It smooths out few if dt is far below
-    the time that heat needs to reach the surroundings, because a body then needs very many steps to change.
-    """
-    return 100.0 * min(steps * 2.0**-24, 1.0)
 
 
 def run_facts(

@@ -41,7 +41,7 @@ def check_room(scenario: Scenario, elsewhere: bool = False, team: Team = ALONE, 
     needs = [Need("the host", "", painted, free(per_cell * cells, devices.host_memory))]
     if not elsewhere:
         device = devices.choose(scenario.solver.device)
-        fields = 2 * cells * (4 if scenario.solver.precision == "float32" else 8) // team.size
+        fields = 2 * cells * (8 if scenario.solver.precision == "float64" else 4) // team.size
         on_host = device.backend == "cpu"
         most = free(fields + per_cell * cells * on_host, device.free_memory)
         needs.append(Need(device.name, device.number(), fields + painted * on_host, most))

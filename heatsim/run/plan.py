@@ -159,6 +159,8 @@ class Plan:
         path, less = self.problem.scenario.path, ""
         if self.problem.timeline.adaptive:
             less = ', or time.method = "euler", which needs less'
+        if self.problem.precision == "float64" and self.problem.precision_choice is not None:
+            less += f"; solver.precision is float64 {self.problem.precision_choice.reason}"
         lack = found_lack(self._need(), self.team)
         if lack:
             raise CapacityError(f"{path}: needs {lack}; {ADVICE}{less}")

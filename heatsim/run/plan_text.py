@@ -1,11 +1,11 @@
 """The plan of a run as text for a terminal."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 
-from heatsim.counts import counted, duration, plain
-from heatsim.physics.problem import HeatProblem
-from heatsim.report.facts import MANY_STEPS, most_rounding
+from heatsim.counts import counted, duration
+from heatsim.physics.estimates.precision_choice import choose_precision
 from heatsim.run.capacity import size
 from heatsim.run.in_words import moment, sizes
 from heatsim.run.plan import Plan
@@ -14,6 +14,8 @@ from heatsim.run.plan_methods import describe_methods
 from heatsim.run.plan_model import describe_model
 from heatsim.run.work_time import WorkTime
 from heatsim.solver.steady.steady_state import METHOD
+
+_SLOW = 4  # units of a GPU for float32 for one for float64, from which a plan says so
 
 
 class PlanInWords(Plan):
@@ -46,9 +48,7 @@ def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None, process: i
     ]
     if problem.scenario.steady:
         return "\n".join([*lines, *_steady(plan, times or {}, process)])
-    note = rounding_note(problem)
     lines += _transient(plan, times or {}, process)
-    lines += [f"float32      {note}"] if note else []
     return "\n".join([*lines, "", "Details of the numerics", *describe_details(plan)])
 
 
@@ -63,6 +63,7 @@ def _transient(plan: Plan, times: Mapping[str, WorkTime], process: int) -> list[
         f"time         to {moment(problem.scenario.time.end)}; rows every {moment(output.probe_every)}, fields every "
         f"{moment(output.every)}",
         f"device       {plan.device.name}; kernel {kernel}; {problem.precision}",
+        *precision_lines(plan),
         *describe_methods(plan, times),
         *([f"times        of stepping{whole}, from steps and stages timed now"] if times else []),
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.copy_bytes)} more for a copy to write from, "
@@ -85,6 +86,7 @@ def _steady(plan: Plan, times: Mapping[str, WorkTime], process: int) -> list[str
     to = "0.01 % of the temperature range, at least 1 mK" if tolerance is None else unit.difference_text(tolerance)
     return [
         f"device       {plan.device.name}; {problem.precision}",
+        *precision_lines(plan),
         f"method       steady state, to {to}",
         f"memory       {size(plan.device_bytes)} on the device, {size(plan.host_bytes)} on the host",
         *_process(process),
@@ -98,20 +100,19 @@ def _inputs(plan: Plan) -> str:
     return f", copies of {counted(len(plan.problem.scenario.input_files), 'input')}" * bool(plan.input_bytes)
 
 
-def rounding_note(problem: HeatProblem) -> str:
-    """A note on float32 rounding for this run; empty if rounding hardly matters.
-
-    In long runs on fine grids the change in a step falls below half a unit in the last place of the deviation. Rounding
-    to nearest loses it. Measured errors: 3e-3 to 7e-3 K per 100 K for slabs of 256 and 1,024 cells after 100,000 steps;
-    up to 2.5e-2 K with steps far below the limit (64 cells, 200,000 steps of 1/10,000 of it).
-    Where a thin good conductor sets dt and poor ones lead the heat away, the errors come near :func:`most_rounding`.
-    """
-    if problem.timeline.adaptive:
-        return ""
-    if problem.precision != "float32" or problem.timeline.last_step < MANY_STEPS:
-        return ""
-    steps = problem.timeline.last_step
-    return (
-        f"{steps:,} steps: rounding to nearest may add up to {plain(most_rounding(steps), 2)} K per 100 K of range, "
-        '1e-2 K in slabs that conduct well; solver.precision = "float64" far below that'
-    )
+def precision_lines(plan: Plan) -> list[str]:
+    """Why "auto" takes the precision, or what is wrong with the given one."""
+    problem, lines = plan.problem, []
+    choice = problem.precision_choice
+    if choice is not None:
+        lines = [f"auto takes {problem.precision} {choice.reason}"]
+    elif problem.precision == "float32":
+        asked = replace(problem, scenario=problem.asked, boundary=replace(problem.boundary, scenario=problem.asked))
+        work = None if problem.choice is None else problem.choice.work
+        would = choose_precision(asked, problem.scenario.time.method, work)
+        if would.precision == "float64":
+            lines = [f"auto would take float64 {would.reason}"]
+    slower = plan.device.float64_ratio() if problem.precision == "float64" else 1
+    if slower > _SLOW:
+        lines.append(f"this GPU has {slower} units for float32 for each one for float64: steps may take much longer")
+    return [f"precision    {'; '.join(lines)}"] if lines else []

@@ -55,19 +55,24 @@ def settings(scenario: Scenario) -> dict[str, Any]:
     return tables
 
 
-def with_method_of(saved: Checkpoint, scenario: Scenario, folder: Path) -> Scenario:
-    """The scenario with the method of the checkpoint in a folder, if the scenario leaves the method to "auto".
+def with_choices_of(saved: Checkpoint, scenario: Scenario, folder: Path) -> Scenario:
+    """The scenario with the method and the precision of the checkpoint in a folder, where it leaves them to "auto".
 
     Raises:
-        StorageError: the checkpoint names no such method.
+        StorageError: the checkpoint names no such method or precision.
     """
-    if scenario.time.method != "auto":
-        return scenario
     with understanding(folder):
-        method = json.loads(str(saved.values["scenario"]))["time"]["method"]
-        if method not in ("euler", *ADAPTIVE):
-            raise ValueError(f"time.method is {show(method)}")
-        return scenario.with_method(method)
+        tables = json.loads(str(saved.values["scenario"]))
+        method, precision = tables["time"]["method"], tables["solver"]["precision"]
+        if scenario.time.method == "auto":
+            if method not in ("euler", *ADAPTIVE):
+                raise ValueError(f"time.method is {show(method)}")
+            scenario = scenario.with_method(method)
+        if scenario.solver.precision == "auto":
+            if precision not in ("float32", "float64"):
+                raise ValueError(f"solver.precision is {show(precision)}")
+            scenario = scenario.with_precision(precision)
+    return scenario
 
 
 def check_numerics(folder: Path, saved: Checkpoint) -> None:

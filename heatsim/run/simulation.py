@@ -28,7 +28,7 @@ from heatsim.run.interrupt import Stop
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import check_inputs_of_ranks, held_planes
-from heatsim.run.resume import check_numerics, with_method_of
+from heatsim.run.resume import check_numerics, with_choices_of
 from heatsim.run.timing import Timing
 from heatsim.scenario import TIMES_BEYOND, Scenario, load, parse_dict
 from heatsim.scenario.files import reading_within
@@ -170,7 +170,7 @@ class Simulation:
         with reading_within(target):
             scenario = load(target / folder.SCENARIO)
         if saved is not None:
-            scenario = with_method_of(saved, scenario, target)
+            scenario = with_choices_of(saved, scenario, target)
         simulation = cls._assemble(scenario, target, saved, team=team, resuming=True)
         simulation.warnings.extend(warnings)
         return simulation

@@ -40,12 +40,14 @@ class Definition:
         document: the tables of the file, with the overrides of the command line.
         points: the values of each run; the first run has the number 1.
         inputs: the checksums of the input files of all runs, by their paths from the folder of the scenario.
+        precision: of all runs that leave it to "auto"; empty if it is not known yet, or if there are none.
     """
 
     path: Path
     document: Mapping[str, Any]
     points: tuple[Point, ...]
     inputs: Mapping[str, int] = field(default_factory=dict)
+    precision: str = ""
 
     @cached_property
     def table(self) -> StudyTable:
@@ -133,7 +135,8 @@ class Definition:
                     f"{name}: was changed since the study began; put its old content back and give the same command "
                     "again, or start a new study with another --output"
                 )
-        return scenario
+        chosen = self.precision and scenario.solver.precision == "auto"
+        return scenario.with_precision(self.precision) if chosen else scenario
 
     def with_inputs(self, scenarios: Iterable[Scenario]) -> "Definition":
         """The same study with the checksums of the input files that some scenarios have read."""
@@ -207,6 +210,7 @@ def derive(
     """
     with reading_once():
         problems, refused = _derive(definition, elsewhere, known)
+        definition = definition if refused else _with_one_precision(definition, problems)
     found = [*mistakes, *([] if refused else responses_name_free_columns(definition.table, definition.probes))]
     if refused or found:
         raise ScenarioError(definition.path, [*found, *_without_repetition(definition, refused)])
@@ -354,6 +358,18 @@ def _derive(
         if mistakes:
             refused[number] = mistakes
     return problems, refused
+
+
+def _with_one_precision(definition: Definition, problems: dict[int, HeatProblem]) -> Definition:
+    """The study with one precision for all runs that leave it to "auto", float64 if any needs it; updates problems."""
+    chosen = {each.precision for each in problems.values() if each.precision_choice is not None}
+    if not chosen:
+        return definition
+    definition = replace(definition, precision=max(chosen))
+    for number, problem in problems.items():
+        if problem.precision_choice is not None and problem.precision != definition.precision:
+            problems[number] = HeatProblem.from_scenario(definition.scenario(number), like=problem)
+    return definition
 
 
 def _without_repetition(definition: Definition, refused: Mapping[int, Sequence[Mistake]]) -> list[Mistake]:

@@ -1,7 +1,7 @@
 """The folder of a study: its definition, the folders of its runs, and the rules for continuing it.
 
 manifest.json          the files at the top and in figures/ that heatsim wrote
-study.json             the scenario's document and the points, whose numbers do not change
+study.json             the scenario's document, the points, whose numbers do not change, and the precision of the runs
 runs/0001/ …           the output of `heatsim run` for each point; failure.json if the run failed
 results.csv            a row for each run, made from the files in runs/; results.parquet has the same table
 figures/               pictures of the responses
@@ -53,6 +53,7 @@ class StoredStudy(BaseModel):
     document: dict[str, Any]
     points: Annotated[list[dict[str, Any]], Field(max_length=MAX_RUNS)]
     inputs: dict[str, int] = {}
+    precision: str = ""
 
 
 def run_path(study: Path, number: int) -> Path:
@@ -111,6 +112,7 @@ def write_study(study: Path, definition: Definition, *, overwrite: bool = False)
         "document": definition.document,
         "points": [dict(point) for point in definition.points],
         "inputs": dict(definition.inputs),
+        "precision": definition.precision,
     }
     text = json.dumps(content, indent=1, ensure_ascii=False, default=str)
     if not (study / STUDY).exists() or (study / STUDY).read_text(encoding="utf-8") != text:
@@ -134,7 +136,9 @@ def read_study(study: Path) -> Definition:
     _refuse_foreign(study)
     try:
         content = StoredStudy.model_validate_json(path.read_bytes())
-        definition = Definition(Path(content.path), content.document, tuple(content.points), content.inputs)
+        definition = Definition(
+            Path(content.path), content.document, tuple(content.points), content.inputs, content.precision
+        )
         definition.check()
         return definition
     except FileNotFoundError:
@@ -238,7 +242,7 @@ def _merged(study: Path, there: Definition, here: Definition, extend: bool) -> D
             f"{'change' if added and missing else 'add' if added else 'drop'} them with --extend, or choose another "
             "--output"
         )
-    return replace(here, points=_numbered(study, kept, added))
+    return replace(here, points=_numbered(study, kept, added), precision=there.precision)
 
 
 def _numbered(study: Path, kept: Sequence[Point | None], added: Sequence[Point]) -> tuple[Point, ...]:

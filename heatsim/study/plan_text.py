@@ -11,6 +11,7 @@ from heatsim.run import process_memory
 from heatsim.run.capacity import size
 from heatsim.run.plan import Plan
 from heatsim.run.plan_methods import between, own_work
+from heatsim.run.plan_text import precision_lines
 from heatsim.run.step_times import measure_work, timed_plan
 from heatsim.run.work_time import WorkTime
 from heatsim.study import folder as study_folder
@@ -36,6 +37,7 @@ def describe(definition: Definition, problems: Mapping[int, HeatProblem], folder
     lines += [f"parameter    {', '.join(axis.keys)}: {shown_values(axis)}" for axis in axes]
     first = next(iter(plans.values()))
     lines.append(f"device       {first.device.name}; {first.problem.precision}")
+    lines += next(filter(None, map(precision_lines, plans.values())), [])
     cells = sorted({plan.problem.grid.cell_count for plan in plans.values()})
     lines.append("cells        " + " to ".join(f"{n:,}" for n in dict.fromkeys((cells[0], cells[-1]))) + " in a run")
     methods = Counter(plan.problem.scenario.time.method for plan in plans.values())

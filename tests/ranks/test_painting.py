@@ -407,6 +407,16 @@ def test_methods_that_solve_equations() -> None:
         equal(results(chosen, ALONE), of_ranks)
 
 
+def test_ranks_choose_the_same_precision() -> None:
+    """Each of them has painted a part of the planes; one is hotter than the rest."""
+    start = ROD.index('[[regions]]\nname = "rod"')
+    boxes = ROD[:start] + ROD[ROD.index('[[regions]]\nname = "foot"') : ROD.index("[[contacts]]")]
+    boxes += '[[sources]]\nregion = "foot"\npower = 2.0\n[initial]\ntemperature = "300 + 100*z"\n[time]\nend = 20.0\n'
+    scenario = scenario_of(boxes.replace("cells = [9, 8, 128]", "cells = [5, 5, 64]"), solver={"device": "cpu"})
+    on_each = on_ranks(3, lambda team: HeatProblem.from_scenario(scenario, held_planes(scenario, team)))
+    assert {each.precision_choice for each in on_each} == {HeatProblem.from_scenario(scenario).precision_choice}
+
+
 def test_sources_in_single_cells_and_beams() -> None:
     """Light from five faces passes through void in the planes of several ranks; one beam ends in the ball."""
     text = LIT.replace("[0.012, 0.01, 0.02]", "[0.012, 0.01, 0.16]").replace("[12, 10, 20]", "[12, 10, 160]")

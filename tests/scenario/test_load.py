@@ -25,7 +25,7 @@ def test_everything_left_out_has_its_default(tmp_path):
     assert scenario.boundaries.face("x_min") == Insulated()
     assert (scenario.time.end, scenario.time.dt, scenario.time.safety) == (60.0, "auto", 0.9)
     solver = scenario.solver
-    assert (solver.device, solver.kernel, solver.precision) == ("auto", "auto", "float32")
+    assert (solver.device, solver.kernel, solver.precision) == ("auto", "auto", "auto")
     output = scenario.output
     assert (output.every, output.probe_every, output.checkpoint_wall) == (60.0, 60.0, 60.0)
     assert output.energy

@@ -28,7 +28,7 @@ def test_every_default_is_filled_in_and_auto_stays_auto(tmp_path):
     assert tables["time"] == {"method": "auto", "end": 60.0}
     assert set(tables["boundaries"]) == {"default", *FACES, "void"}
     assert tables["boundaries"]["x_min"] == {"type": "temperature", "value": 293.15}
-    assert tables["solver"] == {"device": "auto", "kernel": "auto", "precision": "float32"}
+    assert tables["solver"] == {"device": "auto", "kernel": "auto", "precision": "auto"}
     assert tables["output"]["every"] == 60.0
     assert load(tmp_path / "out" / "scenario.toml") == scenario
 

@@ -12,11 +12,14 @@ import runs
 import study_text
 import tomli_w
 
+from heatsim.converge.convergence import first_points
 from heatsim.converge.estimate import ROUGH, SAME, SMOOTH, TWO, space_error
+from heatsim.converge.factors import Factors
 from heatsim.errors import InputError
 from heatsim.grid import AXES
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.scenario import load, parse
+from heatsim.study.points import identity
 from heatsim.verification import choose
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -198,3 +201,12 @@ def test_exact_answers_of_all_cases_lie_within_the_stated_errors() -> None:
     assert len(samples) > 600
     assert np.mean([sample.holds for sample in samples]) >= 0.95
     assert np.median([sample.ratio for sample in samples if sample.ratio is not None]) <= 4.0
+
+
+def test_a_run_that_auto_computes_in_float64_needs_no_other_for_its_rounding(tmp_path: Path) -> None:
+    for precision, runs_of_grid in (("auto", {"float64"}), ("float32", {"float32", "float64"})):
+        path = runs.write(tmp_path, study_text.BASE.replace('"numpy"', '"auto"'))
+        factors = Factors.read(path, [f"solver.precision={precision}", "time.end=4000", "output.probe_every=50"])
+        points = first_points(factors, [factors.choice.given])
+        assert {str(point["solver.precision"]) for point in points} == runs_of_grid
+        assert len({identity(factors.double), identity(factors.given)}) == len(runs_of_grid)

@@ -169,6 +169,7 @@ class WorkEstimate:
         tolerance: the error that the run may have, as it is at the start, in K.
         euler_error: the error in K that "euler" is expected to have.
         costs: the cost of each method, in the unit of the weights.
+        longest: the longest step of these methods in s.
         melts: whether any material takes up latent heat.
     """
 
@@ -180,6 +181,7 @@ class WorkEstimate:
     tolerance: float
     euler_error: float
     costs: Mapping[str, float]
+    longest: float = 0.0
     melts: bool = False
 
     def of_run(self, method: str, rows: int) -> tuple[RunWork, RunWork]:
@@ -251,6 +253,17 @@ def stages_between(edges: Array, limit: float, fraction: float, most: float, int
     return max(expected, _FEWEST * steps_between(edges, limit, fraction, intervals))
 
 
+def longest_between(edges: Array, fraction: float, intervals: Intervals = JUMPS) -> float:
+    """The longest step in s to be expected; arguments as for :func:`stages_between`."""
+    theta, lengths = _theta(fraction / intervals.change), np.diff(edges)
+    return float((np.minimum(theta / (1.0 + theta), 1.0 / intervals.least) * lengths).max(initial=0.0))
+
+
+def most_stages(longest: float, limit: float) -> float:
+    """The stages of a step of ``longest`` s in float32."""
+    return min(sqrt(2.0 * longest / (_BETA * limit)), MOST_STAGES["float32"]) if limit < inf else 0.0
+
+
 def _theta(fraction: Array | float) -> Array:
     """The length of a step in parts of the time since the last jump; after a kink, that at the end of its interval."""
     return np.asarray(_GROWTH * np.minimum(fraction, _LARGEST_PART) ** (1.0 / 3.0))
@@ -296,6 +309,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         stages=stages,
         applications=applications,
         steps=steps,
+        longest=longest_between(edges, fraction, intervals) / (_STEPS_RANGE[kind][0] if melts else 1.0),
         melts=melts,
         jumps=jumps,
         tolerance=tolerance.of_run,

@@ -235,6 +235,12 @@ def bounds(start: InitialField, conditions: Boundary) -> tuple[float, float]:
     return 0.0 if cooled else min(temperatures), inf if heated else max(temperatures)
 
 
+def gives_heat(conditions: Boundary) -> bool:
+    """Whether a source, a beam or a flux gives or takes heat."""
+    end = conditions.scenario.time.end
+    return any(amount * extreme != 0.0 for amount, function in _given(conditions) for extreme in function.extremes(end))
+
+
 def _temperatures(start: InitialField, conditions: Boundary) -> list[float]:
     return [start.lowest, start.highest, *surrounding(conditions, conditions.scenario.time.end)]
 

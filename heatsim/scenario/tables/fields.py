@@ -249,7 +249,7 @@ Cells = Annotated[
 ]
 TimeStep = Annotated[float | Literal["auto"], PlainValidator(_read_dt), DURATION, Form("> 0, or `auto`")]
 Device = Annotated[Literal["auto", "cuda", "cpu"], choice("auto", "cuda", "cpu")]
-Precision = Annotated[Literal["float32", "float64"], choice("float32", "float64")]
+Precision = Annotated[Literal["auto", "float32", "float64"], choice("auto", "float32", "float64")]
 Method = Annotated[
     Literal["auto", "euler", "stabilized", "implicit", "steady"],
     choice("auto", "euler", "stabilized", "implicit", "steady"),

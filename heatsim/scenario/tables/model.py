@@ -214,6 +214,10 @@ class Scenario(BaseModel):
         """The same scenario with another method in time."""
         return self.model_copy(update={"time": self.time.with_method(method)})
 
+    def with_precision(self, precision: str) -> "Scenario":
+        """The same scenario with another floating-point type of the field."""
+        return self.model_copy(update={"solver": self.solver.model_copy(update={"precision": precision})})
+
     @property
     def switching_times(self) -> tuple[float, ...]:
         """The times in s between 0 and the end at which a source is switched on or off, in ascending order."""

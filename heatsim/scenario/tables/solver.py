@@ -12,4 +12,8 @@ class Solver(BaseModel):
 
     device: Device = Field(default="auto", description="Device; `auto` takes a GPU if there is one")
     kernel: Text = Field(default="auto", description="Kernel; `heatsim kernels` lists the names")
-    precision: Precision = Field(default="float32", description="Floating-point type of the field")
+    precision: Precision = Field(
+        default="auto",
+        description="Floating-point type of the field; `auto`: `float32`, unless its rounding may be more than a tenth "
+        "of the tolerance of the run; the same for all runs of a study",
+    )

@@ -63,11 +63,13 @@ def converge(factors: Factors, folder: Path, backend: str, run: Runner, until: f
     if identity(steps) not in map(identity, there):
         there = [*there, steps]
         run(factors, there, folder)
-    found = _evaluate(factors, there, folder, grids, factors.choice.given)
+
+    def look(answer: Cells) -> FoundErrors:
+        return evaluate(factors, factors.definition(there), folder, grids[:3], answer)
+
+    found = look(factors.choice.given)
     while until is not None and _exceeds(found, until):
-        finest = grids[0]
-        # The finest grid may have a smaller error than the given one.
-        found = _evaluate(factors, there, folder, grids, finest)
+        found = look(grids[0])  # the finest grid may have a smaller error than the given one
         if not _exceeds(found, until):
             break
         need = what_it_takes(found, until, backend)
@@ -82,14 +84,6 @@ def converge(factors: Factors, folder: Path, backend: str, run: Runner, until: f
         if run_of(folder, factors.definition(there), factors.on_grid(need.cells)) is None:
             return replace(found, unmet=f"the run with {_times(need.cells)} cells failed; {need.text}")
         grids = [need.cells, *grids]
-    return found
-
-
-def _evaluate(
-    factors: Factors, points: Sequence[Point], folder: Path, grids: Sequence[Cells], answer: Cells
-) -> FoundErrors:
-    found = evaluate(factors, factors.definition(points), folder, grids[:3], answer)
-    assert found is not None, "the given run is done"
     return found
 
 

@@ -1,6 +1,7 @@
 """What `heatsim converge` shows: tables for the terminal, converge.json, a picture and report.html."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from math import floor, isfinite, log10
 from pathlib import Path
@@ -36,7 +37,6 @@ JSON = "converge.json"
 _MOST_ROWS = 24  # in a terminal
 _MOST_PANELS = 6
 _DIGITS = 2  # of an error
-_UNKNOWN = "?"
 _COLOURS = "#0072b2", "#d55e00"
 
 
@@ -101,11 +101,9 @@ def verdict(found: FoundErrors) -> str:
     worst = found.worst
     if worst is None:
         return "the errors are not known"
-    unit, of = _unit(found), "temperatures" if worst.name in OF_BODY else "temperatures of probes and responses"
-    return (
-        f'{of} are within ±{unit.difference_text(worst.total or 0.0, _DIGITS)} ("{worst.name}"; most of it is '
-        f"the error {_IN[worst.largest]})"
-    )
+    of = "temperatures" if worst.name in OF_BODY else "temperatures of probes and responses"
+    error = _unit(found).difference_text(worst.total or 0.0, _DIGITS)
+    return f'{of} are within ±{error} ("{worst.name}"; most of it is the error {_IN[worst.largest]})'
 
 
 _IN = {"space": "in space", "time": "in time", "rounding": "of rounding"}
@@ -113,14 +111,12 @@ _IN = {"space": "in space", "time": "in time", "rounding": "of rounding"}
 
 def tables(found: FoundErrors, most: int) -> Iterator[NumberTable]:
     """The values with their errors, then the values on each grid."""
-    shown = found.values[:most]
+    shown = [_shown(value, _unit(found)) for value in found.values[:most]]
     more = f"The other {len(found.values) - most} values are in {JSON}." if len(found.values) > most else ""
-    unit = _unit(found)
-    rows = [_errors(value, unit) for value in shown]
+    rows = list(map(_errors, shown))
     yield NumberTable("Values and their errors", ("", "value", "±", "in space", "in time", "rounding"), rows, more)
     labels = [" × ".join(map(str, cells)) for cells in found.grids]
-    lines = [_on_grids(value, unit) for value in shown]
-    yield NumberTable("Values on each grid", ("", *labels, "order", "extrapolated"), lines)
+    yield NumberTable("Values on each grid", ("", *labels, "order", "extrapolated"), list(map(_on_grids, shown)))
 
 
 def remarks(found: FoundErrors) -> Iterator[str]:
@@ -141,13 +137,10 @@ def remarks(found: FoundErrors) -> Iterator[str]:
         yield "The values are those of the finest grid."
     rough = [value for value in found.values if value.space.verdict == ROUGH]
     for value in rough[:_MOST_PANELS]:
-        spread = max(value.on_grids) - min(value.on_grids)
-        yield f'"{value.name}" {ROUGH}: spread {_difference(spread, value.unit, _unit(found))} between the grids.'
-    if found.factors.choice.off_faces:
-        names = ", ".join(found.factors.choice.off_faces[:_MOST_PANELS])
+        yield f'"{value.name}" {ROUGH}: spread {_difference(np.ptp(value.on_grids), value, found)} between the grids.'
+    if names := ", ".join(found.factors.choice.off_faces[:_MOST_PANELS]):
         yield f"Cells follow these parts as steps, so values may jump from grid to grid: {names}."
-    for run, reason in found.failed.items():
-        yield f"{run} failed: {reason}"
+    yield from (f"{run} failed: {reason}" for run, reason in found.failed.items())
 
 
 def build(found: FoundErrors, pictures: Sequence[Path]) -> str:
@@ -178,36 +171,33 @@ def _runs(found: FoundErrors) -> NumberTable:
 
 def draw(path: Path, found: FoundErrors) -> None:
     """Draw the values with the largest errors over the size of cells, with a band for the error of the answer."""
-    shown, unit = _drawn(found), _unit(found)
-    columns = min(len(shown), 3)
-    lines = -(-len(shown) // columns)
-    length = choose_unit(LENGTHS, max(_spacing(found, cells) for cells in found.grids))
-    sizes = np.array([_spacing(found, cells) for cells in found.grids]) / length.size
+    values = _drawn(found)
+    columns = min(len(values), 3)
+    lines = -(-len(values) // columns)
+    sizes = np.array([_spacing(found, cells) for cells in found.grids])
+    length = choose_unit(LENGTHS, sizes.max())
+    sizes /= length.size
     title = title_of(title_of_study(found.definition), "values over the size of cells")
     with new_figure(path, title, 1600, 800 if lines == 1 else 1200) as figure:
         panels = figure.subplots(lines, columns, squeeze=False)
         figure.subplots_adjust(left=0.1, right=0.97, top=0.85, bottom=0.12, wspace=0.42, hspace=0.55)
-        for panel in panels.flat[len(shown) :]:
+        for panel in panels.flat[len(values) :]:
             panel.set_visible(False)
-        for panel, value in zip(panels.flat, shown, strict=False):
-            numbers = np.array([_in_unit(each, value.unit, unit) for each in value.on_grids])
-            answer, error = _in_unit(value.value, value.unit, unit), _width(value.total or 0.0, value.unit, unit)
-            panel.axhspan(
-                answer - error, answer + error, color=_COLOURS[0], alpha=0.15, linewidth=0.0, label="± of the answer"
-            )
-            panel.plot(sizes, numbers, "o", color=_COLOURS[0], label="computed")
-            if value.space.extrapolated is not None and value.space.order is not None:
-                end = _in_unit(value.space.extrapolated, value.unit, unit)
+        for panel, value in zip(panels.flat, values, strict=False):
+            shown = _shown(value, _unit(found))
+            ends, space = (shown.value - (shown.total or 0.0), shown.value + (shown.total or 0.0)), shown.space
+            panel.axhspan(*ends, color=_COLOURS[0], alpha=0.15, linewidth=0.0, label="± of the answer")
+            panel.plot(sizes, shown.on_grids, "o", color=_COLOURS[0], label="computed")
+            if space.extrapolated is not None and space.order is not None:
                 h = np.linspace(0.0, float(sizes.max()), 60)
-                order = min(value.space.order, 2.0)
-                panel.plot(h, end + (numbers[0] - end) * (h / sizes[0]) ** order, color=_COLOURS[0], linewidth=0.8)
-                panel.plot([0.0], [end], "s", color=_COLOURS[1], label="extrapolated")
+                rise = (shown.on_grids[0] - space.extrapolated) * (h / sizes[0]) ** min(space.order, 2.0)
+                panel.plot(h, space.extrapolated + rise, color=_COLOURS[0], linewidth=0.8)
+                panel.plot([0.0], [space.extrapolated], "s", color=_COLOURS[1], label="extrapolated")
             panel.set_xlim(left=-0.03 * float(sizes.max()))
-            panel.set_title(
-                shorten(value.name, 30, placeholder="…") + f"\n±{_difference(value.total or 0.0, value.unit, unit)}"
-            )
+            error = _difference(value.total or 0.0, value, found)
+            panel.set_title(f"{shorten(value.name, 30, placeholder='…')}\n±{error}")
             panel.set_xlabel(f"size of cells ({length.symbol})")
-            panel.set_ylabel(_symbol(value.unit, unit))
+            panel.set_ylabel(shown.unit)
             panel.grid(alpha=0.25)
         panels.flat[0].legend(loc="best")
 
@@ -226,23 +216,20 @@ def _spacing(found: FoundErrors, cells: Cells) -> float:
     return float(mean * choice.ratio(cells))
 
 
-def _errors(value: EstimatedValue, unit: TemperatureUnit) -> tuple[str, ...]:
+def _errors(shown: EstimatedValue) -> tuple[str, ...]:
     """The row of a value with its errors."""
-    name = header(value.name, _symbol(value.unit, unit))
-    errors = [value.total, *value.parts.values()]
-    texts = [_UNKNOWN if error is None else _short(_width(error, value.unit, unit)) for error in errors]
-    return (name, _fitting(_in_unit(value.value, value.unit, unit), value.total), *texts)
+    errors = ["?" if error is None else plain(error, _DIGITS) for error in (shown.total, *shown.parts.values())]
+    return (header(shown.name, shown.unit), _fitting(shown.value, shown.total), *errors)
 
 
-def _on_grids(value: EstimatedValue, unit: TemperatureUnit) -> tuple[str, ...]:
+def _on_grids(shown: EstimatedValue) -> tuple[str, ...]:
     """The row of a value on the grids."""
-    spread = (max(value.on_grids) - min(value.on_grids)) / 1e2
-    error = min(spread, value.total or spread)
-    numbers = [_fitting(_in_unit(each, value.unit, unit), error) for each in value.on_grids]
-    space = value.space
+    spread, space = float(np.ptp(shown.on_grids)) / 1e2, shown.space
+    error = min(spread, shown.total or spread)
     order = f"{space.order:.1f}" if space.verdict == SMOOTH and space.order is not None else "–"
-    limit = "–" if space.extrapolated is None else _fitting(_in_unit(space.extrapolated, value.unit, unit), error)
-    return (header(value.name, _symbol(value.unit, unit)), *numbers, order, limit)
+    limit = "–" if space.extrapolated is None else _fitting(space.extrapolated, error)
+    numbers = [_fitting(each, error) for each in shown.on_grids]
+    return (header(shown.name, shown.unit), *numbers, order, limit)
 
 
 def _fitting(number: float, error: float | None) -> str:
@@ -254,25 +241,23 @@ def _fitting(number: float, error: float | None) -> str:
     return f"{number:.{max(min(decimals, most), 0)}f}"
 
 
-def _short(error: float) -> str:
-    return plain(error, _DIGITS) if error else "0"
-
-
 def _unit(found: FoundErrors) -> TemperatureUnit:
     return found.factors.problem.scenario.output.temperature_unit
 
 
-def _in_unit(value: float, unit: str, shown: TemperatureUnit) -> float:
-    return float(shown.of(value)) if unit == KELVIN.name else value
+def _shown(value: EstimatedValue, unit: TemperatureUnit) -> EstimatedValue:
+    """A value as it is shown: temperatures in ``unit``, with the symbol of the unit."""
+    if value.unit != KELVIN.name:
+        return replace(value, unit="" if value.unit == "1" else value.unit)
+    time, rounding = (None if each is None else unit.of_difference(each) for each in (value.time, value.rounding))
+    limit, error = value.space.extrapolated, unit.of_difference(value.space.error)
+    space = replace(value.space, extrapolated=None if limit is None else unit.of(limit), error=error)
+    on_grids, answer = tuple(map(unit.of, value.on_grids)), unit.of(value.value)
+    return EstimatedValue(value.name, unit.symbol, on_grids, answer, space, time, rounding)
 
 
-def _width(error: float, unit: str, shown: TemperatureUnit) -> float:
-    return float(shown.of_difference(error)) if unit == KELVIN.name else error
-
-
-def _difference(error: float, unit: str, shown: TemperatureUnit) -> str:
-    return shown.difference_text(error, _DIGITS) if unit == KELVIN.name else f"{plain(error, _DIGITS)} {unit}".strip()
-
-
-def _symbol(unit: str, shown: TemperatureUnit) -> str:
-    return shown.symbol if unit == KELVIN.name else "" if unit == "1" else unit
+def _difference(error: float, value: EstimatedValue, found: FoundErrors) -> str:
+    """An error of a value, or a difference of two values, as text."""
+    if value.unit == KELVIN.name:
+        return _unit(found).difference_text(error, _DIGITS)
+    return f"{plain(error, _DIGITS)} {_shown(value, _unit(found)).unit}".strip()

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from heatsim.converge.estimate import SpaceError, space_error
 from heatsim.converge.factors import Factors
@@ -124,8 +123,8 @@ def tolerance_of(factors: Factors, folder: Path) -> float | None:
 
 def evaluate(
     factors: Factors, definition: Definition, folder: Path, grids: Sequence[Cells], answer: Cells
-) -> FoundErrors | None:
-    """What the finished runs in the folder of a study show; None if the given run has not finished.
+) -> FoundErrors:
+    """What the finished runs in the folder of a study show, the given run among them.
 
     Args:
         factors: the scenario.
@@ -141,8 +140,7 @@ def evaluate(
         return {} if path is None else read_values(path, responses)
 
     given_path = run_of(folder, definition, factors.given)
-    if given_path is None:
-        return None
+    assert given_path is not None, "the given run is done"
     given, double = values_of(factors.given), values_of(factors.double)
     tolerance = tolerance_of(factors, given_path)
     smaller = values_of(factors.smaller_steps(tolerance))
@@ -169,32 +167,11 @@ def evaluate(
             continue  # a condition or a power sets it
         space = space_error(on_grids, ratios, which, noise)
         found.append(EstimatedValue(name, unit, on_grids, on_grids[which], space, time, rounding))
-    finest = given_path if done[0] == factors.choice.given else run_of(folder, definition, factors.on_grid(done[0]))
-    assert finest is not None, "its values were read"
-    return FoundErrors(
-        factors,
-        definition,
-        folder,
-        tuple(done),
-        which,
-        tuple(found),
-        width,
-        tolerance,
-        _seconds(finest),
-        _failures(folder, definition),
+    finest = None if done[0] == factors.choice.given else run_of(folder, definition, factors.on_grid(done[0]))
+    summary = read_summary(finest or given_path)
+    seconds = float(summary.get("stepping_time") or summary.get("solving_time") or 0.0)
+    failures = (
+        (number, study_folder.read_failure(study_folder.run_path(folder, number))) for number in definition.numbers
     )
-
-
-def _seconds(folder: Path) -> float:
-    summary = read_summary(folder)
-    return float(summary.get("stepping_time") or summary.get("solving_time") or 0.0)
-
-
-def _failures(folder: Path, definition: Definition) -> dict[str, str]:
-    """The runs that have failed, and why."""
-    failed = {}
-    for number in definition.numbers:
-        failure: Any = study_folder.read_failure(study_folder.run_path(folder, number))
-        if failure is not None:
-            failed[f"run {number}"] = str(failure[0])
-    return failed
+    failed = {f"run {number}": failure[0] for number, failure in failures if failure is not None}
+    return FoundErrors(factors, definition, folder, tuple(done), which, tuple(found), width, tolerance, seconds, failed)

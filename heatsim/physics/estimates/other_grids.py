@@ -69,7 +69,8 @@ class GridChoice:
                 counts[axis].append(round(place))
         x, y, z = (cells // reduce(gcd, found, cells) for cells, found in zip(grid.cells, counts, strict=True))
         a, b, c = (n == 1 and _nothing_along(scenario, axis) for axis, n in enumerate(grid.cells))
-        return cls(grid.cells, (x, y, z), (a, b, c), (*dict.fromkeys([*off, *_curved(scenario)]),))
+        off += [part.name for part in _shaped(scenario) if part.shape is not None and not isinstance(part.shape, Box)]
+        return cls(grid.cells, (x, y, z), (a, b, c), tuple(dict.fromkeys(off)))
 
     @property
     def dimensions(self) -> int:
@@ -94,8 +95,7 @@ class GridChoice:
 
     def usual(self, backend: str, steady: bool) -> list[Cells]:
         """The grids of `heatsim converge`, as :meth:`three`; ``backend``: "cpu" or "cuda"."""
-        most = _MOST_CELLS[backend] * (_MORE_IF_STEADY if steady else 1)
-        return self.three(max(most, prod(self.given)))
+        return self.three(max(_MOST_CELLS[backend] * (_MORE_IF_STEADY if steady else 1), prod(self.given)))
 
     def three(self, most_cells: int) -> list[Cells]:
         """Three grids, the given one among them, the finest first; fewer if no more conform or have few enough cells.
@@ -113,11 +113,9 @@ class GridChoice:
         """How little some grids suit, the finest first: by ratios, number of cells, unequal axes, few cells."""
         cost = sum(abs(log(ratio / _BEST_RATIO)) for ratio in self.ratios(grids))
         cost += _OF_CELLS * log(max(1.0, prod(grids[0]) / prod(self.given)))
-        for cells in grids:
-            cost += _OF_SPREAD * log(self._spread(cells))
-            few = sum(m < min(n, _FEWEST_CELLS) for n, m in zip(self.given, cells, strict=True))
-            cost += _OF_COARSE * few
-        return cost
+        cost += _OF_SPREAD * sum(log(self._spread(cells)) for cells in grids)
+        few = (m < min(n, _FEWEST_CELLS) for cells in grids for n, m in zip(self.given, cells, strict=True))
+        return cost + _OF_COARSE * sum(few)
 
 
 def seconds_to_converge(scenario: Scenario, backend: str, seconds: float) -> float | None:
@@ -165,8 +163,7 @@ def _planes(scenario: Scenario) -> Iterator[tuple[str, int, float]]:
 
     Rectangles of layers and patches are none: cells at their edges count with the part that they cover.
     """
-    shaped: tuple[Shaped, ...] = (*scenario.regions, *scenario.sources)
-    for part in shaped:
+    for part in _shaped(scenario):
         match part.shape:
             case Box(min=low, max=high):
                 for axis in range(3):
@@ -179,12 +176,8 @@ def _planes(scenario: Scenario) -> Iterator[tuple[str, int, float]]:
         yield layer.name, layer.plane.across, layer.plane.at
 
 
-def _curved(scenario: Scenario) -> Iterator[str]:
-    """The parts whose surfaces cells follow as steps."""
-    shaped: tuple[Shaped, ...] = (*scenario.regions, *scenario.sources)
-    for part in shaped:
-        if part.shape is not None and not isinstance(part.shape, Box):
-            yield part.name
+def _shaped(scenario: Scenario) -> tuple[Shaped, ...]:
+    return (*scenario.regions, *scenario.sources)
 
 
 def _nothing_along(scenario: Scenario, axis: int) -> bool:

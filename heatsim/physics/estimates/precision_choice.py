@@ -29,7 +29,8 @@ the ends of a step contain up to 0.15·h·F, so their noise grows with h/dt_limi
 cubes with films, radiation, laws, reactions and tables it was 0.05 to 0.15·s²·u·D in the worst cell, against the same
 steps in float64, and 40·u·D at ends of steps. The longest step is expected at the end of the longest interval without a
 jump (method_work.py), and was 0.5 to 0.75 of that. Noise does not add up: 98,660 stages of 60 days of weather left
-125·u·D. In random bodies of one material behind films, rows had up to three times what is expected here.
+125·u·D. Of 100 random bodies with films, held faces, fluxes, ramps, heat and radiation, auto took float32 for 73; their
+rounding was above a tenth of the tolerance in 12, at most 0.23 of it, most of them of one material behind films.
 
 **Implicit and steady.** Equations are solved in float64, up to the rounding of the field: errors were 1 to 6·u·D.
 

@@ -35,7 +35,8 @@ figures = false
 def test_it_is_refused_before_the_first_step(tmp_path: Path, method: str) -> None:
     """The start is uniform, so nothing is rounded yet; beside the held face 100 K are."""
     path = runs.write(tmp_path, SCENARIO)
-    simulation = Simulation.from_scenario(path, [f"time.method={method}"], output=tmp_path / "out")
+    changes = [f"time.method={method}", "solver.precision=float32"]
+    simulation = Simulation.from_scenario(path, changes, output=tmp_path / "out")
     with pytest.raises(ScenarioError, match=r"got 2e-06 K; float32 resolves errors of .* by 100 K .*float64"):
         simulation.run()
     assert simulation.state.method is not None

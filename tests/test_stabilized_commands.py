@@ -94,7 +94,8 @@ def test_what_cannot_be_done_is_told_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], override: str, code: tuple[int, ...], words: list[str]
 ) -> None:
     scenario, target = runs.write(tmp_path), tmp_path / "run"
-    assert main(["run", str(scenario), "--output", str(target), *STABILIZED, "--set", override, "--quiet"]) in code
+    arguments = [*STABILIZED, "--precision", "float32", "--set", override, "--quiet"]
+    assert main(["run", str(scenario), "--output", str(target), *arguments]) in code
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("heatsim: ")

@@ -39,7 +39,7 @@ default part. Latent heat counts in kelvins, as in contents. (Measured on a CPU,
 """
 
 from dataclasses import dataclass, replace
-from math import inf, pi, sqrt
+from math import inf, isfinite, pi, sqrt
 
 from heatsim.counts import plain
 from heatsim.physics.conditions.condition_terms import time_functions
@@ -102,6 +102,8 @@ def choose_precision(problem: Choosable, method: str, work: WorkEstimate | None)
         ScenarioError: the initial temperature cannot be read, or something jumps too often for the method.
     """
     scenario, known = problem.scenario, first_tolerance(problem)
+    if not isfinite(known.span):  # a value is not finite at some time: the run says which
+        return PrecisionChoice("float64", inf, inf)
     rise = _rise(problem, known)
     error = known.widened(known.low, known.high + rise).of_run
     if method == "steady":

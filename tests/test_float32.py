@@ -103,6 +103,6 @@ def test_the_estimate_bounds_the_rounding_of_a_body_that_changes_slowly() -> Non
     text += "[[sources]]\npower_density = 5e4\n"
     problem, exact = run(text, "float64")
     lost = float(np.abs(run(text, "float32")[1] - exact).max())
-    chosen = choose_precision(problem, "euler", None)
+    chosen = choose_precision(problem, "euler")
     assert chosen.precision == "float64"
     assert PART * chosen.error < lost <= chosen.rounding

@@ -275,7 +275,7 @@ def test_resume_keeps_the_method_of_the_run(tmp_path, monkeypatch):
     out = tmp_path / "out"
     Simulation.from_scenario(runs.write(tmp_path, even_block()), ["time.tolerance=0.1"], output=out).run()
     assert tomllib.loads((out / folder.SCENARIO).read_text())["time"]["tolerance"] == 0.1
-    monkeypatch.setattr("heatsim.physics.problem.choose_method", lambda problem: MethodChoice("implicit", ""))
+    monkeypatch.setattr("heatsim.physics.problem.choose_method", lambda *given: MethodChoice("implicit", ""))
     assert Simulation.resume(out).plan.problem.scenario.time.method == "euler"
 
 

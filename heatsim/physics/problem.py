@@ -17,6 +17,7 @@ from heatsim.physics.conditions.face_terms import face_terms
 from heatsim.physics.conditions.surface_balance import AMBIENT
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.method_choice import MethodChoice, choose_method
+from heatsim.physics.estimates.method_work import first_tolerance
 from heatsim.physics.estimates.precision_choice import PrecisionChoice, choose_precision
 from heatsim.physics.estimates.temperature_range import of_surfaces
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
@@ -134,15 +135,16 @@ class HeatProblem:
 
     def _with_choices(self) -> "HeatProblem":
         """With the precision and the method that the scenario leaves to "auto"."""
-        problem, time = self, self.scenario.time
-        choice = choose_method(problem) if time.method == "auto" else None
-        if self.scenario.solver.precision == "auto":
+        problem, time, open_precision = self, self.scenario.time, self.scenario.solver.precision == "auto"
+        first = first_tolerance(self) if open_precision or time.method == "auto" else None
+        choice = choose_method(self, first) if time.method == "auto" else None
+        if open_precision:
             method, work = (time.method, None) if choice is None else (choice.method, choice.work)
-            chosen = choose_precision(problem, method, work)
+            chosen = choose_precision(self, method, work, first)
             scenario = self.scenario.with_precision(chosen.precision)
             problem = replace(self, scenario=scenario, precision=chosen.precision, precision_choice=chosen)
             if choice is not None and chosen.precision != self.precision:
-                choice = choose_method(problem)
+                choice = choose_method(problem, first)
         return replace(problem, choice=choice).with_method(time.method if choice is None else choice.method)
 
     def with_method(self, method: str) -> "HeatProblem":

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.estimates.method_work import Choosable, WorkEstimate, count_work, first_tolerance
-from heatsim.physics.time.tolerance import least_tolerance
+from heatsim.physics.time.tolerance import Tolerance, least_tolerance
 from heatsim.scenario import Scenario
 
 
@@ -23,16 +23,20 @@ class MethodChoice:
     work: WorkEstimate | None = None
 
 
-def choose_method(problem: Choosable) -> MethodChoice:
+def choose_method(problem: Choosable, first: Tolerance | None = None) -> MethodChoice:
     """The method that "auto" takes for a run in which time passes.
 
     It depends on the scenario alone: neither on the device, nor on the kernel, nor on the number of processes. It takes
     a method that refuses the scenario only where its tolerance cannot be resolved and Euler's method would not keep it.
 
+    Args:
+        problem: of the run.
+        first: the tolerance of the first step, where it is known: finding it takes a look at the whole initial field.
+
     Raises:
         ScenarioError: the initial temperature cannot be read.
     """
-    tolerance = first_tolerance(problem)
+    tolerance = first or first_tolerance(problem)
     least = least_tolerance(problem.precision, tolerance.span)
     resolved = tolerance.kelvin >= least
     try:

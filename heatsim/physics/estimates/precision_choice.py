@@ -88,7 +88,9 @@ class PrecisionChoice:
         return f"because float32 may be off by {rounding} K by rounding; the error of the run is {error} K"
 
 
-def choose_precision(problem: Choosable, method: str, work: WorkEstimate | None) -> PrecisionChoice:
+def choose_precision(
+    problem: Choosable, method: str, work: WorkEstimate | None = None, first: Tolerance | None = None
+) -> PrecisionChoice:
     """The floating-point type for a run with a method. Collective.
 
     It depends on the scenario alone: neither on the device, nor on the kernel, nor on the number of processes.
@@ -97,11 +99,12 @@ def choose_precision(problem: Choosable, method: str, work: WorkEstimate | None)
         problem: with float32.
         method: "euler", "stabilized", "implicit" or "steady".
         work: of all methods, where it has been counted; it is counted if needed.
+        first: the tolerance of the first step, where it is known.
 
     Raises:
         ScenarioError: the initial temperature cannot be read, or something jumps too often for the method.
     """
-    scenario, known = problem.scenario, first_tolerance(problem)
+    scenario, known = problem.scenario, first or first_tolerance(problem)
     if not isfinite(known.span):  # a value is not finite at some time: the run says which
         return PrecisionChoice("float64", inf, inf)
     rise = _rise(problem, known)

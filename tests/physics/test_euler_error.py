@@ -36,6 +36,8 @@ def held(value: str) -> dict[str, object]:
     return {"boundaries": {"x_min": {"type": "temperature", "value": value}}}
 
 
+# Both together lead to 288 K.
+SKY = {"type": "convection", "coefficient": 4000.0, "ambient": 288.0, "emissivity": 1.0, "surroundings": 240.0}
 CASES = {
     "an uneven start": {"initial": {"temperature": "300 + 20*cos(39.27*x)"}},
     "a start beside a held face": held("330"),
@@ -45,6 +47,10 @@ CASES = {
     "opposite heats": {"sources": [source(40.0, 0.0, 0.4), source(-40.0, 0.4, 0.8)]},
     "heats in the same cells": {"sources": [source(20.0, 0.0, 0.4)] * 3},
     "one cell": {"sources": [source(1.0, 0.4, 0.41)]},
+    "a start near the end of a slope": {"initial": {"temperature": "300 + 100*x"}, **held("310")},
+    "a weak film": {"boundaries": {"x_min": {"type": "convection", "coefficient": 20.0, "ambient": 400.0}}},
+    "a film and a colder sky": {"initial": {"temperature": 280.0}, "boundaries": {"x_min": SKY}},
+    "heat after the start": {**held("303"), "sources": [source(4.0, 0.4, 0.8)]},
 }
 
 

@@ -220,23 +220,17 @@ class Drives:
     Attributes:
         drives: those that change in time.
         beams: for each beam that moves: its start and end in s, its radius/speed in s, the K/s of the hottest cell.
-        heating: how far the heats of cells lie apart in K/s, or more; without a source or flux a cell has 0.
     """
 
     drives: tuple[Drive, ...]
     beams: tuple[tuple[float, float, float, float], ...]
-    heating: float = 0.0
 
     @classmethod
     def of(cls, problem: Driven) -> "Drives":
         """Those of the conditions and sources of a problem."""
         warming = _warming(problem.boundary, problem.sources.materials)
         found = [*_of_conditions(problem.boundary, warming), *_of_sources(problem.sources)]
-        return cls(
-            tuple(drive for drive in found if drive.functions),
-            tuple(_moving_beams(problem.sources)),
-            sum(_heating(problem.boundary, problem.sources, warming)),
-        )
+        return cls(tuple(drive for drive in found if drive.functions), tuple(_moving_beams(problem.sources)))
 
     def watched(self, tolerance: Tolerance) -> "Drives":
         """Those of which steps can miss anything, those with the same functions as one.
@@ -359,24 +353,39 @@ def _of_sources(sources: Sources) -> Iterator[Drive]:
                 yield _drive(key, named, float(factor) * largest, during, end)
 
 
-def _heating(boundary: Boundary, sources: Sources, warming: Array) -> Iterator[float]:
-    """By how many K/s sources and fluxes of each kind heat a cell more than another."""
-    materials, heated, end = sources.materials, sources.heated, sources.scenario.time.end
+def heating(problem: Driven, until: float) -> float:
+    """How far the heats of cells lie apart until a time in s, in K/s, or more; cells that nothing heats have 0."""
+    sources = problem.sources
+    scenario, materials, heated = sources.scenario, sources.materials, sources.heated
     capacity = _capacities(materials)
+
+    def scale(source: Source) -> tuple[float, float]:
+        off = source.during is not None and source.during[0] >= until
+        return (0.0, 0.0) if off else _extremes(source.scale, scenario.time.end, until)
+
     low, high = np.zeros(len(capacity)), np.zeros(len(capacity))
     for number, source in enumerate(sources.even):
-        rates = np.multiply.outer(source.scale.extremes(end), sources.density_of(number) / capacity)
+        rates = np.multiply.outer(scale(source), sources.density_of(number) / capacity)
         low, high = low + np.minimum(rates.min(axis=0), 0.0), high + np.maximum(rates.max(axis=0), 0.0)
-    yield float(high.max() - low.min())
+    apart = float(high.max() - low.min())
     if len(heated) and heated.amounts:
-        factors = [(amount.function, sources.scenario.sources[amount.source].scale) for amount in heated.amounts]
-        ends = [np.multiply.outer(*(function.extremes(end) for function in pair)) for pair in factors]
+        pairs = [(each.function, scenario.sources[each.source]) for each in heated.amounts]
+        ends = [np.multiply.outer(_extremes(of, scenario.time.end, until), scale(source)) for of, source in pairs]
         extremes = [extreme_densities(heated, np.array([sign(of) for of in ends])) for sign in (np.min, np.max)]
-        yield float(np.ptp(extremes) / heated.heat_capacity.min())
-    fluxes = np.array([time_functions(condition).flux.extremes(end) for condition in boundary.conditions])
-    yield float(np.ptp([0.0, *np.ravel(fluxes * warming.max(axis=1)[:, None])]))
-    for source in sources.beams:
-        yield _beam_rate(sources, source) * max(map(abs, source.scale.extremes(end)))
+        apart += float(np.ptp(extremes) / heated.heat_capacity.min())
+    fluxes = [_extremes(time_functions(of).flux, scenario.time.end, until) for of in problem.boundary.conditions]
+    warming = _warming(problem.boundary, materials).max(axis=1)
+    apart += float(np.ptp([0.0, *np.ravel(np.array(fluxes) * warming[:, None])]))
+    return apart + sum(_beam_rate(sources, source) * max(map(abs, scale(source))) for source in sources.beams)
+
+
+def _extremes(function: TimeFunction, end: float, until: float) -> tuple[float, float]:
+    """The lowest and highest value up to a time in s; ``end``: of the run in s."""
+    if until >= end or function.constant:
+        return function.extremes(end)
+    nodes = function.nodes(end)
+    values = function.at(np.append(nodes[nodes < until], until))
+    return float(values.min()), float(values.max())
 
 
 def _drive(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,18 @@ from heatsim.scenario.stored_field import Planes
 Array = NDArray[np.float64]
 
 _CELLS_PER_SLAB = 2**22
+
+
+class Unevenness(NamedTuple):
+    """How an initial field varies.
+
+    Attributes:
+        steps: the largest difference between neighbouring cells along x, y and z in K, shape (3,).
+        faces: the lowest and highest temperature of the cells at each face of the box in K, shape (6, 2).
+    """
+
+    steps: Array
+    faces: Array
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,28 @@ class InitialField:
     def reference(self) -> float:
         """The reference temperature in K for deviations: the middle of the range."""
         return self.lowest if self.uniform else 0.5 * (self.lowest + self.highest)
+
+    def unevenness(self) -> "Unevenness":
+        """How much neighbouring cells differ, and what cells at the faces of the box have. Collective."""
+        first, last = self.held.own_planes(self.scenario.grid.shape[0])
+        steps, faces, below = np.zeros(3), np.tile((np.inf, -np.inf), (6, 1)), None
+        if self.uniform:
+            return Unevenness(steps, np.full((6, 2), self.lowest))
+        shared = min(last + 1, self.scenario.grid.shape[0])  # with the rank above
+        for z, slab in self.slabs(first, shared):
+            with_below = slab if below is None else np.concatenate((below, slab))
+            for axis, along in enumerate((2, 1, 0)):
+                differences = np.diff(with_below, axis=along)
+                steps[axis] = max(steps[axis], np.abs(differences).max(initial=0.0))
+                ends = slab.take((0, -1), axis=along)
+                for upper in (0, 1):
+                    if axis < 2 or z + (len(slab) - 1) * upper == (self.scenario.grid.shape[0] - 1) * upper:
+                        values, face = ends.take(upper, axis=along), faces[2 * axis + upper]
+                        face[:] = min(face[0], values.min()), max(face[1], values.max())
+            below = slab[-1:]
+        of_ranks = np.array(self.held.gathered(np.concatenate((steps[:, None] * (1.0, 1.0), faces)).tolist()))
+        low, high = of_ranks[:, :, 0].min(axis=0), of_ranks[:, :, 1].max(axis=0)
+        return Unevenness(high[:3], np.column_stack((low, high))[3:])
 
     def slabs(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
         """The grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx)).

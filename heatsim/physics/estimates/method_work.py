@@ -2,17 +2,27 @@
 
 **Steps.** After a jump the field changes ever more slowly: its third derivative in time falls as 1/t³, so a step whose
 estimate C·h³ is what it may have, tol, has a length h = θ·t with θ = 3.3·(tol/range)^(1/3). Steps begin at about
-dt_limit/θ and grow by the factor 1 + θ, so in an interval of Δ s
+0.37·dt_limit and grow by the factor 1 + θ, so in an interval of Δ s
 
-    steps = ln(1 + e·θ·Δ/dt_limit) / θ
+    steps = ln(1 + θ·Δ/(0.37·dt_limit)) / θ
+
+At the start, if nothing heats the body, the range is what the initial field is off (start.py) at √(dt_limit·Δ): weak
+films move a body slowly. Where neighbouring cells differ by r, the fastest mode 2/dt_limit has this size, and steps
+begin at ½·(tol/(0.115·r))^(1/3)·dt_limit: 0.05·dt_limit for a picture.
 
 After a kink the third derivative falls as 1/t². If what drives the body changes by R kelvins in the interval, then
 h = θ·t·(Δ/t)^(1/3) with θ = 3.3·(tol/R)^(1/3), and
 
     steps = 3/θ·(1 − (dt_limit/Δ)^(1/3))
 
-Steps also follow what drives the body (drives.py). While a value swings by R over an interval, the cubic over h misses
-h⁴/384·R/2·(π/Δ)⁴, so there are at least π·(R/(768·allowed))^(1/4) steps.
+Steps also follow what drives the body (drives.py). While a value swings by R over an interval,
+
+- the cubic over h misses h⁴/384·R/2·(π/Δ)⁴, so there are at least π·(R/(768·allowed))^(1/4) steps;
+- cells behind a surface that follow a temperature around it within a step have the estimate c·h²·d²T/dt². For one mode
+  c is 0.05 to 2 in both methods, in a wall 0.1 to 0.3; 0.2 is taken. So there are 0.76·π·√(c·R/(2·tol)) steps, with the
+  part of R that the film passes on;
+- a beam that moves by its radius in τ leaves third derivatives of 8·1.38·range/τ³, those of its profile exp(−2x²/r²):
+  2·(0.159·range/tol)^(1/3) steps.
 
 **Stages of "stabilized".** With s stages a step may be β₁·s²·dt_limit/2 long, with β₁ = 0.654. Summed over all steps
 this gives
@@ -25,15 +35,12 @@ at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_
 **Applications of "implicit".** It needs 0.6 to 1.4 times these steps. Each has two stages, and each stage takes about
 14 applications of the operator on the finest grid, with the work on coarser grids counted in.
 
-The factors come from 13 bundled scenarios (two with coarser grids, a month of the year) at their tolerances, in float32
-or as they say. Stages were 0.73 to 1.6 times the middle of what is expected, 2.2 times for photograph.toml, which needs
-41 steps; applications 0.5 to 1.7 times, 2.7 for it, and 4.7 for laser_track.toml. Each stage of "implicit" took 9 to 22
-applications. Two things are not counted. Behind a surface around which the temperature swings, cells follow it within a
-step; there the error estimate is about 0.7·h²·d²T/dt², not h³, times the part of the swing that reaches them:
-day_night_wall.toml has 2 times as many steps. In a picture, differences from cell to cell are as large as its range:
-they need steps of 0.05·dt_limit at first. Stages for busbars whose steps have some 170 stages in float32 were 5 times
-as many: how far sources warm a body is not known. With melting wax they were 17 times those of a body without;
-in two more scenarios applications were 42 times for tin (melts over 2 K) and 110 times for water (0.3 K).
+Thirteen bundled scenarios (60 days of the year), at their tolerances and precisions, need 0.79 to 1.28 times the middle
+of the stages that are expected, and 0.73 to 1.65 times that of the applications: each stage of "implicit" takes 8 to 15
+of them. Three things are not counted. busbar.toml takes 5 times its stages: how far its sources warm the body is not
+known, and its steps of more than some 160 stages fail in float32 where surfaces radiate, so two of five are tried in
+vain. laser_track.toml takes about 3 times its applications. With melting wax stages were 17 times those of a body
+without; in two more scenarios applications were 42 times for tin (melts over 2 K) and 110 times for water (0.3 K).
 """
 
 from collections.abc import Iterator, Mapping
@@ -48,11 +55,12 @@ from heatsim.grid import Grid
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.condition_terms import time_functions
-from heatsim.physics.drives.drives import PART, Drives, changes
+from heatsim.physics.drives.drives import PART, Drives, changes, heating
 from heatsim.physics.drives.jumps import Jumps, find_jumps
 from heatsim.physics.estimates.euler_error import euler_error
 from heatsim.physics.estimates.initial import InitialField
 from heatsim.physics.estimates.kernel_costs import APPLICATION, EULER, STAGE, SweepCost, varies
+from heatsim.physics.estimates.start import Start
 from heatsim.physics.estimates.temperature_range import foreseen, span
 from heatsim.physics.geometry.painted_planes import PaintedPlanes
 from heatsim.physics.geometry.regions import Parts
@@ -61,7 +69,7 @@ from heatsim.physics.operator.stability import StabilityLimit
 from heatsim.physics.sources.passing import passing_times
 from heatsim.physics.sources.sources import Sources
 from heatsim.physics.time.tolerance import DEFAULT_PART, Tolerance
-from heatsim.scenario import Scenario
+from heatsim.scenario import Formula, Scenario
 
 Array = NDArray[np.float64]
 
@@ -69,6 +77,9 @@ _SAFETY = 0.9  # of the steps of euler
 _GROWTH = 3.3
 _BETA = 0.654
 _FEWEST = 6  # stages of a step
+_ESTIMATE = 0.115  # of h³·d³T/dt³
+_FOLLOWED, _MEAN_ROOT = 0.2, 0.763  # of h²·d²T/dt² where cells follow what is around them; mean of √sin
+_SPOT = 2.0 * (_ESTIMATE * 1.38) ** (1.0 / 3.0)  # steps in which a beam passes its radius
 _CUBIC = 768.0  # of the error of a cubic: h⁴/384 of the fourth derivative, which is R/2·(π/Δ)⁴
 MOST_STAGES = {"float32": 418.0, "float64": 514.0}  # of a step, as in solver/stabilized/scheme.py
 _MOST_ROUNDED = 90.0  # in float32, that rounding allows at the default tolerance
@@ -214,14 +225,17 @@ class Intervals(NamedTuple):
     """How the intervals between edges begin, and what changes in them; one number for all of them, or one for each.
 
     Attributes:
-        change: after a kink the change of what drives the body in parts of the range, else 1.
+        change: after a kink the change of what drives the body in parts of the range, else 1; what is not even at the
+            start.
         kinks: whether it begins with a kink, not with a jump.
         least: the fewest steps.
+        first: length of the first step in Euler limits.
     """
 
     change: Array | float = 1.0
     kinks: NDArray[np.bool_] | bool = False
     least: Array | float = 1.0
+    first: Array | float = 1.0 / e
 
 
 JUMPS = Intervals()
@@ -230,7 +244,7 @@ JUMPS = Intervals()
 def steps_between(edges: Array, limit: float, fraction: float, intervals: Intervals = JUMPS) -> float:
     """The steps of a method with a tolerance to be expected; arguments as for :func:`stages_between`."""
     theta, lengths = _theta(fraction / intervals.change), np.diff(edges) / limit
-    after_jump = np.log1p(e * theta * lengths) / theta
+    after_jump = np.log1p(theta * lengths / intervals.first) / theta
     after_kink = 3.0 / theta * (1.0 - np.maximum(lengths, 1.0) ** (-1.0 / 3.0))
     return float(np.maximum(np.where(intervals.kinks, after_kink, after_jump), intervals.least).sum())
 
@@ -275,23 +289,29 @@ def first_tolerance(problem: Choosable) -> Tolerance:
     Raises:
         ScenarioError: the initial temperature cannot be read.
     """
-    start = InitialField.from_scenario(problem.scenario, problem.parts, held=problem.held)
+    start = _start(problem)
     around, widest = span(start, problem.boundary), foreseen(start, problem.boundary, problem.materials)
     return Tolerance(problem.scenario.time.tolerance, around, start.lowest, start.highest, widest)
 
 
+def _start(problem: Choosable) -> InitialField:
+    return InitialField.from_scenario(problem.scenario, problem.parts, held=problem.held)
+
+
 def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
-    """Count the work of a run in which time passes.
+    """Count the work of a run in which time passes. Collective.
 
     Raises:
         ScenarioError: too many jumps.
     """
     scenario, limit = problem.scenario, problem.limit.dt
-    drives = Drives.of(problem)
+    drives, start = Drives.of(problem), Start(problem, _start(problem))
     jumps = find_jumps(scenario, drives, tolerance)
     edges = _edges(problem.boundary, jumps)
     fraction = tolerance.fraction_of_step
-    intervals = _intervals(drives, jumps, edges, tolerance)
+    intervals = _intervals(drives, jumps, edges, tolerance, start, limit)
+    if not heating(problem, edges[1]):
+        intervals = _from(start, intervals, edges, limit, tolerance)
     steps = steps_between(edges, limit, fraction, intervals)
     melts = any(material is not None and material.latent_heat is not None for _, material in scenario.palette)
     kind = "melting" if melts else "smooth"
@@ -313,7 +333,7 @@ def count_work(problem: Choosable, tolerance: Tolerance) -> WorkEstimate:
         melts=melts,
         jumps=jumps,
         tolerance=tolerance.of_run,
-        euler_error=euler_error(problem.boundary, drives, tolerance, limit, _SAFETY),
+        euler_error=euler_error(problem, start, tolerance, limit, _SAFETY),
         costs={
             "euler": euler * _sweep(EULER, problem),
             "stabilized": _middle(stages) * _sweep(STAGE, problem) + shared,
@@ -349,16 +369,40 @@ def _edges(boundary: Boundary, jumps: Jumps) -> Array:
     return np.unique(np.concatenate((edges, times[apart])))
 
 
-def _intervals(drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance) -> Intervals:
+def _intervals(
+    drives: Drives, jumps: Jumps, edges: Array, tolerance: Tolerance, start: Start, limit: float
+) -> Intervals:
     """How each interval begins, and what changes in it."""
+    lengths, swings = np.diff(edges), np.zeros(len(edges) - 1)
     kinks, change = np.isin(edges[:-1], jumps.times[jumps.kinks]), np.zeros(len(edges) - 1)
     for drive in drives.drives:
         found = drive.change(edges)
         if not drive.relative:  # all of an unknown range
             found = found / tolerance.range if tolerance.range else np.where(found > 0.0, 1.0, 0.0)
         change = np.maximum(change, np.minimum(found, 1.0))
+        if drive.of_temperature and isinstance(drive.functions[0], Formula):
+            swings = np.maximum(swings, found * start.followed(drive.functions[0], lengths / pi))
     least = pi * (change / (_CUBIC * PART * tolerance.fraction)) ** 0.25
+    followed = _MEAN_ROOT * pi * np.sqrt(0.5 * _FOLLOWED * swings / tolerance.fraction_of_step)
+    least = np.maximum(least, np.minimum(followed, lengths / limit))
+    for begin, stop, pace, _ in drives.beams:  # its spot has moved by a radius in each interval, so far as it moves
+        passed = np.clip((np.minimum(edges[1:], stop) - np.maximum(edges[:-1], begin)) / pace, 0.0, 1.0)
+        least = np.maximum(least, _SPOT * passed / tolerance.fraction_of_step ** (1.0 / 3.0))
     return Intervals(np.where(kinks, np.maximum(change, tolerance.fraction), 1.0), kinks, np.maximum(least, 1.0))
+
+
+def _from(start: Start, intervals: Intervals, edges: Array, limit: float, tolerance: Tolerance) -> Intervals:
+    """Intervals of which the first one begins with an initial field; nothing heats the body in it."""
+    change, kinks, first = (
+        np.array(np.broadcast_to(of, len(edges) - 1)) for of in (intervals.change, intervals.kinks, intervals.first)
+    )
+    if tolerance.range > 0.0 and 0.0 < limit < edges[1]:
+        part = start.jump(sqrt(limit * edges[1])) / tolerance.range
+        change[0] = min(max(part, change[0] if kinks[0] else 0.0, tolerance.fraction), 1.0)
+        rough = min(start.step / tolerance.range, 1.0)
+        if rough > 0.0:
+            first[0] = min(first[0], 0.5 * (tolerance.fraction_of_step / (_ESTIMATE * rough)) ** (1.0 / 3.0))
+    return intervals._replace(change=change, first=first)
 
 
 def _changes(boundary: Boundary) -> Iterator[Array]:

@@ -117,3 +117,21 @@ def test_what_is_no_temperature_is_refused_with_its_place(tmp_path: Path, value:
     message = str(refusal.value)
     assert repr(value) in message
     assert "[2, 1, 6]" in message or "[6, 1, 2]" in message
+
+
+@pytest.mark.parametrize("cells_per_slab", [1, 60, 10_000])
+def test_neighbours_and_faces_are_those_of_the_whole_field(
+    cells_per_slab: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = field(tmp_path, HILL)
+    monkeypatch.setattr(initial, "_CELLS_PER_SLAB", cells_per_slab)
+    T, (steps, faces) = whole(start), start.unevenness()
+    assert steps.tolist() == [np.abs(np.diff(T, axis=axis)).max() for axis in (2, 1, 0)]
+    of_faces = [T.take(end, axis=axis) for axis in (2, 1, 0) for end in (0, -1)]
+    assert faces.tolist() == [[of.min(), of.max()] for of in of_faces]
+
+
+def test_an_even_field_has_no_steps(tmp_path: Path) -> None:
+    steps, faces = field(tmp_path, 350.0).unevenness()
+    assert steps.tolist() == [0.0, 0.0, 0.0]
+    assert (faces == 350.0).all()

@@ -13,6 +13,7 @@ from thread_team import on_ranks
 from heatsim.errors import ScenarioError
 from heatsim.parallel.slab import HALO
 from heatsim.parallel.team import ALONE, Team
+from heatsim.physics.estimates.method_work import count_work, first_tolerance
 from heatsim.physics.problem import HeatProblem
 from heatsim.physics.readings.energy_bound import EnergyBound
 from heatsim.run.initial_state import find_steady_state, initial_state
@@ -148,6 +149,8 @@ def of_body(problem: HeatProblem) -> dict[str, Any]:
         "types of cells": materials.types_at(*corners),
         "coefficients": problem.coefficients,
         "bound": EnergyBound(problem, 300.0)._areas,
+        "work": count_work(problem, first_tolerance(problem)).costs,
+        "error of euler": count_work(problem, first_tolerance(problem)).euler_error,
     }
 
 

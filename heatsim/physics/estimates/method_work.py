@@ -35,7 +35,7 @@ at most about 90 stages, so a long interval needs at least 2·Δ/(β₁·90·dt_
 **Applications of "implicit".** It needs 0.6 to 1.4 times these steps. Each has two stages, and each stage takes about
 14 applications of the operator on the finest grid, with the work on coarser grids counted in.
 
-Thirteen bundled scenarios (60 days of the year), at their tolerances and precisions, need 0.79 to 1.28 times the middle
+Twelve bundled scenarios (60 days of the year), at their tolerances and precisions, need 0.79 to 1.28 times the middle
 of the stages that are expected, and 0.73 to 1.65 times that of the applications: each stage of "implicit" takes 8 to 17
 of them. Three things are not counted. busbar.toml takes 5 times its stages: how far its sources warm the body is
 not known, and in float32 its steps of more than some 160 stages fail, so one of four is tried in vain. Where nothing

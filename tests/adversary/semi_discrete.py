@@ -379,7 +379,7 @@ def _by_radau(body: Body, times: Array, marks: Sequence[tuple[float, float]], fi
 
     around = [a + factor * w for a, w in marks for factor in (-6, -2, 0, 2, 6)]
     edges = np.unique(np.concatenate(([0.0], times, [a for a in around if 0.0 < a < body.end])))
-    T, found, tolerance = body.T0, {0.0: body.T0}, 1e-9 if fine else 1e-8
+    T, found, tolerance = body.T0, {0.0: body.T0}, 1e-11 if fine else 1e-8
     low, high = float(T.min()), float(T.max())
     for start, end in pairwise(edges.tolist()):
         inside = (start + 1e-12 * (end - start), end - 1e-12 * (end - start))

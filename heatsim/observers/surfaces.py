@@ -84,7 +84,7 @@ class SurfaceStatistic:
 
     def _of_ranks(self, of: SurfaceCells | SurfaceEdges, values: NDArray[Any]) -> NDArray[Any]:
         """The values of all ranks, in the order of a run on one rank. Collective."""
-        return self._state.field.joined(of.order, values, (of.count,))
+        return self._state.field.joined(of.order, values, of.shape)
 
     def save(self) -> list[float] | None:
         """What the next row needs from the rows before; None if it needs nothing."""

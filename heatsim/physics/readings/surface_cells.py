@@ -43,6 +43,7 @@ class SurfaceCells:
     Attributes:
         faces: the boundary faces of this rank's cells, side by side.
         count: the number of cells on all ranks.
+        shape: (count,).
         order: the places of this rank's cells among those of all ranks, shape (own,).
         own_places: the indices x, y, z in the whole grid of this rank's cells, three arrays of shape (own,).
         own_areas: the areas of their surfaces in m², shape (own,).
@@ -89,6 +90,7 @@ class SurfaceCells:
         before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
         everything = np.concatenate(of_ranks)
         self.count = len(everything)
+        self.shape = (self.count,)
         self.order: NDArray[np.intp] = np.argsort(np.lexsort(everything.T[::-1]))[before : before + len(z)]
 
     def of(self, temperatures: Array, step: int) -> Array:

@@ -10,9 +10,8 @@ Along each axis two cells face each other across the corner. If both conduct, th
 heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its surface lies at the corner. So any edge or
 corner, convex or concave, is exact for fields that are linear in each cell, and for a product of linear fields beside
 films. Behind a concave edge across x and y, the term of x·y is removed: rise_x(T) − rise_x(T + rise_y(T)) is added,
-where rise(T) = T_s − T with the surfaces that meet there. Fields beside a concave edge also have a term r^(4/3); the
-mean over the three cells does not contain it. No estimate passes the temperatures of the cells and around the body,
-because each is that of a surface.
+where rise(T) = T_s − T with the surfaces that meet there; at a corner of three planes also that of x·y·z. Beside
+concave edges and corners temperatures are no polynomials: :mod:`heatsim.physics.readings.edge_weights` corrects that.
 
 - A corner of a cell counts where the surface bends: surfaces across two or three axes meet there. If only the surface
   of a region is wanted, corners at its border to other regions count too.
@@ -24,6 +23,7 @@ because each is that of a surface.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ from heatsim.physics.geometry.regions import region_number
 from heatsim.physics.operator.balance_surfaces import beam_fluxes
 from heatsim.physics.operator.boundary_faces import BoundaryFaces, boundary_faces
 from heatsim.physics.problem import HeatProblem
+from heatsim.physics.readings.edge_weights import CELLS, Pattern, corrections
 from heatsim.physics.readings.surface_cells import SurfaceCells, conducting_of, not_cut, rises_of
 from heatsim.physics.readings.surface_temperature import acting_at
 from heatsim.scenario import Temperature
@@ -46,6 +47,9 @@ Mask = NDArray[np.bool_]
 _AT_ONCE = 2**18  # corners
 _OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells around a corner, along x, y, z
 _BITS = (4, 2, 1)  # the cell on the other side along an axis differs in this bit of its place
+_PAIRS = ((0, 1), (0, 2), (1, 2))  # of axes
+_CORNER = (0, 1, 2)
+_NUMBERS = 9  # of an entry, see `of`
 _FREE, _SEVERAL = -1, -2  # instead of the owner of the condition that holds a cell at a corner
 
 
@@ -84,7 +88,8 @@ class SurfaceEdges:
 
     Attributes:
         count: the number of entries on all ranks: pairs of a corner and a cell at it.
-        order: the places of this rank's entries among those of all ranks.
+        order: the places of the numbers of this rank's entries among those of all ranks, shape (own, numbers).
+        shape: (count, numbers).
         own_places: the indices x, y, z in the whole grid of the cells of this rank's entries.
         points: the corners in m, shape (corners, 3).
         cells: a cell (x, y, z) of the surface at each corner, shape (corners, 3).
@@ -109,29 +114,40 @@ class SurfaceEdges:
         faces = list(boundary_faces(problem.boundary, problem.materials, not_cut(problem)))
         ends = ~around.beside[:, corner, which]
         self._touching, held = self._held_last(_touched(faces, around.cells[corner, which], ends, which))
-        self._across = [
-            tuple(
-                _touched(faces, around.cells[corner, which ^ _BITS[one]], _only(other, inner), which)
-                for one, other in (pair, pair[::-1])
-            )
-            for pair in ((0, 1), (0, 2), (1, 2))
-            for inner in [_inner(around.conducts, corner, which, *pair)]
-        ]
+        cells = [around.cells[corner, which ^ number] for number in range(8)]
+        behind = _behind_corner(around.conducts, corner, which)
+        self._across = list[tuple[tuple[int, ...], Mask, list[list[_Touching]]]]()
+        for axes in (*_PAIRS, _CORNER):
+            some = behind if axes == _CORNER else _inner(around.conducts, corner, which, *axes)
+            others = [sum(_BITS[other] for other in axes if other != axis) for axis in axes]
+            across = [
+                _touched(faces, cells[other], _only(axis, some), which)
+                for axis, other in zip(axes, others, strict=True)
+            ]
+            self._across.append((axes, some, across))
         of_ranks = team.gathered(np.column_stack((keys[sorting], held)))
         before = sum(len(of_rank) for of_rank in of_ranks[: team.rank])
         everything = np.concatenate(of_ranks)
         self.count = len(everything)
         sorting = np.lexsort(everything.T[3::-1])
-        self.order: NDArray[np.intp] = np.argsort(sorting)[before : before + len(keys)]
+        order = np.argsort(sorting)[before : before + len(keys)]
         weights = np.concatenate(team.gathered(1.0 / problem.materials.half[:, self._types].sum(axis=0)))
         self._arrange(everything[sorting], weights[sorting])
+        self._concave = self._concave_of(everything[sorting], team)
+        self.shape = self.count, (_NUMBERS if self._concave else 1)
+        self.order: NDArray[np.intp] = order[:, None] * self.shape[1] + np.arange(self.shape[1])
 
     def of(self, temperatures: Array, step: int) -> Array:
-        """The estimates in K of this rank's entries after ``step`` steps; not finite where a condition is not.
+        """What this rank's entries know after ``step`` steps, for :meth:`mean`; not finite where a condition is not.
 
         Args:
             temperatures: the temperatures of their cells in K, shape (own,).
             step: the number of steps done, for conditions that vary in time.
+
+        Returns:
+            Shape (own, numbers): the estimate in K; if there are concave edges also the temperature, T_s − T on the
+            surfaces across x, y and z behind which the cell lies, the parts of T − T∞ that these rises are, and the
+            part of T − T∞ that its own surfaces leave.
         """
         problem, found = self._problem, temperatures.copy()
         acting = acting_at(problem, step)
@@ -147,16 +163,85 @@ class SurfaceEdges:
 
         for touching in self._touching:
             found += rise([touching], found)
-        for one, other in self._across:
-            found += rise(one, found) - rise(one, found + rise(other, found))
-        return found
+        own = found - temperatures
+        behind = np.zeros((_NUMBERS - 2, len(found)))
+        behind[-1] = _ratio(rise(self._touching, found), own) if self._concave else 0.0
+        for axes, some, across in self._across:
+            if axes != _CORNER:
+                one, other = across
+                found += rise(one, found) - rise(one, found + rise(other, found))
+            for axis, faces in zip(axes, across, strict=True) if self._concave else ():
+                first = rise(faces, temperatures)
+                behind[axis, some] = first[some]
+                behind[3 + axis, some] = 1.0 - _ratio(rise(faces, temperatures + first), first)[some]
+        if not self._concave:
+            return found[:, None]
+        return np.concatenate([found[:, None], temperatures[:, None], behind.T], axis=1)
 
     def mean(self, estimates: Array) -> Array:
         """The temperatures of the corners in K, from the results of :meth:`of` of all ranks, in their order."""
-        first = estimates[self._first]
+        found, more = estimates[:, 0].copy(), np.zeros(len(self._first))
+        for group in self._concave:
+            group.correct(estimates, found, self._shares, more)
+        first = found[self._first]
         # Differences from the first estimate, so that the mean of equal estimates is equal to them.
-        excess = np.add.reduceat(self._shares * (estimates - first[self._corner]), self._first)
-        return np.asarray(first + excess)[self._even]
+        excess = np.add.reduceat(self._shares * (found - first[self._corner]), self._first)
+        return np.asarray(first + excess + more)[self._even]
+
+    def _concave_of(self, entries: Indices, team: Team) -> list["_Concave"]:
+        """The concave edges and corners, from the sorted entries of all ranks. Collective."""
+        which, slot = entries[:, 3], np.full((len(self._first), 8), -1)
+        slot[self._corner, which] = np.arange(len(which))
+        free = (slot < 0) | (entries[slot, 4] == _FREE)
+        corner, place = np.nonzero((slot >= 0) & free.all(axis=1)[:, None])
+        bends = [_inner(slot >= 0, corner, place, *pair) for pair in _PAIRS]
+        edges = (np.sum(bends, axis=0) == 1) & ((slot < 0).sum(axis=1)[corner] != 1)
+        found = []
+        for axes in (*_PAIRS, _CORNER):
+            is_corner = _behind_corner(slot >= 0, corner, place)
+            some = is_corner if axes == _CORNER else edges & bends[_PAIRS.index(axes)]
+            flips = [
+                sum(_BITS[axis] for axis, flip in zip(axes, flips, strict=True) if flip)
+                for flips in product((0, 1), repeat=len(axes))
+            ]
+            beside = slot[corner[some, None], place[some, None] ^ np.array(flips)]
+            if len(beside):
+                first = beside[:, 0]
+                patterns, which_pattern = self._patterns(axes, entries[first, 2], place[some], team)
+                found.append(_Concave(axes, corner[some], beside, patterns, which_pattern))
+        return found
+
+    def _patterns(
+        self, axes: tuple[int, ...], number: Indices, which: NDArray[np.intp], team: Team
+    ) -> tuple[list[Pattern], NDArray[np.intp]]:
+        """The different patterns of conductivities around edges, and the number of the pattern of each. Collective.
+
+        Args:
+            axes: across which surfaces meet.
+            number: of the cell behind each edge in the grid.
+            which: its place among the eight cells around the corner.
+            team: the ranks.
+        """
+        problem, count = self._problem, CELLS[len(axes)]
+        steps = np.meshgrid(*[np.arange(1 - count, count + 1)] * len(axes), indexing="ij")
+        cells = np.repeat(number[:, None], steps[0].size, axis=1)
+        places = [np.asarray(along, np.int64) for along in np.unravel_index(cells, self._cells[::-1])[::-1]]
+        for axis, step in zip(axes, steps, strict=True):
+            towards = np.where(_OFFSETS[which, axis] < 0, 1, -1)  # the edge, from the cell behind it
+            place, n = places[axis] + towards[:, None] * step.reshape(-1), self._cells[axis]
+            places[axis] = np.asarray(place % n if problem.whole.periodic[axis] else np.clip(place, 0, n - 1))
+        x, y, z = places
+        own = problem.slab.holds(z)
+        types = np.full(z.shape, -1)
+        types[own] = problem.materials.types_of(((z[own] - problem.slab.start) % problem.slab.planes, y[own], x[own]))
+        types, pattern = np.unique(np.max(team.gathered(types), axis=0), axis=0, return_inverse=True)
+        spacing = np.array(problem.whole.grid.spacing)[list(axes)]
+        found = []
+        for of_pattern in types:
+            k = spacing[:, None] / (2.0 * problem.materials.half[list(axes)][:, of_pattern])
+            k = (k / k[0, np.ravel_multi_index([count - 1] * len(axes), steps[0].shape)]).round(9)
+            found.append(Pattern(k.tobytes(), tuple((spacing / spacing.min()).round(9).tolist())))
+        return found, pattern.reshape(-1)
 
     def _arrange(self, entries: Indices, weights: Array) -> None:
         """Group the sorted entries by their corners; find what surfaces with a held temperature change."""
@@ -264,10 +349,71 @@ class SurfaceEdges:
         return [part[1:] for part in sorted(parts, key=lambda part: part[0]) if len(part[2])], held
 
 
+@dataclass(frozen=True, eq=False)
+class _Concave:
+    """Concave edges across two axes, or corners across three; each has the cell behind it and those beside this one.
+
+    Attributes:
+        axes: across which the surfaces lie.
+        corner: the number of the corner of each.
+        beside: the entries of the cells, as in `edge_weights.corrections`, shape (edges, 4 or 8).
+        patterns: the different patterns of conductivities.
+        pattern: the number of the pattern of each.
+    """
+
+    axes: tuple[int, ...]
+    corner: NDArray[np.intp]
+    beside: NDArray[np.intp]
+    patterns: list[Pattern]
+    pattern: NDArray[np.intp]
+
+    def correct(self, numbers: Array, estimates: Array, shares: Array, more: Array) -> None:
+        """Correct the estimates of entries, and add what a corner has more than their mean.
+
+        Args:
+            numbers: of all entries, see `SurfaceEdges.of`.
+            estimates: of all entries in K.
+            shares: of entries in the mean of their corner.
+            more: of all corners in K.
+        """
+        behind, axes = self.beside[:, 0], np.array(self.axes)
+        rises, losses = numbers[behind][:, 2 + axes].T, numbers[behind][:, 5 + axes].T
+        if len(axes) == 3:
+            estimates[behind] += (
+                sum(rises[a] * losses[b] * losses[c] for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1))) / 3
+            )
+        found = np.zeros((2 ** len(axes), len(behind)))
+        for number, pattern in enumerate(self.patterns):
+            some = self.pattern == number
+            found[:, some] = corrections(pattern, losses[:, some])
+        T, total = numbers[:, 1], np.zeros(len(behind))
+        for cell, flips in enumerate(product((False, True), repeat=len(axes))):
+            flipped = np.flatnonzero(flips)
+            continued = T[behind] + 2.0 * rises[flipped].sum(axis=0)
+            if len(flipped) == 2:
+                a, b = flipped
+                continued -= 2.0 * (rises[a] * losses[b] + rises[b] * losses[a])
+            if 0 < cell < 2 ** len(axes) - 1:
+                total += found[cell] * (T[self.beside[:, cell]] - continued)
+        parts = shares[self.beside[:, :-1]].sum(axis=1)
+        np.add.at(more, self.corner, total * parts * numbers[behind, -1])
+
+
+def _ratio(one: Array, other: Array) -> Array:
+    """The ratio one / other between 0 and 1; 1 where the other is 0 or not finite."""
+    sound = np.isfinite(other) & (other != 0.0)
+    return np.where(sound, np.clip(one / np.where(sound, other, 1.0), 0.0, 1.0), 1.0)
+
+
 def _inner(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp], one: int, other: int) -> Mask:
     """Which entries lie behind a concave edge across two axes: only the cell diagonally opposite does not conduct."""
     a, b = _BITS[one], _BITS[other]
     return np.asarray(conducts[corner, which ^ a] & conducts[corner, which ^ b] & ~conducts[corner, which ^ a ^ b])
+
+
+def _behind_corner(conducts: Mask, corner: NDArray[np.intp], which: NDArray[np.intp]) -> Mask:
+    """Which entries lie behind a concave corner of three planes: only the cell opposite does not conduct."""
+    return np.asarray((conducts.sum(axis=1) == 7)[corner] & ~conducts[corner, which ^ 7])
 
 
 def _only(axis: int, entries: Mask) -> Mask:

@@ -31,7 +31,7 @@ _PARTS, _POWER = {2: 4, 3: 3}, 3
 _FIRST = 0.02  # the width of the first of them, in spacings
 # The wall between a low end and what is at 1, in lengths of the problem: c is then nearly that of larger problems.
 _BEYOND = 0.5
-# Where films are weak, T_i − L_i is small and what is left comes from errors elsewhere: c is found by least squares that
+# Where films are weak, T_i − L_i is small and what is left comes from errors elsewhere: c comes from least squares that
 # also keep c·(this part of T_e − T∞) small.
 _DAMPING = 0.1
 

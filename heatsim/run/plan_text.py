@@ -83,7 +83,7 @@ def _steady(plan: Plan, times: Mapping[str, WorkTime], process: int) -> list[str
     """The tolerance, the device and the needs of a steady state."""
     problem, tolerance = plan.problem, plan.problem.scenario.time.tolerance
     unit = problem.scenario.output.temperature_unit
-    to = "0.01 % of the temperature range, at least 1 mK" if tolerance is None else unit.difference_text(tolerance)
+    to = "0.01 % of the temperature range" if tolerance is None else unit.difference_text(tolerance)
     return [
         f"device       {plan.device.name}; {problem.precision}",
         *precision_lines(plan),

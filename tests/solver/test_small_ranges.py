@@ -44,3 +44,44 @@ def test_the_default_tolerance_is_a_part_of_a_small_range(text: str, method: str
     widest = 0.01 if text == COOLING else 500.0 * 400.0 / (8000.0 * 500.0)
     assert 0.1 * widest < np.ptp(exact) <= widest
     assert np.abs(found - exact).max() < 1.5 * 2e-4 * widest
+
+
+BLOCK = """
+domain = { size = [0.1, 0.1, 0.1], cells = [12, 12, 12] }
+material = { conductivity = 1.0, density = 1000.0, specific_heat = 1000.0 }
+initial.temperature = 350.0
+time.method = "steady"
+output = { figures = false, fields = false }
+probes = [{ name = "low", statistic = "min" }, { name = "high", statistic = "max" }]
+"""
+CONVECTION = """
+boundaries.default = { type = "convection", coefficient = 10.0, ambient = 300.0 }
+boundaries.x_min = { type = "convection", coefficient = 10.0, ambient = OTHER }
+"""
+RADIATION = """
+boundaries.default = { type = "radiation", emissivity = 0.9, ambient = 300.0 }
+boundaries.x_min = { type = "radiation", emissivity = 0.9, ambient = OTHER }
+"""
+
+
+def extremes(at: Path, text: str, *overrides: str) -> np.ndarray:
+    path = at / "case.toml"
+    path.write_text(text, encoding="utf-8")
+    simulation = Simulation.from_scenario(path, ["solver.device=cpu", *overrides], output=at / "run", overwrite=True)
+    simulation.run()
+    return tables.read(simulation.folder / folder.PROBES)[1][-1, 1:]
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("text", [CONVECTION, RADIATION], ids=["convection", "radiation"])
+@pytest.mark.parametrize("range_around", [0.0, 1e-3, 0.1])
+def test_a_steady_state_with_a_small_range(range_around: float, text: str, precision: str, tmp_path: Path) -> None:
+    """The error is below 0.01 % of the range that the state has, also from a guess that is 50 K away, or 0.1 µK.
+
+    In float32 rows are rounded: 15 µK of 300 K in the field, less where it is stored as deviations.
+    """
+    body = BLOCK + text.replace("OTHER", str(300.0 + range_around))
+    exact = extremes(tmp_path, body, "solver.precision=float64", "time.tolerance=1e-9")
+    found = extremes(tmp_path, body, f"solver.precision={precision}")
+    rounding = 0.0 if precision == "float64" else float(np.spacing(np.float32(50.0)))
+    assert np.abs(found - exact).max() <= max(1e-7, 1e-4 * np.ptp(exact)) + rounding

@@ -71,8 +71,8 @@ class Time(BaseModel):
     tolerance: Tolerance | None = Field(
         default=None,
         description="With `auto`, `stabilized` and `implicit` the error of the run in time, by default 0.02 % of "
-        "the range of temperatures; with `steady` the largest error, by default 0.01 %; both at least 1 mK, "
-        "in time less where the range of the whole run is small",
+        "the range of temperatures, at least 1 mK or less where the range of the whole run is small; with `steady` "
+        "the largest error, by default 0.01 % of the range found, or what rounding leaves",
     )
     dt: TimeStep = Field(
         default="auto", description="Time step of `euler`; it must divide each interval between output times"

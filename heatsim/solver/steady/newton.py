@@ -39,8 +39,9 @@ from heatsim.solver.steady.steady_equations import Equations, LinearSystem
 
 # The largest allowed correction at the end, as a fraction of the tolerance.
 MARGIN = 0.1
-# The default tolerance as a fraction of the range of the temperatures found, and at least this in K.
-FRACTION, SMALLEST = 1e-4, 1e-3
+# The default tolerance as a fraction of the range of temperatures found, and at least the second in K. Where rounding
+# stops the search before, it may grow to the third.
+FRACTION, FINEST, COARSEST = 1e-4, 1e-7, 1e-3
 # √(r·MG(r)) over that of the last residual in float64, below which float32 may have drifted.
 DRIFT = 1e-4
 # Roundings of steps in float32, as a part of the largest correction at the last residual in float64.
@@ -99,7 +100,8 @@ def solve(
     Args:
         equations: hold the first guess, and the solution in the end.
         sweeps: work on arrays of the equations' device.
-        tolerance: the largest error in K; 0.01 % of the range of the temperatures found, at least 1 mK, if None.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if None, at least 0.1 µK, or
+            what rounding leaves if that is less than 1 mK.
         stopped: returns whether to stop early.
 
     Raises:
@@ -192,12 +194,12 @@ class NewtonSolver:
             tolerance: as for :func:`solve`.
             patience: the most steps in succession that do not halve the smallest of their corrections.
         """
-        progress = self._progress = Convergence(tolerance=SMALLEST if tolerance is None else tolerance)
+        progress = self._progress = Convergence(tolerance=COARSEST if tolerance is None else tolerance)
         self._given, self._looked_at, self._share = tolerance, np.inf, self._least_share
         smallest, since = np.inf, 0
         while progress.newton_steps < MOST_NEWTON_STEPS and since < patience:
             progress.newton_steps += 1
-            if self.newton_step():
+            if self.newton_step() or self._rounds(smallest):
                 return progress
             smallest, since = (self._first, 0) if self._first < 0.5 * smallest else (smallest, since + 1)
         raise NotConvergedError(
@@ -335,11 +337,11 @@ class NewtonSolver:
 
     def _solve(self, system: LinearSystem, gradients: ConjugateGradients) -> bool:
         """Conjugate gradients; whether ``system.x`` is the solution."""
-        progress, steps, self._looked_at = self._progress, 0, np.inf
+        progress, steps, self._looked_at, largest = self._progress, 0, np.inf, np.inf
         while True:
             gradients.begin(system.b)
             start = rz = self._look(gradients, stepped=False)
-            largest, self._steps = progress.correction, []
+            before, largest, self._steps = largest, progress.correction, []
             self._first = largest if steps == 0 else self._first
             gradients.set_first_direction()
             self._indefinite = False
@@ -354,6 +356,8 @@ class NewtonSolver:
                 steps += 1
             self._find_share()
             gradients.end()
+            if system.exact and self._rounds(before, largest):
+                return True
             if found and (not self._steps or ROUNDING * largest < MARGIN * progress.tolerance):
                 return system.exact or steps == 0
             if not system.exact:
@@ -365,12 +369,25 @@ class NewtonSolver:
         if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
-            progress.tolerance = max(SMALLEST, FRACTION * (highest - lowest))
+            progress.tolerance = max(FINEST, FRACTION * (highest - lowest))
             self._looked_at = progress.correction
         if progress.correction >= MARGIN * progress.tolerance:
             return False
         self._find_share()
         return progress.correction < self._share * progress.tolerance
+
+    def _rounds(self, before: float, correction: float | None = None) -> bool:
+        """Whether corrections fall no more, and are small enough for the largest default tolerance.
+
+        Args:
+            before: the largest correction in K that followed from the residual in float64 before.
+            correction: that of the last one; of the last Newton step if None.
+        """
+        last, part = self._first if correction is None else correction, min(MARGIN, self._share)
+        if self._given is not None or last < 0.5 * before or last >= part * COARSEST:
+            return False
+        self._progress.tolerance = max(self._progress.tolerance, last / part)
+        return True
 
     def _find_share(self) -> None:
         """Estimate the smallest share of an error that z shows from the steps since the last residual in float64."""
@@ -399,7 +416,9 @@ class NewtonSolver:
             raise NotFiniteError(f"numbers overflow in the search for the {self._equations.sought}; nothing was saved")
         if self.stopped():
             raise Interrupted(f"interrupted in the search for the {self._equations.sought}")
-        if progress.cycles > self._most:
+        if progress.cycles > self._most and (
+            progress.cycles > 2 * self._most or not self._rounds(0.0, progress.correction)
+        ):
             raise NotConvergedError(
                 f"no {self._equations.sought} was found in {counted(self._most, 'cycle')}; the last correction was "
                 f"{progress.correction:.3g} K; allow a larger time.tolerance"

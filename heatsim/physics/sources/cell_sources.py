@@ -19,17 +19,18 @@ from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFu
 from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
 from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
-from heatsim.scenario.values.space_means import TOLERABLE, changes_much, means_over
+from heatsim.scenario.values.space_means import POINTS, TOLERABLE, changes_much, gauss_means, means_over
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
 Cells = NDArray[np.int64]
 
 _START = np.zeros(1)
-# A density is narrow if it changes within a cell by more than the first part of its largest value, or jumps. Then cells
-# within which it changes by more than the second part have its mean.
-_NARROW, _SMOOTH = 0.9, 0.02
-_BLOCK, _PARTS = 8, 2**16  # cells along a block; parts into which all cells are divided at most
+# In parts of the largest value of a density: changes within a cell up to which two points along each axis are enough,
+# above which its mean is found to rounding, above which a density that moves is refused; and what rules may differ by.
+_EVEN, _SMOOTH, _MOVING, _SAME_MEAN = 5e-4, 0.05, 0.9, 1e-7
+_BLOCK, _VALUES = 8, 2**22  # cells along a block; values from which the means of all cells are found at most
+_ALIKE = 3.0  # the error of the heat of all cells, over that of errors with random signs
 _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
@@ -205,14 +206,15 @@ class _HeatFinder:
         for moment, weights in zip(moments, values, strict=True):
             largest = float(np.abs(weights).max())
             in_place = density.expression.with_values(t=moment.time)
-            if len(self._changing(in_place, cells, _NARROW * largest, _SMOOTH * largest)):
+            if len(self._changing(in_place, cells, _MOVING * largest)):
                 message = (
                     f"got {show(density.expression.text)}, whose shape moves and at {moment.time:.6g} s changes within "
                     "a cell by about its largest value: cells are too large for it; use more domain.cells, or write a "
                     "moving heat source as a beam with a path"
                 )
                 raise self._mistake(number, "power_density", message)
-            self._enter(cells, Amount(number, Formula(moment.factor, end)), weights)
+            means = self._means(number, "power_density", in_place, cells, weights)
+            self._enter(cells, Amount(number, Formula(moment.factor, end)), means)
 
     def _check(self, number: int, density: SpaceFormula, in_time: TimeFunction) -> None:
         """See that a factor in time is finite at all times."""
@@ -241,27 +243,48 @@ class _HeatFinder:
         return values
 
     def _means(self, number: int, key: str, expression: Expression, cells: Cells, at_centres: Array) -> Array:
-        """The values of an expression at the centres of cells; if it is narrow, its means where it changes.
+        """The means of an expression over cells, from its values at their centres if these are not finite.
 
-        It is narrow if it changes within a cell by nearly its largest value. Then cells within which it changes by
-        more than a fiftieth of that have means. Blocks of cells are looked at first: a smooth expression costs little.
+        All cells take Gauss's rule with two points along each axis, and those within which the expression changes
+        that with three. Where these differ, where it changes by more than a twentieth of its largest value, or may
+        jump, its mean is found to rounding (see space_means.py). Blocks of cells tell first where it hardly changes.
 
         Raises:
             ScenarioError: the heat is not known well enough, because the expression is not bounded or too fine.
         """
-        if not expression.used or not len(cells) or not np.isfinite(at_centres).all():
+        used = "".join(name for name in "xyz" if name in expression.used)
+        if not used or not len(cells) or not np.isfinite(at_centres).all():
             return at_centres  # what is not finite at a centre is told with its place
+        # Cells that differ along other axes only have the same mean.
+        grid = self._materials.grid
+        columns = np.zeros(len(cells), np.int64)
+        for axis, place in enumerate(self._places(cells)):
+            columns = columns * grid.cells[axis] + place if "xyz"[axis] in used else columns
+        if len(used) == 3:
+            first = which = np.arange(len(cells))
+        else:
+            _, first, which = np.unique(columns, return_index=True, return_inverse=True)
+            which = which.reshape(-1)
+        low, high, which_box = self._blocks(cells[first], 1)
+        means = gauss_means(expression, low, high, used, 2)[which_box]
         largest = float(np.abs(at_centres).max(initial=0.0))
-        if not len(self._changing(expression, cells, _NARROW * largest, _SMOOTH * largest)):
-            return at_centres
-        some = self._changing(expression, cells, _SMOOTH * largest, _SMOOTH * largest)
-        low, high, which = self._blocks(cells[some], 1)
-        found = means_over(expression, low, high, _PARTS // len(some)).of(which)
-        means = np.array(at_centres, dtype=np.float64)
+        changing = self._changing(expression, cells[first], _EVEN * largest)
+        wide = self._changing(expression, cells[first[changing]], _SMOOTH * largest)
+        low, high, which_box = self._blocks(cells[first[changing]], 1)
+        better = gauss_means(expression, low, high, used, 3)[which_box]
+        differ = ~(np.abs(better - means[changing]) <= _SAME_MEAN * largest)
+        differ[wide] = True
+        means[changing] = better
+        some = np.union1d(changing[differ], np.flatnonzero(~np.isfinite(means)))
+        low, high, which_box = self._blocks(cells[first[some]], 1)
+        parts = _VALUES // (POINTS ** len(used) * max(len(some), 1))
+        found = means_over(expression, low, high, parts).of(which_box)
         means[some] = found.means
-        squares, magnitudes = found.error(np.arange(len(some)))
-        others = float(np.abs(at_centres).sum() - np.abs(at_centres[some]).sum())
-        if not np.sqrt(squares) <= TOLERABLE * (others + magnitudes) < inf:
+        counts, others = np.bincount(which, minlength=len(first)).astype(np.float64), np.ones(len(first), dtype=bool)
+        others[some] = False
+        whole = float(counts[others] @ np.abs(means[others]) + counts[some] @ found.magnitudes)
+        # Errors of cells have either sign, but a jump at a slope may cross several cells alike.
+        if not _ALIKE * np.linalg.norm(counts[some] * found.missed) <= TOLERABLE * whole < inf:
             raise self._mistake(
                 number,
                 key,
@@ -269,14 +292,14 @@ class _HeatFinder:
                 f"is not known to {TOLERABLE:.1%}; write its mean, use more domain.cells, or a region for the place "
                 "of the change",
             )
-        return means
+        return np.asarray(means[which])
 
-    def _changing(self, expression: Expression, cells: Cells, allowed: float, jump: float) -> NDArray[np.intp]:
-        """The places of the cells within which values may differ by more than ``allowed``, or by a ``jump``."""
+    def _changing(self, expression: Expression, cells: Cells, allowed: float) -> NDArray[np.intp]:
+        """The places of the cells within which values may differ by more than ``allowed``, or may jump."""
         some = np.arange(len(cells))
         for width in (_BLOCK, 1):
             low, high, which = self._blocks(cells[some], width)
-            some = some[changes_much(expression, low, high, allowed, jump)[which]]
+            some = some[changes_much(expression, low, high, allowed, 0.0)[which]]
         return some
 
     def _blocks(self, cells: Cells, width: int) -> tuple[Array, Array, Cells]:
@@ -285,9 +308,7 @@ class _HeatFinder:
         Returns:
             The lowest and the highest x, y and z of each block in m, and the number of the block of each cell.
         """
-        grid = self._materials.grid
-        nx, ny, _ = grid.cells
-        places = np.stack([cells % nx, cells // nx % ny, cells // (nx * ny)]) // width
+        grid, places = self._materials.grid, self._places(cells) // width
         counts = [-(-count // width) for count in grid.cells]
         keys, which = np.unique(np.ravel_multi_index(tuple(places), counts), return_inverse=True)
         blocks = np.array(np.unravel_index(keys, counts))
@@ -296,12 +317,15 @@ class _HeatFinder:
         high = origin + np.minimum((blocks + 1) * width, np.array(grid.cells)[:, None]) * spacing
         return low, high, which.reshape(-1)
 
+    def _places(self, cells: Cells) -> Cells:
+        """The indices x, y, z of cells, shape (3, cells)."""
+        nx, ny, _ = self._materials.grid.cells
+        return np.stack([cells % nx, cells // nx % ny, cells // (nx * ny)])
+
     def _points(self, cells: Cells) -> tuple[Array, Array, Array]:
         """The centres of cells: x, y and z in m."""
         grid = self._materials.grid
-        nx, ny, _ = grid.cells
-        places = cells % nx, cells // nx % ny, cells // (nx * ny)
-        x, y, z = (grid.centres(axis)[place] for axis, place in enumerate(places))
+        x, y, z = (grid.centres(axis)[place] for axis, place in enumerate(self._places(cells)))
         return x, y, z
 
     def _table(self, number: int, source: Source, density: MaterialFunction) -> DensityTable:

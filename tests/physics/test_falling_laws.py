@@ -62,17 +62,20 @@ def run(at: Path, path: Path, *overrides: str) -> tuple[Array, str]:
 
 
 @cache
-def plate_in_time(flux: Callable[[Array], Array], start: float, plate: tuple[float, ...], heat: float = 0.0) -> Array:
+def plate_in_time(
+    flux: Callable[[Array], Array], start: float, plate: tuple[float, ...], heat: float = 0.0, part: float = 0.4
+) -> Array:
     """Rows (t, T(0), T_s) every 2 s up to 20 s: explicit steps, and T_s from a table of T = T_s − q(T_s)/K.
 
-    ``plate`` is its length, conductivity, density and number of cells; ``heat`` is set free in it, in W/m³.
+    ``plate`` is its length, conductivity, density and number of cells; ``heat`` is set free in it, in W/m³. The step is
+    ``part`` of d²·ρ·c/k.
     """
     length, k, density, cells = plate
     d, capacity = length / cells, 600.0 * density
     surface = np.linspace(280.0, 900.0, 200_001)
     behind = surface - flux(surface) * d / (2.0 * k)
     assert (np.diff(behind) > 0.0).all()
-    count = int(np.ceil(2.0 / (0.4 * d * d * capacity / k)))
+    count = int(np.ceil(2.0 / (part * d * d * capacity / k)))
     dt, T, rows = 2.0 / count, np.full(int(cells), start), []
     for row in range(11):
         rows.append((2.0 * row, T[0], np.interp(T[-1], behind, surface)))
@@ -95,13 +98,18 @@ METHODS = [
 def test_a_plate_is_quenched_by_boiling(
     device: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The surface falls by 114 K in 2 s once film boiling ends: 1.5 K are 25 ms."""
+    """The surface falls by 114 K in 2 s once film boiling ends: 0.3 K are 5 ms.
+
+    Against an own computation on the same 12 cells, whose steps have an error of 0.1 K. So it shows the errors of the
+    methods in time: 0.05 % of 300 K, 0.15 % with the steps of `euler`. These cells themselves are 0.37 % off, 24 cells
+    0.07 %, compared with 48.
+    """
     if device == "gpu":
         gpu.play_gpu(monkeypatch)
-    expected = plate_in_time(boiling, 593.0, (0.004, 30.0, 7800.0, 24))
+    expected = plate_in_time(boiling, 593.0, (0.004, 30.0, 7800.0, 12), part=0.05)
     overrides = ["time.end=20", method, f'solver.device="{device.replace("gpu", "cuda")}"']
     found, _ = run(tmp_path, scenario(tmp_path), *overrides, *["time.tolerance=0.01"] * ("euler" not in method))
-    np.testing.assert_allclose(found[1:], expected[1:], atol=0.005 * 300.0)
+    np.testing.assert_allclose(found[1:], expected[1:], atol=(0.002 if "euler" in method else 0.001) * 300.0)
 
 
 @pytest.mark.parametrize("method", ["euler", "stabilized", "implicit"])

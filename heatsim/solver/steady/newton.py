@@ -100,8 +100,8 @@ def solve(
     Args:
         equations: hold the first guess, and the solution in the end.
         sweeps: work on arrays of the equations' device.
-        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if None, at least 0.1 µK, or
-            what rounding leaves if that is less than 1 mK.
+        tolerance: the largest error in K; 0.01 % of the range of the temperatures found if None, at least 0.1 µK and
+            the rounding of the field, or what rounding leaves of corrections if that is less than 1 mK.
         stopped: returns whether to stop early.
 
     Raises:
@@ -369,7 +369,8 @@ class NewtonSolver:
         if self._given is None and progress.correction < LOOK * self._looked_at:
             lowest, highest = self._sweeps.extremes(system.operator, system.temperature)
             # Early this is too small rather than too large: the first guess has no range.
-            progress.tolerance = max(FINEST, FRACTION * (highest - lowest))
+            rounding = float(np.finfo(system.b.dtype).eps) * max(abs(lowest), abs(highest))  # of the field
+            progress.tolerance = max(FINEST, rounding, FRACTION * (highest - lowest))
             self._looked_at = progress.correction
         if progress.correction >= MARGIN * progress.tolerance:
             return False

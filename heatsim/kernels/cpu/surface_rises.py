@@ -36,9 +36,10 @@ def find_rises(condition: Any, scale: Any, surface: Any, degrees: Any, conductan
     ``scale`` is (reference, tolerance).
     """
     if condition[FREE] == LAW:
-        beam, rise = behind(surface, BEAM_AT), behind(surface, RISE_AT)
+        beam, rise, segment = behind(surface, BEAM_AT), behind(surface, RISE_AT), np.int64(0)
         for j in range(count):
-            rise[j] = _law_rise(condition, conductance[j], degrees[j], beam[j])
+            segment = _segment(condition, conductance[j], degrees[j], beam[j], segment)
+            rise[j] = _law_rise(condition, conductance[j], degrees[j], beam[j], segment)
     elif not condition[EMISSION] > 0:
         find_linear_rises(condition, scale, surface, degrees, conductance, count)
     elif _find_weak_rises(condition, scale, surface, degrees, conductance, count) < count:
@@ -132,17 +133,34 @@ def _improve_rises(condition: Any, scale: Any, surface: Any, degrees: Any, condu
 
 
 @compiled
-def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any) -> Any:
-    """As :func:`heatsim.physics.conditions.surface_laws.rise_and_slope`, for one cell."""
+def _segment(condition: Any, conductance: Any, T: Any, beam: Any, likely: Any) -> Any:
+    """The segment of a law that contains the temperature of the surface; ``likely`` is that of its neighbour."""
     nodes, fluxes = behind(condition, np.int64(condition[EMISSION])), behind(condition, np.int64(condition[FLUX]))
     distance = T - condition[AMBIENT]
     segment, end = np.int64(0), np.int64(condition[FILM]) - 1
+    if conductance * (distance - nodes[likely]) + fluxes[likely] + beam >= 0:
+        segment, after = likely, likely + 1
+        if after < end:
+            if conductance * (distance - nodes[after]) + fluxes[after] + beam >= 0:
+                segment = after
+            else:
+                end = after
+    else:
+        end = likely if likely > 1 else np.int64(1)
     while end - segment > 1:
         middle = (segment + end) // 2
         if conductance * (distance - nodes[middle]) + fluxes[middle] + beam >= 0:
             segment = middle
         else:
             end = middle
+    return segment
+
+
+@compiled
+def _law_rise(condition: Any, conductance: Any, T: Any, beam: Any, segment: Any) -> Any:
+    """As :func:`heatsim.physics.conditions.surface_laws.rise_and_slope`, for one cell, in a segment of the law."""
+    nodes, fluxes = behind(condition, np.int64(condition[EMISSION])), behind(condition, np.int64(condition[FLUX]))
+    distance = T - condition[AMBIENT]
     start, flux = nodes[segment], fluxes[segment]
     slope = (fluxes[segment + 1] - flux) / (nodes[segment + 1] - start)
     return (flux + slope * (distance - start) + beam) / (conductance - slope)

@@ -21,7 +21,7 @@ from heatsim.scenario.values.expressions import Expression
 from heatsim.scenario.values.function_of_time import Length
 from heatsim.scenario.values.functions import functions_in_time
 from heatsim.scenario.values.quantities import Quantity
-from heatsim.scenario.values.space_means import TOLERABLE, SpaceMeans, means_over, points_of
+from heatsim.scenario.values.space_means import ALIKE, TOLERABLE, SpaceMeans, means_over, points_of
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
@@ -34,7 +34,7 @@ End = tuple[float, tuple[float, float, float]]  # a value and its point
 LEVELS = {0: 2, 1: 129, 2: 33, 3: 9}
 LEVELS_OF_TABLES = {0: 2, 1: 33, 2: 9, 3: 5}
 _SAME = 1e-9  # fraction of the range of the values
-_PARTS = 2**16  # into which all cells of a surface are divided at most, about
+_PARTS = 2**18  # into which all cells of a surface are divided at most, about
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ class _Key:
         if cells.held.any(not known or any(self.quantity.range_fault(end) for end in ends)):
             self._table(cells, np.array([time]))
         squares, magnitudes = np.sum(cells.held.gathered(np.array(found.error(cells.own))), axis=0)
-        if not np.sqrt(squares) <= TOLERABLE * magnitudes < inf:
+        if not ALIKE * np.sqrt(squares) <= TOLERABLE * magnitudes < inf:
             raise self._mistake(
                 f"got {show(self.value.expression.text)}, which is not bounded, or changes so finely within cells that "
                 f"its integral over the surface is not known to {TOLERABLE:.1%}; write its mean, use finer cells, or "

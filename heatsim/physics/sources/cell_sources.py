@@ -19,7 +19,7 @@ from heatsim.scenario.values.materialfunction import MaterialFormula, MaterialFu
 from heatsim.scenario.values.moments import MOST_MOMENTS, moments_of
 from heatsim.scenario.values.products import MOST_TERMS
 from heatsim.scenario.values.quantities import LARGEST, POWER_DENSITY
-from heatsim.scenario.values.space_means import POINTS, TOLERABLE, changes_much, gauss_means, means_over
+from heatsim.scenario.values.space_means import ALIKE, POINTS, TOLERABLE, changes_much, gauss_means, means_over
 from heatsim.scenario.values.timefunction import Formula
 
 Array = NDArray[np.float64]
@@ -30,7 +30,6 @@ _START = np.zeros(1)
 # above which its mean is found to rounding, above which a density that moves is refused; and what rules may differ by.
 _EVEN, _SMOOTH, _MOVING, _SAME_MEAN = 5e-4, 0.05, 0.9, 1e-7
 _BLOCK, _VALUES = 8, 2**22  # cells along a block; values from which the means of all cells are found at most
-_ALIKE = 3.0  # the error of the heat of all cells, over that of errors with random signs
 _SAME = 1e-9  # rounding of a sum of products, in parts of its largest value
 # Numbers of steps of a table, as powers of 2. The table is fine enough at this relative error of each value; values
 # below this fraction of the largest one are not checked.
@@ -283,8 +282,7 @@ class _HeatFinder:
         counts, others = np.bincount(which, minlength=len(first)).astype(np.float64), np.ones(len(first), dtype=bool)
         others[some] = False
         whole = float(counts[others] @ np.abs(means[others]) + counts[some] @ found.magnitudes)
-        # Errors of cells have either sign, but a jump at a slope may cross several cells alike.
-        if not _ALIKE * np.linalg.norm(counts[some] * found.missed) <= TOLERABLE * whole < inf:
+        if not ALIKE * np.linalg.norm(counts[some] * found.missed) <= TOLERABLE * whole < inf:
             raise self._mistake(
                 number,
                 key,

@@ -21,6 +21,7 @@ from heatsim.scenario.values.points import Operations
 Array = NDArray[np.float64]
 
 POINTS = 4  # along each axis
+ALIKE = 3.0  # the error of an integral over that of errors with random signs: a jump at a slope may cross boxes alike
 TOLERABLE = 1e-3  # error of an integral over a surface or a body, in parts of that of the magnitude
 _FEWER = 3
 _ALLOWED = 1e-7  # error of a part of a box relative to the largest mean of |f| over a box

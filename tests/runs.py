@@ -74,6 +74,7 @@ FIELD_TIMES = [0.0, 2.5, 5.0, 7.5, 10.0]
 TIMES = (
     *(
         "converge_time",
+        "error_in_space",
         "wall_time",
         "preparing_time",
         "stepping_time",

@@ -83,6 +83,7 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
     from heatsim.parallel import job
     from heatsim.physics.problem import HeatProblem
     from heatsim.run.capacity import check_room
+    from heatsim.run.error.foreseen import foreseen_error
     from heatsim.run.plan import Plan
     from heatsim.run.plan_text import describe
     from heatsim.run.step_times import measure_methods
@@ -105,7 +106,8 @@ def _plan_run(scenario: Path, changes: list[str], target: Path, picture: Path | 
         _draw_geometry(read, picture)
     planned = Plan.of(HeatProblem.from_scenario(read))
     measured = measure_methods(planned.problem)
-    show_lines(describe(planned, measured.times, measured.process))
+    error = foreseen_error(planned, measured.times)
+    show_lines(describe(planned, measured.times, measured.process, error))
     planned.check_capacity(target)
     return 0
 

@@ -85,7 +85,7 @@ def resume(folder: Folder, /, *, ranks: Ranks = None, quiet: Quiet = False, verb
                 count, ["resume", str(folder), *(flag for flag, given in flags.items() if given)], folder, resumes=True
             )
     simulation = Simulation.resume(folder, team=job.join())
-    if simulation.finished:
+    if simulation.complete:
         if not quiet:
             show_lines(f"{folder}: the run is complete; nothing to resume{_missing_pictures(simulation)}")
         return 0

@@ -11,7 +11,7 @@ from heatsim.converge.factors import Factors
 from heatsim.converge.result import FoundErrors, evaluate, run_of, tolerance_of
 from heatsim.counts import duration, plain
 from heatsim.errors import CapacityError, FolderError, RunError, StorageError
-from heatsim.physics.estimates.other_grids import LEAST_RATIO, Cells
+from heatsim.physics.estimates.other_grids import GROWTH, LEAST_RATIO, Cells
 from heatsim.physics.problem import HeatProblem
 from heatsim.storage.study_hint import STUDY
 from heatsim.study import folder as study_folder
@@ -24,8 +24,6 @@ _MOST_CELLS_REFINED = {"cpu": 2**26, "cuda": 2**31}
 _LONGEST = 600.0  # s
 # A finer grid for an error: how much finer than expected, and at most.
 _MARGIN, _MOST_FINER = 1.1, 2.0
-# The power with which the work of a cell grows with the number of cells along an axis.
-_GROWTH = {"euler": 2.0, "stabilized": 1.0, "implicit": 0.0, "steady": 0.0}
 
 # Does the runs of some points in a folder; may add points to the study there.
 Runner = Callable[[Factors, Sequence[Point], Path], None]
@@ -122,13 +120,13 @@ def what_it_takes(found: FoundErrors, until: float, backend: str) -> Remedy:
         need = max(need, (value.space.finest / room) ** (1.0 / order))
     finest = choice.ratio(found.grids[0])
     cells = prod(choice.given) * (need / finest) ** choice.dimensions
-    seconds = found.seconds * need ** (choice.dimensions + _GROWTH[factors.method])
+    seconds = found.seconds * need ** (choice.dimensions + GROWTH[factors.method])
     text = f"it takes about {plain(cells, 2)} cells and {duration(seconds).removeprefix('about ')} for that run"
     target = finest / min(need * _MARGIN, _MOST_FINER)
     grid = next((cells for cells in (choice.near(target * 0.97**n) for n in range(24)) if _finer(cells, found)), None)
     if grid is None or prod(grid) > _MOST_CELLS_REFINED[backend]:
         return Remedy(text)
-    seconds = found.seconds * (finest / choice.ratio(grid)) ** (choice.dimensions + _GROWTH[factors.method])
+    seconds = found.seconds * (finest / choice.ratio(grid)) ** (choice.dimensions + GROWTH[factors.method])
     return Remedy(text, grid if seconds <= _LONGEST else None)
 
 

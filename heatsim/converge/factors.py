@@ -1,7 +1,7 @@
 """The runs that show how large the errors of a scenario are: each differs from the given run in one factor."""
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -9,11 +9,12 @@ from typing import Any
 
 from heatsim.errors import ScenarioError
 from heatsim.physics.estimates.other_grids import Cells, GridChoice
-from heatsim.physics.geometry.regions import region_mask
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.error.values import MEAN_OF
 from heatsim.scenario import ADAPTIVE, parse
 from heatsim.scenario.documents.load import read_with_overrides
 from heatsim.scenario.tables.time import KEYS_OF_EULER
+from heatsim.solver.field.cell_parts import conducting_regions
 from heatsim.storage.study_hint import CONVERGENCE_KEYS
 from heatsim.study.definition import Definition
 from heatsim.study.points import Point
@@ -21,7 +22,6 @@ from heatsim.study.points import Point
 CELLS, TIME, PRECISION = CONVERGENCE_KEYS
 _FLOAT64 = "float64"
 _SMALLER = 10.0  # how many times smaller the tolerance is
-MEAN_OF = "mean of "  # the name of a probe of a region
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Factors:
         problem = HeatProblem.from_scenario(parse(document, path))
         document = _with_means(document, problem)
         draws = problem.scenario.output.figures
-        document["output"] = {**document.get("output", {}), "fields": False, "figures": False}
+        document["output"] = {**document.get("output", {}), "fields": False, "figures": False, "error": "none"}
         document["study"] = {"method": "zip", "responses": responses}
         return cls(path, document, problem, choice, draws)
 
@@ -151,16 +151,7 @@ def _with_means(document: Mapping[str, Any], problem: HeatProblem) -> dict[str, 
     """The document with a probe for the mean of each region that conducts and has cells."""
     probes = copy.deepcopy(list(document.get("probes", [])))
     taken = {probe.name for probe in problem.scenario.probes}
-    for name in _conducting(problem):
+    for name in conducting_regions(problem):
         if MEAN_OF + name not in taken:
             probes.append({"name": MEAN_OF + name, "region": name, "statistic": "mean"})
     return {**document, "probes": probes} if probes else dict(document)
-
-
-def _conducting(problem: HeatProblem) -> Iterator[str]:
-    """The names of the regions that have cells that conduct."""
-    parts, scenario = problem.parts, problem.scenario
-    if parts is not None:
-        for name in dict.fromkeys(region.name for region in scenario.regions):
-            if region_mask(name, scenario, parts).any():
-                yield name

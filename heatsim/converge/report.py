@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from math import floor, isfinite, log10
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,6 @@ import numpy as np
 from heatsim.amounts import LENGTHS, choose_unit
 from heatsim.converge.estimate import ROUGH, SAME, SMOOTH
 from heatsim.converge.result import EstimatedValue, FoundErrors
-from heatsim.converge.values import EXTREME_CELLS, OF_BODY
 from heatsim.counts import counted, plain
 from heatsim.physics.estimates.other_grids import Cells
 from heatsim.render.page.figure import new_figure, title_of
@@ -21,7 +19,9 @@ from heatsim.render.picture import Picture
 from heatsim.report import document
 from heatsim.report.document import Badge, Part
 from heatsim.report.number_tables import NumberTable
+from heatsim.report.numbers import with_error
 from heatsim.report.terminal import TerminalTable
+from heatsim.run.error.values import EXTREME_CELLS, OF_BODY
 from heatsim.storage.manifest import write_own
 from heatsim.storage.run_tables import header
 from heatsim.storage.single_file import marked_json
@@ -219,7 +219,7 @@ def _spacing(found: FoundErrors, cells: Cells) -> float:
 def _errors(shown: EstimatedValue) -> tuple[str, ...]:
     """The row of a value with its errors."""
     errors = ["?" if error is None else plain(error, _DIGITS) for error in (shown.total, *shown.parts.values())]
-    return (header(shown.name, shown.unit), _fitting(shown.value, shown.total), *errors)
+    return (header(shown.name, shown.unit), with_error(shown.value, shown.total), *errors)
 
 
 def _on_grids(shown: EstimatedValue) -> tuple[str, ...]:
@@ -227,18 +227,9 @@ def _on_grids(shown: EstimatedValue) -> tuple[str, ...]:
     spread, space = float(np.ptp(shown.on_grids)) / 1e2, shown.space
     error = min(spread, shown.total or spread)
     order = f"{space.order:.1f}" if space.verdict == SMOOTH and space.order is not None else "–"
-    limit = "–" if space.extrapolated is None else _fitting(space.extrapolated, error)
-    numbers = [_fitting(each, error) for each in shown.on_grids]
+    limit = "–" if space.extrapolated is None else with_error(space.extrapolated, error)
+    numbers = [with_error(each, error) for each in shown.on_grids]
     return (header(shown.name, shown.unit), *numbers, order, limit)
-
-
-def _fitting(number: float, error: float | None) -> str:
-    """A number with the digits that its error allows; six digits if the error is not known or far smaller."""
-    if error is None or not isfinite(error) or error <= 0.0 or number == 0.0:
-        return plain(number, 6)
-    decimals = _DIGITS - 1 - floor(log10(error))
-    most = 8 - floor(log10(abs(number)))
-    return f"{number:.{max(min(decimals, most), 0)}f}"
 
 
 def _unit(found: FoundErrors) -> TemperatureUnit:

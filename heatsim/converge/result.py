@@ -8,13 +8,14 @@ from pathlib import Path
 
 from heatsim.converge.estimate import SpaceError, space_error
 from heatsim.converge.factors import Factors
-from heatsim.converge.values import OF_BODY, Values, read_values, temperature_range
 from heatsim.physics.estimates.other_grids import Cells
-from heatsim.storage.run_tables import WATT
+from heatsim.run.error.values import OF_BODY, Values, read_values, temperature_range
+from heatsim.storage.run_tables import WATT, read_probes
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.definition import Definition
 from heatsim.study.points import Point, identity
+from heatsim.study.results import response_values
 from heatsim.temperature_units import KELVIN
 
 # The safety factor of the error in time.
@@ -137,7 +138,7 @@ def evaluate(
 
     def values_of(point: Point) -> Values:
         path = run_of(folder, definition, point)
-        return {} if path is None else read_values(path, responses)
+        return {} if path is None else {**read_values(path), **response_values(read_probes(path), responses)}
 
     given_path = run_of(folder, definition, factors.given)
     assert given_path is not None, "the given run is done"
@@ -148,7 +149,7 @@ def evaluate(
     done = [cells for cells in sorted(grids, key=factors.choice.ratio) if of_grids[cells]]
     ratios = [factors.choice.ratio(coarse) / factors.choice.ratio(fine) for fine, coarse in pairwise(done)]
     which = done.index(answer) if answer in done else 0
-    width = temperature_range(given_path)
+    width = temperature_range(read_summary(given_path))
     # Heat flows have the range of the largest.
     largest = max((abs(value) for (_, unit), value in given.items() if unit == WATT), default=0.0)
     found = []

@@ -43,11 +43,13 @@ class TableObserver(Observer):
         file: the name of the table, from heatsim/storage/folder.py.
         saved_as: begins the names of its values in checkpoints.
         writes: whether it makes and writes rows; if not, it only reads what they need.
+        kept: gets the rows of a table that is kept in memory instead of written; None for a file.
     """
 
     file: ClassVar[str]
     saved_as: ClassVar[str]
     writes = True
+    kept: list[Sequence[float]] | None = None
 
     _table: TableWriter | None = None  # of rank 0
     _rows_at_once = _MOST_ROWS
@@ -92,7 +94,7 @@ class TableObserver(Observer):
         """Create the table, or remove the rows after the checkpoint."""
         path, headers = state.folder / self.file, self._headers(state)
         with state.team.agreeing():
-            if state.team.first and self.writes:
+            if state.team.first and self.writes and self.kept is None:
                 if saved is None:
                     table = TableWriter.create(path, headers)
                 else:
@@ -128,6 +130,8 @@ class TableObserver(Observer):
             rows = self.rows(samples)
             if self._table is not None:
                 self._table.append(*rows)
+            if self.kept is not None:
+                self.kept += rows
         self._written_at = time.monotonic()
 
     def save(self) -> dict[str, Value]:

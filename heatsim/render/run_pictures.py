@@ -21,6 +21,7 @@ from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import resume_command
 from heatsim.storage.run_settings import RunSettings, read_settings
 from heatsim.storage.run_tables import RunTable, read_energy, read_probes
+from heatsim.storage.summary_file import read_summary
 from heatsim.temperature_units import KELVIN
 
 _FEWEST_FLOWS = 3  # rows; the first has none
@@ -114,12 +115,19 @@ def _probe_pictures(folder: Path, run: RunSettings) -> list[Picture]:
     if table is None or not len(table.times):
         return []
     columns = table.in_unit(KELVIN.name)
+    summary = read_summary(folder) if (folder / run_folder.SUMMARY).exists() else {}
     found = []
     alone = {name: values for name, values in columns.items() if run.line_of(name) is None}
     if alone and not run.steady:
-        over = title_of(run.title, "probes")
+        bands = curves.error_bands(summary, table)
+        over = title_of(run.title, "probes with their errors in space" if bands else "probes")
         draw = partial(
-            curves.draw_temperatures, title=over, times=table.times, curves=alone, shown_in=run.temperature_unit
+            curves.draw_temperatures,
+            title=over,
+            times=table.times,
+            curves=alone,
+            shown_in=run.temperature_unit,
+            bands=bands,
         )
         found.append(Picture("probes", draw))
     if not run.steady:

@@ -1,14 +1,16 @@
-"""How sure the temperatures of a run are: its errors in space, in time, by rounding and in energy, in one table."""
+"""How sure the values of a run are: its errors in space, in time, by rounding and in energy, in one table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from heatsim.counts import duration, plain
 from heatsim.render.curves.energy_balance import EnergyBalance, SteadyFlows
 from heatsim.report.number_tables import NumberTable
+from heatsim.report.numbers import in_unit, symbol_of, width, with_error
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import converge_command
+from heatsim.storage.run_tables import header
 from heatsim.temperature_units import TemperatureUnit
 
 _UNKNOWN = "not known"
@@ -59,13 +61,62 @@ _SPACE, _TIME, _SOLVER, _ROUNDED, _ENERGY = "space", "time", "solver", "rounding
 _OF = {_SPACE: "in space", _TIME: "in time", _SOLVER: "of the solver", _ROUNDED: "of rounding", _ENERGY: "in energy"}
 
 
+def value_table(summary: Mapping[str, Any], unit: TemperatureUnit, most: int | None = None) -> NumberTable | None:
+    """The values of a run with their errors in space; None if these are not known.
+
+    Args:
+        summary: the content of summary.json.
+        unit: in which temperatures are shown.
+        most: rows; None for all.
+    """
+    values = errors_in_space(summary)
+    rows = [texts_of(found, unit) for found in values[:most]]
+    if not rows:
+        return None
+    more = "" if len(rows) == len(values) else f" {len(values) - len(rows)} more in {run_folder.REPORT}."
+    remark = f"± in space: {how(summary)}.{more}"
+    return NumberTable("Values and their errors in space", ("", "value", "±"), rows, remark)
+
+
+def texts_of(found: Mapping[str, Any], shown: TemperatureUnit) -> tuple[str, str, str]:
+    """The name, the value and the error of a value with its error in space."""
+    unit = found["unit"]
+    error = width(found["error"], unit, shown)
+    name = header(found["name"], symbol_of(unit, shown))
+    return name, with_error(in_unit(found["value"], unit, shown), error), plain(error, 2)
+
+
+def errors_in_space(summary: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The values of a run with their errors in space; empty if these are not known."""
+    return (summary.get("error_in_space") or {}).get("values") or []
+
+
+def how(summary: Mapping[str, Any]) -> str:
+    """How the errors in space were found, which a summary has."""
+    found = summary["error_in_space"]
+    cells, ratio = " × ".join(f"{n:,}" for n in found["cells"]), float(found["ratio"])
+    part = "" if ratio >= 2.0 else f"{plain(1.0 / (ratio - 1.0), 2)} times "
+    return f"{part}the difference to a run with {cells} cells, {plain(ratio, 3)} times as large; no observed order"
+
+
+def in_space(summary: Mapping[str, Any], unit: TemperatureUnit, folder: Path) -> str:
+    """The largest error of a temperature in space, or how to find it, as text."""
+    error = _in_space(summary, folder)
+    return error.source if error.kelvin is None else f"±{unit.difference_text(error.kelvin, 2)}: {error.source}"
+
+
 def _in_space(summary: Mapping[str, Any], folder: Path) -> _Error:
-    seconds = summary.get("converge_time")
+    found = summary.get("error_in_space") or {}
+    for value in errors_in_space(summary):
+        if value["name"] == found.get("largest"):
+            return _Error(_SPACE, float(value["error"]), f'"{value["name"]}", the largest: {how(summary)}')
+    missing, seconds = found.get("missing"), summary.get("converge_time")
     if "converge_time" in summary and seconds is None:
         return _Error(_SPACE, None, "a file has one value for each cell, so there is no other grid to compare with")
     takes = "" if seconds is None else f", which takes {duration(seconds)}"
     command = converge_command(folder / run_folder.SCENARIO)
-    return _Error(_SPACE, None, f"of second order in the size of cells; find it with `{command}`{takes}")
+    why = missing or "of second order in the size of cells"
+    return _Error(_SPACE, None, f"{why}; find it with `{command}`{takes}")
 
 
 def _in_time(summary: Mapping[str, Any], unit: TemperatureUnit) -> _Error:

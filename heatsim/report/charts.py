@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.render.curves.curves import COLOURS, line_style
+from heatsim.render.curves.curves import BAND, COLOURS, Band, line_style
 from heatsim.render.page.scales import ticks
 
 _Floats = NDArray[np.float64]
@@ -43,6 +43,7 @@ class Chart:
         band: half of the width of a grey band around zero; 0 for none.
         limits: ends of the vertical axis; None for those that fit the curves. Curves beyond are cut off.
         styles: colour and dashes of curves by name, as Matplotlib takes them; other curves get the next ones.
+        around: the errors around curves by name, over the common axis.
     """
 
     title: str
@@ -52,6 +53,7 @@ class Chart:
     band: float = 0.0
     styles: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     limits: tuple[float, float] | None = None
+    around: Mapping[str, Band] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def draw(chart: Chart) -> str:
     upright = chart.limits or _upright_span([y for _, y in curves.values()], chart.band)
     frame = _Frame(*_span([x for x, _ in curves.values()]), *upright)
     looks = _looks(chart, list(curves))
-    parts = [*_axes(chart, frame), *_lines(curves, looks, frame)]
+    parts = [*_axes(chart, frame), *_bands(chart, looks, frame), *_lines(curves, looks, frame)]
     numbers = {
         "x": chart.x_label,
         "left": _LEFT,
@@ -121,6 +123,15 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     yield f'<text x="{centre}" y="{_HEIGHT - 12}" text-anchor="middle">{escape(chart.x_label)}</text>'
     turned = f'text-anchor="middle" transform="rotate(-90 16 {middle})"'
     yield f'<text x="16" y="{middle}" {turned}>{escape(chart.y_label)}</text>'
+
+
+def _bands(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -> Iterator[str]:
+    """The errors around curves."""
+    for name, band in chart.around.items():
+        ends = [_thin(band.times, band.high), tuple(values[::-1] for values in _thin(band.times, band.low))]
+        points = [(frame.across(a), frame.up(b)) for x, y in ends for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+        yield f'<polygon points="{path}" fill="{looks[name][0]}" fill-opacity="{BAND}"/>'
 
 
 def _lines(

@@ -3,9 +3,13 @@
 from collections.abc import Iterable
 from math import floor, isfinite, log10
 
+from heatsim.counts import plain
+from heatsim.temperature_units import KELVIN, TemperatureUnit
+
 _DIGITS = 4  # of the range of some temperatures
 _FEWEST, _MOST = 2, 9  # decimals of temperatures
 _DIGITS_OF_HEATS = 5
+_DIGITS_OF_ERRORS = 2
 _ROUNDING = 1e-12  # relative: equal temperatures differ by less
 
 
@@ -33,3 +37,27 @@ def fixed(values: Iterable[float], decimals: int) -> list[str]:
     finite = [f"{value:.{decimals}f}" for value in rounded if isfinite(value)]
     needed = max((len(text.rstrip("0").partition(".")[2]) for text in finite), default=0)
     return [f"{value:.{needed}f}" for value in rounded]
+
+
+def with_error(number: float, error: float | None) -> str:
+    """A number with the digits that its error allows; six digits if the error is not known or far smaller."""
+    if error is None or not isfinite(error) or error <= 0.0 or number == 0.0:
+        return plain(number, 6)
+    decimals = _DIGITS_OF_ERRORS - 1 - floor(log10(error))
+    most = 8 - floor(log10(abs(number)))
+    return f"{number:.{max(min(decimals, most), 0)}f}"
+
+
+def in_unit(value: float, unit: str, shown: TemperatureUnit) -> float:
+    """A value in its unit; temperatures in K in the unit in which they are shown."""
+    return float(shown.of(value)) if unit == KELVIN.name else value
+
+
+def width(error: float, unit: str, shown: TemperatureUnit) -> float:
+    """As :func:`in_unit`, of a difference of two values."""
+    return float(shown.of_difference(error)) if unit == KELVIN.name else error
+
+
+def symbol_of(unit: str, shown: TemperatureUnit) -> str:
+    """The unit of a value as texts write it."""
+    return shown.symbol if unit == KELVIN.name else "" if unit == "1" else unit

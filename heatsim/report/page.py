@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.amounts import ENERGIES, LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import counted
-from heatsim.render.curves.curves import colours_of_times, line_style, number_groups, profile_times
+from heatsim.render.curves.curves import Band, colours_of_times, error_bands, line_style, number_groups, profile_times
 from heatsim.render.curves.energy_balance import (
     EnergyBalance,
     SteadyFlows,
@@ -72,7 +72,7 @@ def build(folder: Path) -> str:
             "What was computed", document.name_list(computed if summary else facts.unfinished_facts(folder, settings))
         ),
         Part("How sure it is", _certainty(folder, summary, settings, balance, flows)),
-        Part("Curves", "".join(map(charts.draw, _charts(settings, balance, probes, energy)))),
+        Part("Curves", "".join(map(charts.draw, _charts(settings, summary, balance, probes, energy)))),
         Part("Pictures", document.pictures(_figures(folder, settings.steady))),
         Part("Tables", "".join(map(document.table, _tables(settings, balance, flows, probes, energy)))),
         Part("Files", document.name_list(facts.written_files(folder, settings.steady))),
@@ -107,6 +107,8 @@ def _certainty(
         texts.append("All heats are within rounding: no heat flows.")
     if summary:
         table = document.table(certainty.error_table(summary, settings.temperature_unit, folder, balance, flows))
+        values = certainty.value_table(summary, settings.temperature_unit)
+        table += "" if values is None else document.table(values)
     else:
         texts.append("This run has not finished. The page shows what it has written so far.")
         texts.append(f"If it was interrupted, continue it with `{resume_command(folder)}`.")
@@ -154,22 +156,34 @@ def _details(summary: Mapping[str, Any], settings: RunSettings) -> str:
 
 
 def _charts(
-    settings: RunSettings, balance: EnergyBalance | None, probes: RunTable | None, energy: RunTable | None
+    settings: RunSettings,
+    summary: Mapping[str, Any],
+    balance: EnergyBalance | None,
+    probes: RunTable | None,
+    energy: RunTable | None,
 ) -> Iterator[Chart]:
     if probes is not None and len(probes.times):
-        yield from _probe_charts(settings, probes)
+        yield from _probe_charts(settings, summary, probes)
     if balance is not None:
         yield _balance_chart(balance)
     if energy is not None and len(energy.times) > 1 and balance is not None and not balance.only_noise:
         yield from _flow_charts(energy, balance, settings.patches)
 
 
-def _probe_charts(settings: RunSettings, probes: RunTable) -> Iterator[Chart]:
+def _probe_charts(settings: RunSettings, summary: Mapping[str, Any], probes: RunTable) -> Iterator[Chart]:
     unit, columns = settings.temperature_unit, probes.in_unit(KELVIN.name)
     label = f"Temperature ({unit.symbol})"
     alone = {name: unit.of(values) for name, values in columns.items() if settings.line_of(name) is None}
     if alone and len(probes.times) > 1:
-        yield _over_time("Probes", label, probes.times, alone)
+        chart, size = _over_time("Probes", label, probes.times, alone), choose_unit(TIMES, float(probes.times[-1])).size
+        bands = error_bands(summary, probes)
+        title = f"{chart.title} with their errors in space" if bands else chart.title
+        around = {
+            name: Band(band.times / size, unit.of(band.low), unit.of(band.high))
+            for name, band in bands.items()
+            if name in chart.curves
+        }
+        yield replace(chart, title=title, around=around)
     if len(probes.times) > 1:
         for axis, numbers in number_groups(probes):
             yield _over_time(f"Probes: {', '.join(numbers)}", axis, probes.times, numbers)

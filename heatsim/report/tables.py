@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from heatsim.render.curves.energy_balance import read_balance, read_flows
-from heatsim.report import facts, number_tables
+from heatsim.report import certainty, facts, number_tables
 from heatsim.report.terminal import TerminalTable
 from heatsim.storage.run_settings import read_settings
 from heatsim.storage.run_tables import read_energy, read_probes
@@ -14,6 +14,8 @@ from heatsim.storage.summary_file import read_summary
 if TYPE_CHECKING:
     from rich.console import Group, RenderableType
     from rich.table import Table
+
+_MOST_VALUES = 24  # with their errors
 
 
 def summarise(folder: Path, verbose: bool = False) -> "Group":
@@ -33,6 +35,8 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     settings = read_settings(folder)
     probes = read_probes(folder)
     lines = [*facts.run_facts(summary, settings.temperature_unit, probes)]
+    if "error_in_space" in summary:
+        lines.append(("error in space", certainty.in_space(summary, settings.temperature_unit, folder)))
     if verbose:
         lines += facts.details(summary, settings.temperature_unit)
     parts: list[RenderableType] = [_name_table(lines), ""]
@@ -49,6 +53,9 @@ def summarise(folder: Path, verbose: bool = False) -> "Group":
     energy = read_energy(folder)
     if energy is not None and (table := number_tables.parts_table(energy, settings.steady)) is not None:
         parts.append(TerminalTable(table))
+    values = certainty.value_table(summary, settings.temperature_unit, _MOST_VALUES)
+    if values is not None:
+        parts.append(TerminalTable(values))
     parts.append(_file_table(folder, settings.steady))
     return Group(*parts)
 

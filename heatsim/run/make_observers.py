@@ -51,11 +51,20 @@ def make_observers(
 def make_watchers(scenario: Scenario, progress: bool, watchers: Sequence[Observer]) -> list[Observer]:
     """The observers of a run that writes nothing. Those that would write are only due, so that its steps are the same.
 
-    Arguments are those of :func:`make_observers`.
+    Arguments are those of :func:`make_observers`; a table among the watchers stands for that of the scenario.
     """
-    observers = make_observers(scenario, {}, progress, watchers)
+    kept = {type(watcher) for watcher in watchers if isinstance(watcher, TableObserver)}
+    observers = [each for each in make_observers(scenario, {}, progress, ()) if type(each) not in kept]
     writers = TableObserver | Snapshots | Checkpoints
-    return [_Due(observer) if isinstance(observer, writers) else observer for observer in observers]
+    return [*(_Due(each) if isinstance(each, writers) else each for each in observers), *watchers]
+
+
+def make_tables(scenario: Scenario) -> list[TableObserver]:
+    """The tables of a run, whose rows are kept in memory."""
+    tables = [each for each in make_observers(scenario, {}, False, ()) if isinstance(each, TableObserver)]
+    for table in tables:
+        table.kept = []
+    return tables
 
 
 def make_readers(scenario: Scenario) -> list[Observer]:

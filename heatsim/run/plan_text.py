@@ -1,6 +1,6 @@
 """The plan of a run as text for a terminal."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -31,13 +31,16 @@ class PlanInWords(Plan):
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None, process: int = 0) -> str:
+def describe(
+    plan: Plan, times: Mapping[str, WorkTime] | None = None, process: int = 0, error: Sequence[str] = ()
+) -> str:
     """The plan as lines of text.
 
     Args:
         plan: the plan of the run.
         times: the times of :func:`heatsim.run.step_times.measure_methods`; None to leave out times.
         process: the bytes that it found for the process; 0 to leave them out.
+        error: lines on the error in space.
     """
     problem = plan.problem
     cells = " × ".join(str(n) for n in problem.grid.cells)
@@ -47,8 +50,8 @@ def describe(plan: Plan, times: Mapping[str, WorkTime] | None = None, process: i
         *describe_model(problem),
     ]
     if problem.scenario.steady:
-        return "\n".join([*lines, *_steady(plan, times or {}, process)])
-    lines += _transient(plan, times or {}, process)
+        return "\n".join([*lines, *_steady(plan, times or {}, process), *error])
+    lines += [*_transient(plan, times or {}, process), *error]
     return "\n".join([*lines, "", "Details of the numerics", *describe_details(plan)])
 
 

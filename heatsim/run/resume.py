@@ -50,6 +50,7 @@ def settings(scenario: Scenario) -> dict[str, Any]:
         ("solver", "kernel"),
         ("output", "checkpoint_wall"),
         ("output", "figures"),
+        ("output", "error"),
     ):
         tables[table].pop(name, None)
     return tables

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.counts import counted
-from heatsim.errors import InputError, in_python
+from heatsim.errors import FolderError, InputError, StorageError, in_python
 from heatsim.observers.observer import Observer
 from heatsim.observers.probes import ProbeNow
 from heatsim.observers.state import RunState
@@ -22,9 +22,11 @@ from heatsim.outputs import output_folder
 from heatsim.parallel.team import ALONE, Team
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
+from heatsim.run.error.coarser_run import FinishedRun, state_error
+from heatsim.run.error.values import means_of_regions
 from heatsim.run.execution import Execution
 from heatsim.run.initial_state import initial_state, notes_at_start, saved_state
-from heatsim.run.interrupt import Stop
+from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.run.plan_text import PlanInWords
 from heatsim.run.ranks import check_inputs_of_ranks, held_planes
@@ -35,6 +37,7 @@ from heatsim.scenario.files import reading_within
 from heatsim.scenario.messages import did_you_mean, show
 from heatsim.scenario.values.quantities import MOMENT
 from heatsim.storage import checkpoint, folder, manifest, traces
+from heatsim.storage.summary_file import read_summary
 
 
 @dataclass(repr=False)
@@ -52,6 +55,7 @@ class Simulation:
 
     execution: Execution
     _probes: dict[str, ProbeNow] = field(default_factory=dict)
+    _set_up: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.execution, str | Path | Mapping):
@@ -199,7 +203,7 @@ class Simulation:
         execution = Execution(plan, path, state, values, overwrite, resuming, in_memory=target is None)
         execution.warnings.extend(notes_at_start(plan, scenario, saved))
         execution.timing.preparing = time.perf_counter() - started
-        return cls(execution)
+        return cls(execution, _set_up=execution.timing.preparing)
 
     def __repr__(self) -> str:
         count = len(self.warnings)
@@ -274,6 +278,16 @@ class Simulation:
         """Whether the run is complete, with nothing left to do; on disk its summary must be there."""
         return self.execution.finished
 
+    @property
+    def complete(self) -> bool:
+        """Whether the run is finished, and its error in space is known or not asked for. Collective."""
+        if not self.finished or self.execution.in_memory or self.plan.problem.scenario.output.error == "none":
+            return self.finished
+        team = self.state.team
+        with team.agreeing():
+            stated = team.first and "error_in_space" in read_summary(self.folder)
+        return team.broadcast(stated)
+
     def advance(self, until: float | str) -> None:
         """Do the steps up to a time and wait there; the last one completes the run as :meth:`run` does.
 
@@ -306,6 +320,7 @@ class Simulation:
             raise InputError(f"advance: until = {time!r} s has passed; the simulation is at {now.time!r} s")
         if step > now.step or (now.finished and not self.finished):
             self.execution.run(False, (), None, until=step)
+            self._state_error(None)
 
     def close(self) -> None:
         """Save a checkpoint after :meth:`advance` and close the files, so that others may resume the run."""
@@ -365,12 +380,28 @@ class Simulation:
             self.execution.run(progress, watchers, stop)
             if aloud:
                 self._print_warnings(shown)
+        self._state_error(stop)
         if pictures:
             from heatsim.render import render
             from heatsim.report.page import write_report
 
             render(self.folder)
             write_report(self.folder)
+
+    def _state_error(self, stop: Stop | None) -> None:
+        """Find the error of a finished run in space, unless it is known or not asked for. Collective."""
+        scenario, team = self.plan.problem.scenario, self.state.team
+        if self.execution.in_memory or scenario.output.error == "none" or not self.finished:
+            return
+        # The folder of a steady state does not hold its field.
+        means = {} if scenario.steady and self.state.steady is None else means_of_regions(self.state)
+        with stop_on_signals(stop) as wanted, team.agreeing():
+            if team.first:
+                run = FinishedRun(scenario, self.folder, means, ranks=team.size, set_up=self._set_up)
+                try:
+                    state_error(run, wanted)
+                except (FolderError, StorageError) as error:
+                    self.warnings.append(f"the run is complete, but not its error in space: {error}")
 
     def _print_warnings(self, first: int) -> int:
         """Print the warnings from number ``first`` on; their number."""

@@ -3,9 +3,10 @@
 A header is `name (unit)`: `time (s)`, `centre (degC)`, `stored (J)`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,17 @@ class RunTable:
 
     times: Values
     columns: Mapping[tuple[str, str], Values]
+
+    @classmethod
+    def of(cls, columns: Sequence[tuple[str, str]], rows: Values) -> Self:
+        """The table with some rows, shape (rows, 1 + columns): the time in s, then the columns with names and units."""
+        found: dict[tuple[str, str], Values] = {}
+        for (name, unit), values in zip(columns, rows.T[1:], strict=True):
+            temperatures = TEMPERATURE_UNITS.get(unit)
+            found[name, unit if temperatures is None else KELVIN.name] = (
+                values if temperatures is None else temperatures.kelvins(values)
+            )
+        return cls(rows[:, 0], found)
 
     def in_unit(self, unit: str) -> dict[str, Values]:
         """The columns with a unit, by name."""
@@ -95,10 +107,4 @@ def _read(path: Path) -> RunTable | None:
         raise StorageError(
             f"{path}: its first column is not {header(TIME, SECOND)}; it was not written by this version of heatsim"
         )
-    columns: dict[tuple[str, str], Values] = {}
-    for (name, unit), values in zip(map(split_header, headers[1:]), rows.T[1:], strict=True):
-        temperatures = TEMPERATURE_UNITS.get(unit)
-        columns[name, unit if temperatures is None else KELVIN.name] = (
-            values if temperatures is None else temperatures.kelvins(values)
-        )
-    return RunTable(rows[:, 0], columns)
+    return RunTable.of([*map(split_header, headers[1:])], rows)

@@ -49,6 +49,39 @@ class _Coefficients(_Model):
     c6: Number
 
 
+class _ValueOfTwoGrids(_Model):
+    """A value with its error: K for temperatures, else SI units."""
+
+    name: str
+    unit: str
+    value: Number
+    coarser: Number
+    error: Positive
+
+
+class _Bands(_Model):
+    times: list[Positive]
+    errors: dict[str, list[Positive]]
+
+    @model_validator(mode="after")
+    def _has_an_error_for_each_time(self) -> "_Bands":
+        if any(len(errors) != len(self.times) for errors in self.errors.values()):
+            raise ValueError("an error for each time is expected")
+        return self
+
+
+class _ErrorInSpace(_Model):
+    """The errors of values in space, or why they are not known."""
+
+    missing: str = ""
+    cells: Annotated[list[Count], Field(min_length=3, max_length=3)] = [0, 0, 0]
+    ratio: Positive = 0.0
+    seconds: Positive = 0.0
+    largest: str | None = None
+    values: list[_ValueOfTwoGrids] = []
+    bands: _Bands | None = None
+
+
 class SummaryModel(_Model):
     """The keys of summary.json that heatsim reads again."""
 
@@ -86,6 +119,7 @@ class SummaryModel(_Model):
     end_state: str = ""
     energy: dict[str, Number | None] | None = None
     energy_bound: Number | None = None
+    error_in_space: _ErrorInSpace | None = None
     checksums: dict[str, Count] = Field(default_factory=dict)
     warnings: list[str] = Field(default_factory=list)
 

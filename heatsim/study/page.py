@@ -12,7 +12,7 @@ from heatsim.storage.own_files import is_own_file
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.report import describe_progress, files_of, response_tables, title_of
+from heatsim.study.report import describe_progress, error_tables, files_of, response_tables, title_of
 from heatsim.study.responses import Parameter, curve_of, finished_rows, label_of, parameters_of
 from heatsim.study.results import Row, read_curves
 
@@ -46,6 +46,7 @@ def build(study: Path, definition: Definition, rows: Sequence[Row]) -> str:
     sections = [
         Part("What was varied", document.name_list(_describe(definition, done)) if done else ""),
         Part("Responses", "".join(map(document.table, response_tables(definition, rows, _MOST_RUNS)))),
+        Part("How sure it is", "".join(map(document.table, error_tables(study, definition, rows)))),
         Part("Curves", "".join(map(charts.draw, _charts(study, definition, done)))),
         Part("Failed runs", document.sentences(f"run {row[RUN]}: {row[MESSAGE]}" for row in failed)),
         Part("Pictures", document.pictures(drawn)),

@@ -8,13 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.counts import counted
+from heatsim.report import certainty
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.report.terminal import TerminalTable
+from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
-from heatsim.study.columns import FAILED, MESSAGE, RUN, STATUS
+from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
 from heatsim.study.definition import Definition
-from heatsim.study.responses import ResponseValues, finished_rows, parameters_of, rank_correlation, responses_of
+from heatsim.study.responses import (
+    ResponseValues,
+    extreme_runs,
+    finished_rows,
+    parameters_of,
+    rank_correlation,
+    responses_of,
+)
 from heatsim.study.results import Row
 from heatsim.temperature_units import TEMPERATURE_UNITS
 
@@ -37,7 +46,7 @@ def summarise(study: Path, definition: Definition, rows: Sequence[Row]) -> "Grou
 
     failed = [row for row in rows if row[STATUS] == FAILED]
     parts: list[RenderableType] = [Text(f"{title_of(definition)}: {describe_progress(rows)}"), ""]
-    parts += map(TerminalTable, response_tables(definition, rows))
+    parts += map(TerminalTable, [*response_tables(definition, rows), *error_tables(study, definition, rows)])
     if failed:
         parts.append(_failures(failed))
     parts.append(_files(study, len(rows)))
@@ -65,6 +74,31 @@ def response_tables(definition: Definition, rows: Sequence[Row], most: int = _MO
     ranks = _ranks(definition, done, asked)
     if ranks is not None:
         yield ranks
+
+
+def error_tables(study: Path, definition: Definition, rows: Sequence[Row]) -> Iterator[NumberTable]:
+    """The smallest and the largest value of each response with their errors in space, or how to find these.
+
+    Raises:
+        StorageError: the summary of a run cannot be read.
+    """
+    unit, lines, remarks = definition.temperature_unit, list[tuple[str, ...]](), dict[str, None]()
+    for (name, which), row in extreme_runs(definition, rows).items():
+        folder = study / str(row[FOLDER])
+        summary = read_summary(folder)
+        if "error_in_space" not in summary:
+            continue
+        label, run = f"{name}, {which}", str(row[RUN])
+        found = next((value for value in certainty.errors_in_space(summary) if value["name"] == name), None)
+        if found is None:
+            lines.append((label, run, "", "?"))
+            remarks[f"Run {run}: {certainty.in_space(summary, unit, folder)}."] = None
+        else:
+            label, *numbers = certainty.texts_of({**found, "name": label}, unit)
+            lines.append((label, run, *numbers))
+            remarks[f"± in space: {certainty.how(summary)}."] = None
+    if lines:
+        yield NumberTable("Errors in space", ("", "run", "value", "±"), lines, next(iter(remarks)))
 
 
 def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:

@@ -48,6 +48,17 @@ class Parameter:
         return f"{self.short} ({self.unit})" if self.unit else self.short
 
 
+def extreme_runs(definition: Definition, rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
+    """The finished runs with the smallest and the largest value of each response, by its name and "smallest" …."""
+    found: dict[tuple[str, str], Row] = {}
+    for response in definition.table.responses:
+        known = [row for row in finished_rows(rows) if row[response.name] is not None]
+        if known:
+            found[response.name, "smallest"] = min(known, key=lambda row: float(row[response.name]))
+            found[response.name, "largest"] = max(known, key=lambda row: float(row[response.name]))
+    return found
+
+
 @dataclass(frozen=True)
 class ResponseValues:
     """The values of a response.

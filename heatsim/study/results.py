@@ -243,6 +243,18 @@ def read_curves(path: Path) -> tuple[NDArray[np.float64], dict[str, NDArray[np.f
     return probes.times, {name: values for (name, _), values in probes.columns.items()}
 
 
+def response_values(probes: run_tables.RunTable | None, responses: Sequence[Response]) -> dict[tuple[str, str], float]:
+    """The responses of a run by name and unit, from the table of its probes; NaN where there is no value."""
+    found: dict[tuple[str, str], float] = {}
+    columns = {} if probes is None else {name: (unit, values) for (name, unit), values in probes.columns.items()}
+    for response in responses:
+        if probes is not None and response.probe in columns:
+            unit, values = columns[response.probe]
+            value = evaluate(response, probes.times, values)
+            found[response.name, SECOND if response.is_time else unit] = np.nan if value is None else value
+    return found
+
+
 def evaluate(response: Response, times: NDArray[np.float64], values: NDArray[np.float64]) -> float | None:
     """The value of a response for a probe's curve, such as temperatures in K at times in s.
 

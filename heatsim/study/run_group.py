@@ -82,7 +82,8 @@ def run_group(study: Path, numbers: Sequence[int], report: Report, stop: Stop) -
             continue
         try:
             report(number, simulation.step)
-            simulation.run(watchers=(_Reporter(number, report),), stop=stop)
+            if not simulation.finished:
+                simulation.execution.run(False, (_Reporter(number, report),), stop)
         except Interrupted:
             return
         except _FAILURES as error:

@@ -1,8 +1,10 @@
 """Running a study from start to end."""
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +14,14 @@ from heatsim.errors import FolderError, InputError, Interrupted
 from heatsim.outputs import output_folder
 from heatsim.physics.geometry.painted_sizes import thickness_hints
 from heatsim.physics.problem import HeatProblem
-from heatsim.run.interrupt import stop_on_signals
+from heatsim.run.error.coarser_run import FinishedRun, state_error
+from heatsim.run.interrupt import Stop, stop_on_signals
 from heatsim.run.plan import Plan
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import make_folders, reason
 from heatsim.study import definition as definitions
 from heatsim.study import folder as study_folder
-from heatsim.study.columns import DONE, STATUS
+from heatsim.study.columns import DONE, RUN, STATUS
 from heatsim.study.definition import Definition
 from heatsim.study.dispatch import Dispatch
 from heatsim.study.drawing import BackgroundStudyPictures
@@ -26,7 +29,8 @@ from heatsim.study.early_workers import EarlyWorkers
 from heatsim.study.model import shown_values
 from heatsim.study.points import identity
 from heatsim.study.report import title_of
-from heatsim.study.results import Results, Row
+from heatsim.study.responses import extreme_runs
+from heatsim.study.results import Results, Row, response_values
 
 if TYPE_CHECKING:
     import pyarrow
@@ -153,9 +157,12 @@ class Study:
                 self._overwrite = False
                 results = Results(self.folder, self.definition)
                 stack.callback(results.write)
+                started = time.monotonic()
                 if dispatch is not None:
                     dispatch.run(results, stop, len(numbers), draws=self._draws, shown=progress)
-            self._rows = results.rows()
+                self._rows = results.rows()
+                if not stop.requested:
+                    self._state_errors(time.monotonic() - started if dispatch is not None else None, stop)
             if stop.requested and any(self._is_missing(number) for number in missing):
                 done = sum(study_folder.is_done(self._path(number)) for number in self.definition.numbers)
                 raise Interrupted(
@@ -232,6 +239,23 @@ class Study:
         problems = {number: self._problems[its] for number, its in ids.items()}
         plans = {number: self._plans[its] for number, its in ids.items() if its in self._plans}
         return Dispatch(self.folder, problems, plans, self._workers, self._cluster, self._early)
+
+    def _state_errors(self, seconds: float | None, stop: Stop) -> None:
+        """Find the errors in space of the runs with the smallest and the largest responses, where that is cheap.
+
+        Args:
+            seconds: that all runs took; None for those of each run.
+            stop: ends it once it is requested.
+        """
+        if self._cluster is not None:
+            return  # this machine may be slower than those of the cluster
+        numbers = {int(row[RUN]) for row in extreme_runs(self.definition, self._rows).values()}
+        more = partial(response_values, responses=self.definition.table.responses)
+        for number in sorted(numbers):
+            scenario = self._problems[identity(self.definition.points[number - 1])].scenario
+            if scenario.output.error != "none":
+                part = None if seconds is None else seconds / len(numbers)
+                state_error(FinishedRun(scenario, self._path(number), seconds=part, more=more), stop)
 
     def _path(self, number: int) -> Path:
         return study_folder.run_path(self.folder, number)

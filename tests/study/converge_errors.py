@@ -17,7 +17,7 @@ import tomli_w
 from heatsim.converge.convergence import converge
 from heatsim.converge.factors import Factors
 from heatsim.converge.result import FoundErrors
-from heatsim.converge.values import read_values
+from heatsim.run.error.values import read_values
 from heatsim.run.interrupt import Stop
 from heatsim.run.method_override import method_override
 from heatsim.run.simulation import Simulation
@@ -192,7 +192,7 @@ def of_body(number: int, curved: bool) -> Iterator[Sample]:
         del document["study"]
         path.write_text(tomli_w.dumps(document))
         Simulation.from_scenario(path, [], output=Path(folder) / "finer").run()
-        exact = read_values(Path(folder) / "finer", ())
+        exact = read_values(Path(folder) / "finer")
     largest = max(abs(value) for (_, unit), value in exact.items() if unit == "W")
     for value in found.values:
         key = value.name, value.unit

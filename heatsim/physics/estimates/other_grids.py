@@ -28,6 +28,9 @@ _MOST_CELLS, _MORE_IF_STEADY = {"cpu": 2**22, "cuda": 2**28}, 4
 # The time of `heatsim converge`: s to start; that of the runs on the given grid, as multiples of that of the run; the
 # power of the number of cells with which the time of other runs grows.
 _START, _SAME_GRID, _POWER = 3.0, 3.0, 0.85
+# The power with which the work of a cell grows with the number of cells along an axis.
+GROWTH = {"euler": 2.0, "stabilized": 1.0, "implicit": 0.0, "steady": 0.0}
+_COARSER = 4.0  # the largest ratio of a coarser grid beside which a run is compared
 # How much the choice of grids dislikes more cells, unequal ratios and very coarse grids.
 _OF_CELLS, _OF_SPREAD, _OF_COARSE = 0.4, 8.0, 0.5
 
@@ -93,6 +96,22 @@ class GridChoice:
         ratios = [n / m for n, m, fixed in zip(self.given, cells, self.fixed, strict=True) if not fixed]
         return max(ratios, default=1.0) / min(ratios, default=1.0)
 
+    def coarser(self) -> list[Cells]:
+        """The coarser grids for a comparison of two: those whose cells are about twice as large come first."""
+        found = [
+            cells
+            for cells in _candidates(self, LEAST_RATIO, _COARSER)
+            if _apart(self.ratio(cells))
+            and all(m >= min(n, _FEWEST_CELLS) for n, m in zip(self.given, cells, strict=True))
+        ]
+        return sorted(found, key=lambda cells: abs(log(self.ratio(cells) / _BEST_RATIO)))
+
+    def work(self, cells: Sequence[int], scenario: Scenario) -> float:
+        """The work of a run on another grid, in parts of that on the given one; the scenario has its method."""
+        fixed = not isinstance(scenario.time.dt, str) and scenario.time.method == "euler"
+        growth = 0.0 if fixed else GROWTH[scenario.time.method]
+        return float(self.ratio(cells) ** -(self.dimensions + growth))
+
     def usual(self, backend: str, steady: bool) -> list[Cells]:
         """The grids of `heatsim converge`, as :meth:`three`; ``backend``: "cpu" or "cuda"."""
         return self.three(max(_MOST_CELLS[backend] * (_MORE_IF_STEADY if steady else 1), prod(self.given)))
@@ -139,12 +158,12 @@ def seconds_to_converge(scenario: Scenario, backend: str, seconds: float) -> flo
 @lru_cache(maxsize=64)
 def _three(choice: GridChoice, most_cells: int) -> tuple[Cells, ...]:
     """As :meth:`GridChoice.three`; the runs of a study have the same grids."""
-    found: set[Cells] = set()
-    for ratio in sorted({p / q for p in range(1, _LARGEST + 1) for q in range(1, _LARGEST + 1)}):
-        cells = choice.near(ratio) if 1.0 / _FINEST <= ratio <= _COARSEST else None
-        if cells is not None and (prod(cells) <= most_cells or choice.ratio(cells) > 1.0):
-            found.add(cells)
-    others = [cells for cells in found if _apart(choice.ratio(cells))]
+    found = _candidates(choice, 1.0 / _FINEST, _COARSEST)
+    others = [
+        cells
+        for cells in found
+        if (prod(cells) <= most_cells or choice.ratio(cells) > 1.0) and _apart(choice.ratio(cells))
+    ]
     for count in (2, 1):
         sets = [sorted((choice.given, *some), key=choice.ratio) for some in combinations(others, count)]
         sets = [some for some in sets if all(_apart(ratio) for ratio in choice.ratios(some))]
@@ -152,6 +171,13 @@ def _three(choice: GridChoice, most_cells: int) -> tuple[Cells, ...]:
             best = min(sets, key=choice.cost)
             return tuple(best)
     return (choice.given,)
+
+
+def _candidates(choice: GridChoice, least: float, most: float) -> list[Cells]:
+    """Conforming grids whose ratios of spacings to the given one were to be from ``least`` to ``most``; each once."""
+    ratios = {p / q for p in range(1, _LARGEST + 1) for q in range(1, _LARGEST + 1)}
+    found = (choice.near(ratio) for ratio in sorted(ratios) if least <= ratio <= most)
+    return [cells for cells in dict.fromkeys(found) if cells is not None]
 
 
 def _apart(ratio: float) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from textwrap import fill, shorten
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,37 @@ _MOST_PROFILES = 8
 _TIMES_BELOW = 90  # pixels: the legend of two rows of profiles
 # Labels of axes for several probes with one unit.
 _NAMES_OF_NUMBERS = {"m": "Length", "s": "Duration", "1": "Fraction"}
-_BAND = 0.25  # opacity of materials behind profiles
+BAND = 0.25  # opacity of materials behind profiles, and of errors around curves
+
+
+class Band(NamedTuple):
+    """The error around a curve.
+
+    Attributes:
+        times: in s, shape (n,).
+        low: the curve less its error at these times.
+        high: the curve and its error.
+    """
+
+    times: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def error_bands(summary: Mapping[str, Any], table: RunTable) -> dict[str, Band]:
+    """The errors of probes in space around their temperatures in K, by name; empty if they are not known.
+
+    Args:
+        summary: the content of summary.json.
+        table: of the probes.
+    """
+    found = (summary.get("error_in_space") or {}).get("bands") or {"times": [], "errors": {}}
+    times, columns, bands = np.array(found["times"]), table.in_unit(KELVIN.name), {}
+    for name in (name for name in found["errors"] if name in columns and len(table.times) > 1):
+        within = (table.times >= times[0]) & (table.times <= times[-1])
+        values, errors = columns[name][within], np.interp(table.times[within], times, found["errors"][name])
+        bands[name] = Band(table.times[within], values - errors, values + errors)
+    return bands
 
 
 def line_style(number: int) -> dict[str, Any]:
@@ -58,12 +88,25 @@ def draw_temperatures(
     times: NDArray[np.float64],
     curves: Mapping[str, NDArray[np.float64]],
     shown_in: TemperatureUnit = KELVIN,
+    bands: Mapping[str, Band] | None = None,
 ) -> None:
-    """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``."""
+    """Draw temperatures in K over times in s, one curve for each name, in the unit ``shown_in``.
+
+    Args:
+        path: the picture.
+        title: its title.
+        times: in s, shape (rows,).
+        curves: the temperatures by name, shape (rows,) each.
+        shown_in: the unit.
+        bands: of some curves, in K.
+    """
     everything = np.stack(list(curves.values()))
     scale = TemperatureScale.spanning(float(everything.min()), float(everything.max()), np.float32, shown_in)
     drawn = {name: scale.drawn(values) for name, values in curves.items()}
-    _draw_curves(path, title, times, drawn, scale.label, scale.limits if scale.uniform else None)
+    around = {
+        name: Band(band.times, scale.drawn(band.low), scale.drawn(band.high)) for name, band in (bands or {}).items()
+    }
+    _draw_curves(path, title, times, drawn, scale.label, scale.limits if scale.uniform else None, bands=around)
 
 
 def draw_numbers(
@@ -97,6 +140,7 @@ def _draw_curves(
     label: str,
     limits: tuple[float, float] | None,
     styles: Mapping[str, Mapping[str, Any]] | None = None,
+    bands: Mapping[str, Band] | None = None,
 ) -> None:
     """Draw curves over times in s, with their legend beside them, or below if there are many."""
     looks = styles or {name: line_style(number) for number, name in enumerate(curves)}
@@ -111,6 +155,10 @@ def _draw_curves(
         lines = [
             axes.plot(times / unit.size, values, marker=marker, **looks[name])[0] for name, values in curves.items()
         ]
+        for name, band in (bands or {}).items():
+            axes.fill_between(
+                band.times / unit.size, band.low, band.high, color=looks[name]["color"], alpha=BAND, linewidth=0.0
+            )
         if limits is not None:
             axes.set_ylim(*limits)
         axes.set_ylabel(label)
@@ -259,7 +307,7 @@ def draw_profile(
         if legend:
             caption.draw(figure)
         for start, end, colour in bands:
-            axes.axvspan(start, end, color=colour, alpha=_BAND, linewidth=0.0, zorder=0.5)
+            axes.axvspan(start, end, color=colour, alpha=BAND, linewidth=0.0, zorder=0.5)
         marker = "o" if len(places) <= 50 else None
         for (text, values), colour in zip(curves, colours_of_times(len(curves)), strict=True):
             axes.plot(places, scale.drawn(values), color=colour, marker=marker, label=text)

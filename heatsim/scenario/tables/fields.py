@@ -254,6 +254,7 @@ Method = Annotated[
     Literal["auto", "euler", "stabilized", "implicit", "steady"],
     choice("auto", "euler", "stabilized", "implicit", "steady"),
 ]
+ErrorName = Annotated[Literal["auto", "none"], choice("auto", "none")]
 TemperatureName = Annotated[
     Literal["K", "degC", "degF"], choice("K", "degC", "degF", respell=partial(units.respell_unit, target="K"))
 ]

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from heatsim.scenario.tables.fields import STRICT, Duration, Flag, TemperatureName
+from heatsim.scenario.tables.fields import STRICT, Duration, ErrorName, Flag, TemperatureName
 from heatsim.temperature_units import TEMPERATURE_UNITS, TemperatureUnit
 
 # The value of an interval that the scenario does not give.
@@ -34,6 +34,10 @@ class Output(BaseModel):
     )
     heat_flux: Flag = Field(default=False, description="Add heat flux vectors to `fields.vtkhdf`")
     figures: Flag = Field(default=True, description="Draw pictures at the end")
+    error: ErrorName = Field(
+        default="auto",
+        description="Find the error in space with a run on a coarser grid, if that takes at most a tenth of the time",
+    )
     temperature: TemperatureName = Field(
         default="K", description="Unit of temperatures in tables, pictures and on the terminal; fields are in K"
     )

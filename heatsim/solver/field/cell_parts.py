@@ -141,9 +141,14 @@ def watched_regions(problem: HeatProblem) -> list[str]:
 
 def regions_with_heat(problem: HeatProblem) -> list[str]:
     """The regions whose heat energy.csv has; empty unless the scenario asks for it."""
-    scenario = problem.scenario
-    if not scenario.output.region_heat or problem.parts is None:
+    return conducting_regions(problem) if problem.scenario.output.region_heat else []
+
+
+def conducting_regions(problem: HeatProblem) -> list[str]:
+    """The regions that have cells and are not void."""
+    if problem.parts is None:
         return []
+    scenario = problem.scenario
     cells = zip(scenario.regions, problem.parts.region_cells, strict=True)
     return [region.name for region, count in cells if count and {*region.materials} != {VOID}]
 

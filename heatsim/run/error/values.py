@@ -1,20 +1,23 @@
-"""The values of a run whose error is estimated, read from its folder: probes, responses, extremes and heat flows."""
+"""The values of a run whose errors are estimated: probes, extremes, means of regions, heat flows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from heatsim.storage.run_tables import WATT, read_energy, read_probes
+from heatsim.observers.state import RunState
+from heatsim.physics.geometry.regions import region_number
+from heatsim.solver.field.cell_parts import CellParts, conducting_regions, own_cells
+from heatsim.solver.field.field_statistics import FieldStatistics
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
 from heatsim.storage.summary_file import read_summary
-from heatsim.study.model import Response
-from heatsim.study.results import evaluate
 from heatsim.temperature_units import KELVIN
 
 # Values by name and unit; temperatures in K, others in SI units.
 Values = dict[tuple[str, str], float]
 
-_SECOND = "s"
+MEAN_OF = "mean of "  # before the name of a region
 _LEFT_OUT = ("stored", "residual", "imbalance")
 _AT_END = {"coldest cell": "min", "hottest cell": "max", "mean of the body": "mean"}
 _EVER = {"hottest cell, highest": "highest_temperature", "coldest cell, lowest": "lowest_temperature"}
@@ -22,18 +25,22 @@ EXTREME_CELLS = (*list(_AT_END)[:2], *_EVER)
 OF_BODY = (*_AT_END, *_EVER)
 
 
-def read_values(folder: Path, responses: Sequence[Response]) -> Values:
-    """The values of a finished run.
+def read_values(folder: Path) -> Values:
+    """The values of the finished run in a folder.
 
     Raises:
         StorageError: a file cannot be read.
     """
-    return dict([*_of_probes(folder), *_responses(folder, responses), *_of_body(folder), *_flows(folder)])
+    return values_of(read_summary(folder), read_probes(folder), read_energy(folder))
 
 
-def _of_probes(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
+def values_of(summary: Mapping[str, Any], probes: RunTable | None, energy: RunTable | None) -> Values:
+    """The values of a run that has ended, from the content of its summary.json and of its tables."""
+    return dict([*_of_probes(probes), *_of_body(summary), *_flows(energy)])
+
+
+def _of_probes(probes: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:
     """The value of each probe at the end; its maximum and minimum in time if they lie between start and end."""
-    probes = read_probes(folder)
     for (name, unit), values in ({} if probes is None else probes.columns).items():
         yield (name, unit), float(values[-1])
         for what, row in (("highest", int(values.argmax())), ("lowest", int(values.argmin()))):
@@ -41,20 +48,7 @@ def _of_probes(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
                 yield (f"{name}, {what}", unit), float(values[row])
 
 
-def _responses(folder: Path, responses: Sequence[Response]) -> Iterator[tuple[tuple[str, str], float]]:
-    probes = read_probes(folder)
-    if probes is None:
-        return
-    columns = {name: (unit, values) for (name, unit), values in probes.columns.items()}
-    for response in responses:
-        if response.probe in columns:
-            unit, values = columns[response.probe]
-            found = evaluate(response, probes.times, values)
-            yield (response.name, _SECOND if response.is_time else unit), np.nan if found is None else found
-
-
-def _of_body(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
-    summary = read_summary(folder)
+def _of_body(summary: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], float]]:
     ends = summary.get("temperature") or {}
     for name, key in _AT_END.items():
         if ends.get(key) is not None:
@@ -65,9 +59,8 @@ def _of_body(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
             yield (name, KELVIN.name), float(found["temperature"])
 
 
-def _flows(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
+def _flows(energy: RunTable | None) -> Iterator[tuple[tuple[str, str], float]]:
     """The heat flow through each surface and contact, and into each region, at the end in W."""
-    energy = read_energy(folder)
     if energy is None or not len(energy.times):
         return
     for name, values in {**energy.of_body(WATT), **energy.of_parts(WATT)}.items():
@@ -75,9 +68,25 @@ def _flows(folder: Path) -> Iterator[tuple[tuple[str, str], float]]:
             yield (f"heat from {name}", WATT), float(values[-1])
 
 
-def temperature_range(folder: Path) -> float:
+def means_of_regions(state: RunState) -> Values:
+    """The mean temperature in K of each region at the end of a run. Collective."""
+    problem, field = state.problem, state.field
+    names = conducting_regions(problem)
+    if not names:
+        return {}
+    before = field.labels, field.division
+    parts = CellParts.of_regions(problem, [region_number(name, problem.scenario) for name in names], field)
+    if problem.materials.varies:
+        parts = parts.with_thermometers(problem, field.device.xp, field.reference)
+    try:
+        statistics = FieldStatistics(problem, field, own_cells(state.arrays, field), parts)
+        return {(MEAN_OF + name, KELVIN.name): statistics.mean(name) for name in names}
+    finally:
+        field.divide(*before)
+
+
+def temperature_range(summary: Mapping[str, Any]) -> float:
     """The range in K of the temperatures of a run in its body and time."""
-    summary = read_summary(folder)
     found = [summary["temperature"]["min"], summary["temperature"]["max"]]
     found += [summary[key]["temperature"] for key in ("highest_temperature", "lowest_temperature") if summary.get(key)]
     return float(max(found) - min(found))

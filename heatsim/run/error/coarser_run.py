@@ -1,0 +1,317 @@
+"""Finding the error of a run in space with the same run on a coarser grid, where that is cheap.
+
+Two grids have no observed order, so the error of a value is ± its difference between the two grids. If the cells of the
+coarser grid are less than twice as large, it is the difference divided by their ratio less 1, which assumes an order of
+at least 1.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import isfinite, prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from heatsim.errors import HeatsimError, InputError, Interrupted, ScenarioError
+from heatsim.observers.state import RunState
+from heatsim.physics.estimates.other_grids import Cells, GridChoice
+from heatsim.physics.problem import HeatProblem
+from heatsim.run.capacity import check_room
+from heatsim.run.error.values import OF_BODY, Values, means_of_regions, values_of
+from heatsim.run.execution import Execution
+from heatsim.run.initial_state import initial_state
+from heatsim.run.interrupt import Stop
+from heatsim.run.make_observers import make_tables
+from heatsim.run.plan import Plan
+from heatsim.run.summary import summarise
+from heatsim.scenario import Scenario
+from heatsim.storage import folder as run_folder
+from heatsim.storage.disk import render_command, resume_command
+from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
+from heatsim.storage.summary_file import read_summary, write_summary
+from heatsim.temperature_units import KELVIN
+
+# The time of a coarser run in parts of that of the run, at most.
+PART = 0.1
+# s. Ranks that wait longer for another one take it for stuck.
+_LONGEST_OF_RANKS = 1200.0
+# A coarser run ends after this part of its time if it will take this many times too long.
+_FIRST, _HOPELESS = 0.2, 3.0
+# A heat flow that differs less, in parts of the largest, does not depend on the grid.
+_NOTHING = 1e-9
+_MOST_TIMES = 64  # of a band
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """A finished run whose error in space is to be found.
+
+    Attributes:
+        scenario: with the method that the run took.
+        folder: of the run.
+        means: of its regions.
+        ranks: that did it.
+        set_up: the time in s in which it was set up, without compiling; None if it is not known apart.
+        seconds: the time in s of which a coarser run may take a tenth; None for that in its summary.
+        more: makes more values of a run from the table of its probes.
+    """
+
+    scenario: Scenario
+    folder: Path
+    means: Values = field(default_factory=dict)
+    ranks: int = 1
+    set_up: float | None = None
+    seconds: float | None = None
+    more: Callable[[RunTable | None], Values] = lambda probes: {}
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The content of its summary.json."""
+        return read_summary(self.folder)
+
+    @cached_property
+    def probes(self) -> RunTable | None:
+        """The table of its probes."""
+        return read_probes(self.folder)
+
+    @property
+    def values(self) -> Values:
+        """Its values."""
+        of_tables = values_of(self.summary, self.probes, read_energy(self.folder))
+        return {**self.means, **of_tables, **self.more(self.probes)}
+
+    @property
+    def budget(self) -> float:
+        """The longest time in s of a coarser run."""
+        most = PART * float(self.summary["wall_time"] if self.seconds is None else self.seconds)
+        return most if self.ranks == 1 else min(most, _LONGEST_OF_RANKS)
+
+    @property
+    def stepping(self) -> float:
+        """The time in s that one process would take to step or to solve."""
+        return self.ranks * float(self.summary.get("stepping_time") or self.summary.get("solving_time") or 0.0)
+
+    @property
+    def others(self) -> float:
+        """The time in s of all else that a coarser run does too."""
+        set_up = self.summary["preparing_time"] if self.set_up is None else self.set_up
+        return float(set_up) + float(self.summary["observing_time"])
+
+    @property
+    def units(self) -> float:
+        """Its steps, stages or applications of the operator; 0 for a steady state."""
+        return float(next((self.summary[key] for key in _UNITS if self.summary.get(key)), 0.0))
+
+
+_UNITS = "applications", "stages", "steps"
+
+
+def state_error(run: FinishedRun, stop: Stop) -> None:
+    """Find the errors of the values of a run in space, and write them into its summary.json.
+
+    It does nothing if summary.json has them, or why they are not known.
+
+    Raises:
+        Interrupted: a stop was requested.
+        FolderError, StorageError: the folder cannot be read or written.
+    """
+    if "error_in_space" in run.summary:
+        return
+    try:
+        found = _compare(run, stop)
+    except Interrupted:
+        raise Interrupted(
+            f"the run in {run.folder} is complete, but its error in space is not known; go on with "
+            f"`{resume_command(run.folder)}`, or draw pictures with `{render_command(run.folder)}`"
+        ) from None
+    except (HeatsimError, MemoryError) as error:
+        found = {"missing": _in_a_line(error)}
+    with run_folder.claim(run.folder):
+        write_summary(run.folder, {**run.summary, "error_in_space": found})
+
+
+def cheap_grid(choice: GridChoice, scenario: Scenario, seconds: Callable[[float, float], float], most: float) -> Cells:
+    """The coarser grid on which a run takes at most some time.
+
+    Args:
+        choice: the grids of the scenario.
+        scenario: with its method.
+        seconds: the time of a run in s, from its work and its number of cells in parts of those on the given grid.
+        most: in s.
+
+    Raises:
+        InputError: there is none; says why.
+    """
+    grids = choice.coarser()
+    if not grids:
+        raise InputError("no coarser grid keeps the planes of all parts")
+    for cells in grids:
+        if seconds(choice.work(cells, scenario), prod(cells) / prod(choice.given)) <= most:
+            return cells
+    raise InputError(too_long(grids[0]))
+
+
+def by(cells: Cells) -> str:
+    """The numbers of cells as text."""
+    return " × ".join(map(str, cells))
+
+
+def too_long(cells: Cells) -> str:
+    """Why a run on a coarser grid is not done."""
+    return f"a run with {by(cells)} cells takes more than a tenth of the time of this run"
+
+
+def _compare(run: FinishedRun, stop: Stop) -> dict[str, Any]:
+    """The errors as summary.json has them.
+
+    Raises:
+        InputError: the coarser run would take too long, or cannot be done.
+        Interrupted: a stop was requested.
+    """
+    started, scenario, budget = time.monotonic(), run.scenario, run.budget
+    choice = GridChoice.of(scenario)
+    cells = cheap_grid(choice, scenario, lambda work, size: work * run.stepping + size * run.others, budget)
+    coarser = _on_grid(run, cells)
+    state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
+    growth = choice.work(cells, scenario) * prod(choice.given) / prod(cells)
+    try:
+        coarser.run(False, tables, _Limit(stop, started, budget, state, growth * run.units))
+    except Interrupted:
+        raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
+    kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
+    probes, energy = kept.get(run_folder.PROBES), kept.get(run_folder.ENERGY)
+    ratio = choice.ratio(cells)
+    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), probes, energy)
+    values = {**means_of_regions(state), **of_tables, **run.more(probes)}
+    of_lines = {name: probe.name for probe in scenario.probes if probe.line is not None for name in probe.columns}
+    errors = _errors(run.values, values, ratio, of_lines)
+    return {
+        "cells": cells,
+        "ratio": ratio,
+        "seconds": time.monotonic() - started,
+        "largest": _largest(errors),
+        "values": errors,
+        "bands": _bands(run.probes, probes, ratio, of_lines),
+    }
+
+
+def plan_on(scenario: Scenario, cells: Cells, kernel: str) -> Plan:
+    """The plan of the same run on another grid, without fields.
+
+    Raises:
+        ScenarioError, CapacityError: it cannot be run there.
+    """
+    changes = {
+        "domain": scenario.domain.model_copy(update={"cells": cells}),
+        "output": scenario.output.model_copy(update={"fields": False}),
+        "solver": scenario.solver.model_copy(update={"kernel": kernel}),
+    }
+    other = scenario.model_copy(update=changes)
+    check_room(other)
+    plan = Plan.of(HeatProblem.from_scenario(other))
+    plan.check_memory()
+    return plan
+
+
+def _on_grid(run: FinishedRun, cells: Cells) -> Execution:
+    """The same run on another grid, in memory."""
+    kernel, summary = run.scenario.solver.kernel, run.summary
+    if summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized"):
+        kernel = summary["kernel"]  # it is tuned already
+    plan = plan_on(run.scenario, cells, kernel)
+    return Execution(plan, Path(), initial_state(plan, Path()), in_memory=True)
+
+
+class _Limit(Stop):
+    """A request to stop of the user, or of a run that takes too long or will do so.
+
+    Args:
+        stop: of the user.
+        started: when the run started, by the monotonic clock.
+        budget: its time in s.
+        state: the run.
+        units: the steps, stages or applications of the operator that it needs, as expected; 0 if unknown.
+    """
+
+    def __init__(self, stop: Stop, started: float, budget: float, state: RunState, units: float) -> None:
+        self._stop, self._state, self._units = stop, state, units
+        self._begun, self._budget = time.monotonic(), budget
+        self._end = started + budget
+
+    @property
+    def requested(self) -> bool:
+        """Whether the run is to stop."""
+        now, method = time.monotonic(), self._state.method
+        if self._stop.requested or now > self._end:
+            return True
+        done = float(self._state.step)
+        if method is not None:
+            done = method.counts.get("applications", float(method.work.stages))
+        taken = now - self._begun
+        expected = taken * self._units / max(done, 1.0)
+        return taken > _FIRST * self._budget and expected > _HOPELESS * self._budget
+
+    @requested.setter
+    def requested(self, value: bool) -> None:
+        self._stop.requested = value
+
+
+def _errors(values: Values, coarser: Values, ratio: float, of_lines: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The values with their errors; of the points along a line, the one with the largest error."""
+    largest = max((abs(value) for (_, unit), value in values.items() if unit == WATT), default=0.0)
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    for (name, unit), value in values.items():
+        other = coarser.get((name, unit))
+        if other is None or not (isfinite(value) and isfinite(other)):
+            continue
+        error = _error(value - other, ratio)
+        if unit == WATT and error <= _NOTHING * largest:
+            continue  # a condition or a power sets it
+        column, comma, what = name.rpartition(", ")
+        key = (of_lines[column], what) if column in of_lines else (of_lines.get(name, name), unit, comma)
+        if key not in found or error > found[key]["error"]:
+            found[key] = {"name": name, "unit": unit, "value": value, "coarser": other, "error": error}
+    return list(found.values())
+
+
+def _largest(errors: Sequence[Mapping[str, Any]]) -> str | None:
+    """The name of the temperature with the largest error: of probes and regions; without any, of the body."""
+    temperatures = [value for value in errors if value["unit"] == KELVIN.name]
+    asked = [value for value in temperatures if value["name"] not in OF_BODY] or temperatures
+    return max(asked, key=lambda value: float(value["error"]))["name"] if asked else None
+
+
+def _error(difference: Any, ratio: float) -> Any:
+    return np.abs(difference) / min(ratio - 1.0, 1.0)
+
+
+def _bands(
+    probes: RunTable | None, coarser: RunTable | None, ratio: float, of_lines: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """The errors in K of temperatures of probes over time, at most at 64 times: the largest up to the times beside it.
+
+    Without probes along lines.
+    """
+    if probes is None or coarser is None:
+        return None
+    rows, others = min(len(probes.times), len(coarser.times)), coarser.in_unit(KELVIN.name)
+    if rows < 2 or not np.allclose(probes.times[:rows], coarser.times[:rows]):
+        return None
+    chosen = np.unique(np.linspace(0, rows - 1, min(rows, _MOST_TIMES)).round().astype(np.intp))
+    errors = {}
+    for name, column in probes.in_unit(KELVIN.name).items():
+        if name not in of_lines:
+            between = np.maximum.reduceat(_error(column[:rows] - others[name][:rows], ratio), chosen)
+            if rows > len(chosen):
+                between[1:] = np.maximum(between[1:], between[:-1])
+            errors[name] = between
+    return {"times": probes.times[chosen], "errors": errors} if errors else None
+
+
+def _in_a_line(error: BaseException) -> str:
+    """The message of an error, or the first of its mistakes, in one line."""
+    text = str(error.mistakes[0]) if isinstance(error, ScenarioError) else str(error) or type(error).__name__
+    return " ".join(text.split())

@@ -254,9 +254,9 @@ def test_a_coarser_run_that_is_not_cheap_is_not_begun(tmp_path: Path, monkeypatc
 def test_a_coarser_run_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
-    """The estimate is far too small: the run may take 1 ms, without its set-up."""
+    """The estimate is far too small: it takes more than a thousandth."""
     monkeypatch.setattr(coarser_run, "cheap_grid", lambda choice, *others: choice.coarser()[0])
-    monkeypatch.setattr(coarser_run.FinishedRun, "budget", 1e-3)
+    monkeypatch.setattr(coarser_run, "PART", 1e-3)
     fine = ran(written(tmp_path, {"time": {**PLATE["time"], "method": method}}), "fine")
     assert "more than a tenth" in errors_of(fine)["missing"]
 

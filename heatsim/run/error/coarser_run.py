@@ -8,7 +8,6 @@ at least 1.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -67,47 +66,6 @@ class FinishedRun:
     seconds: float | None = None
     more: Callable[[RunTable | None], Values] = lambda probes: {}
 
-    @cached_property
-    def summary(self) -> dict[str, Any]:
-        """The content of its summary.json."""
-        return read_summary(self.folder)
-
-    @cached_property
-    def probes(self) -> RunTable | None:
-        """The table of its probes."""
-        return read_probes(self.folder)
-
-    @property
-    def values(self) -> Values:
-        """Its values."""
-        of_tables = values_of(self.summary, self.probes, read_energy(self.folder))
-        return {**self.means, **of_tables, **self.more(self.probes)}
-
-    @property
-    def budget(self) -> float:
-        """The longest time in s of a coarser run."""
-        most = PART * float(self.summary["wall_time"] if self.seconds is None else self.seconds)
-        return most if self.ranks == 1 else min(most, _LONGEST_OF_RANKS)
-
-    @property
-    def stepping(self) -> float:
-        """The time in s that one process would take to step or to solve."""
-        return self.ranks * float(self.summary.get("stepping_time") or self.summary.get("solving_time") or 0.0)
-
-    @property
-    def others(self) -> float:
-        """The time in s of all else that a coarser run does too."""
-        set_up = self.summary["preparing_time"] if self.set_up is None else self.set_up
-        return float(set_up) + float(self.summary["observing_time"])
-
-    @property
-    def units(self) -> float:
-        """Its steps, stages or applications of the operator; 0 for a steady state."""
-        return float(next((self.summary[key] for key in _UNITS if self.summary.get(key)), 0.0))
-
-
-_UNITS = "applications", "stages", "steps"
-
 
 def state_error(run: FinishedRun, stop: Stop) -> None:
     """Find the errors of the values of a run in space, and write them into its summary.json.
@@ -118,10 +76,11 @@ def state_error(run: FinishedRun, stop: Stop) -> None:
         Interrupted: a stop was requested.
         FolderError, StorageError: the folder cannot be read or written.
     """
-    if "error_in_space" in run.summary:
+    summary = read_summary(run.folder)
+    if "error_in_space" in summary:
         return
     try:
-        found = _compare(run, stop)
+        found = _compare(run, summary, stop)
     except Interrupted:
         raise Interrupted(
             f"the run in {run.folder} is complete, but its error in space is not known; go on with "
@@ -130,16 +89,17 @@ def state_error(run: FinishedRun, stop: Stop) -> None:
     except (HeatsimError, MemoryError) as error:
         found = {"missing": _in_a_line(error)}
     with run_folder.claim(run.folder):
-        write_summary(run.folder, {**run.summary, "error_in_space": found})
+        write_summary(run.folder, {**summary, "error_in_space": found})
 
 
-def cheap_grid(choice: GridChoice, scenario: Scenario, seconds: Callable[[float, float], float], most: float) -> Cells:
-    """The coarser grid on which a run takes at most some time.
+def cheap_grid(choice: GridChoice, scenario: Scenario, stepping: float, others: float, most: float) -> Cells:
+    """The coarser grid on which a run is expected to take at most some time.
 
     Args:
         choice: the grids of the scenario.
         scenario: with its method.
-        seconds: the time of a run in s, from its work and its number of cells in parts of those on the given grid.
+        stepping: the time of steps on the given grid in s.
+        others: the time in s of what depends on the number of cells only.
         most: in s.
 
     Raises:
@@ -149,7 +109,7 @@ def cheap_grid(choice: GridChoice, scenario: Scenario, seconds: Callable[[float,
     if not grids:
         raise InputError("no coarser grid keeps the planes of all parts")
     for cells in grids:
-        if seconds(choice.work(cells, scenario), prod(cells) / prod(choice.given)) <= most:
+        if choice.work(cells, scenario) * stepping + prod(cells) / prod(choice.given) * others <= most:
             return cells
     raise InputError(too_long(grids[0]))
 
@@ -164,37 +124,44 @@ def too_long(cells: Cells) -> str:
     return f"a run with {by(cells)} cells takes more than a tenth of the time of this run"
 
 
-def _compare(run: FinishedRun, stop: Stop) -> dict[str, Any]:
+def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[str, Any]:
     """The errors as summary.json has them.
 
     Raises:
         InputError: the coarser run would take too long, or cannot be done.
         Interrupted: a stop was requested.
     """
-    started, scenario, budget = time.monotonic(), run.scenario, run.budget
+    started, scenario, probes = time.monotonic(), run.scenario, read_probes(run.folder)
+    budget = PART * float(summary["wall_time"] if run.seconds is None else run.seconds)
+    budget = budget if run.ranks == 1 else min(budget, _LONGEST_OF_RANKS)
+    # One process does the coarser run.
+    stepping = run.ranks * float(summary.get("stepping_time") or summary.get("solving_time") or 0.0)
+    set_up = float(summary["preparing_time"] if run.set_up is None else run.set_up)
     choice = GridChoice.of(scenario)
-    cells = cheap_grid(choice, scenario, lambda work, size: work * run.stepping + size * run.others, budget)
-    coarser = _on_grid(run, cells)
+    cells = cheap_grid(choice, scenario, stepping, set_up + float(summary["observing_time"]), budget)
+    coarser = _on_grid(scenario, summary, cells)
     state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
-    growth = choice.work(cells, scenario) * prod(choice.given) / prod(cells)
+    units = next((float(summary[key]) for key in ("applications", "stages", "steps") if summary.get(key)), 0.0)
+    units *= choice.work(cells, scenario) * prod(choice.given) / prod(cells)
     try:
-        coarser.run(False, tables, _Limit(stop, started, budget, state, growth * run.units))
+        coarser.run(False, tables, _Limit(stop, started, budget, state, units))
     except Interrupted:
         raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
     kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
-    probes, energy = kept.get(run_folder.PROBES), kept.get(run_folder.ENERGY)
+    others, energy = kept.get(run_folder.PROBES), kept.get(run_folder.ENERGY)
+    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), others, energy)
+    coarse = {**means_of_regions(state), **of_tables, **run.more(others)}
+    fine = {**run.means, **values_of(summary, probes, read_energy(run.folder)), **run.more(probes)}
     ratio = choice.ratio(cells)
-    of_tables = values_of(summarise(coarser.plan, state, coarser.timing, None), probes, energy)
-    values = {**means_of_regions(state), **of_tables, **run.more(probes)}
     of_lines = {name: probe.name for probe in scenario.probes if probe.line is not None for name in probe.columns}
-    errors = _errors(run.values, values, ratio, of_lines)
+    errors = _errors(fine, coarse, ratio, of_lines)
     return {
         "cells": cells,
         "ratio": ratio,
         "seconds": time.monotonic() - started,
         "largest": _largest(errors),
         "values": errors,
-        "bands": _bands(run.probes, probes, ratio, of_lines),
+        "bands": _bands(probes, others, ratio, of_lines),
     }
 
 
@@ -216,12 +183,10 @@ def plan_on(scenario: Scenario, cells: Cells, kernel: str) -> Plan:
     return plan
 
 
-def _on_grid(run: FinishedRun, cells: Cells) -> Execution:
+def _on_grid(scenario: Scenario, summary: Mapping[str, Any], cells: Cells) -> Execution:
     """The same run on another grid, in memory."""
-    kernel, summary = run.scenario.solver.kernel, run.summary
-    if summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized"):
-        kernel = summary["kernel"]  # it is tuned already
-    plan = plan_on(run.scenario, cells, kernel)
+    tuned = summary["backend"] == "cuda" and summary["method"] in ("euler", "stabilized")
+    plan = plan_on(scenario, cells, summary["kernel"] if tuned else scenario.solver.kernel)
     return Execution(plan, Path(), initial_state(plan, Path()), in_memory=True)
 
 

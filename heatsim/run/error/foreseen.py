@@ -26,7 +26,7 @@ def foreseen_error(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
     seconds = times[scenario.time.method].of(own_work(problem)[1])
     try:
         choice = GridChoice.of(scenario)
-        cells = cheap_grid(choice, scenario, lambda work, size: work * seconds, PART * seconds)
+        cells = cheap_grid(choice, scenario, seconds, 0.0, PART * seconds)
         coarser = plan_on(scenario, cells, scenario.solver.kernel)
         taken = measure_work(coarser).of(own_work(coarser.problem)[1])
         if taken > PART * seconds:

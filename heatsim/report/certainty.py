@@ -96,7 +96,7 @@ def how(summary: Mapping[str, Any]) -> str:
     found = summary["error_in_space"]
     cells, ratio = " × ".join(f"{n:,}" for n in found["cells"]), float(found["ratio"])
     part = "" if ratio >= 2.0 else f"{plain(1.0 / (ratio - 1.0), 2)} times "
-    return f"{part}the difference to a run with {cells} cells, {plain(ratio, 3)} times as large; no observed order"
+    return f"{part}the difference to a run with {cells} cells {plain(ratio, 3)} times as large; two grids show no order"
 
 
 def in_space(summary: Mapping[str, Any], unit: TemperatureUnit, folder: Path) -> str:

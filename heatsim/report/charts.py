@@ -79,7 +79,8 @@ def draw(chart: Chart) -> str:
     curves = {name: points for name, points in thin.items() if len(points[0])}
     if not curves:
         return ""
-    upright = chart.limits or _upright_span([y for _, y in curves.values()], chart.band)
+    around = [end for band in chart.around.values() for end in (band.low, band.high)]
+    upright = chart.limits or _upright_span([*(y for _, y in curves.values()), *around], chart.band)
     frame = _Frame(*_span([x for x, _ in curves.values()]), *upright)
     looks = _looks(chart, list(curves))
     parts = [*_axes(chart, frame), *_bands(chart, looks, frame), *_lines(curves, looks, frame)]
@@ -128,9 +129,9 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
 def _bands(chart: Chart, looks: Mapping[str, tuple[str, str]], frame: _Frame) -> Iterator[str]:
     """The errors around curves."""
     for name, band in chart.around.items():
-        ends = [_thin(band.times, band.high), tuple(values[::-1] for values in _thin(band.times, band.low))]
-        points = [(frame.across(a), frame.up(b)) for x, y in ends for a, b in zip(x.tolist(), y.tolist(), strict=True)]
-        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
+        (upper, high), (lower, low) = _thin(band.times, band.high), _thin(band.times, band.low)
+        x, y = np.concatenate([upper, lower[::-1]]).tolist(), np.concatenate([high, low[::-1]]).tolist()
+        path = " ".join(f"{frame.across(a):.1f},{frame.up(b):.1f}" for a, b in zip(x, y, strict=True))
         yield f'<polygon points="{path}" fill="{looks[name][0]}" fill-opacity="{BAND}"/>'
 
 

@@ -29,6 +29,7 @@ from heatsim.run.simulation import Simulation
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import load
 from heatsim.storage.run_tables import read_probes
+from heatsim.storage.summary_file import read_summary, write_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.page import build as build_study
 from heatsim.study.results import Results
@@ -132,7 +133,7 @@ def test_the_report_the_terminal_and_the_pictures_have_the_errors(tmp_path: Path
     assert f"error in space {error}: {name}" in " ".join(text.split())
     assert f"<td>{error}</td><td>{name}" in page
     for shown in (" ".join(text.split()), page):
-        assert "the difference to a run with 6 × 4 × 4 cells, 2 times as large; no observed order" in shown
+        assert "the difference to a run with 6 × 4 × 4 cells 2 times as large; two grids show no order" in shown
         assert "heat from z_min (W)" in shown
     assert "Probes with their errors in space" in page
     assert page.count("<polygon") == 2
@@ -200,9 +201,22 @@ def test_without_a_coarser_run_the_reason_and_the_command_are_named(
 
 
 def test_curved_parts_have_errors_too(tmp_path: Path) -> None:
-    path = written(tmp_path, {"regions": CURVED})
-    fine = ran(path, "fine")
-    assert values_of(fine)["mean of block"]["error"] > 0.0
+    simulation = Simulation.from_scenario(written(tmp_path, {"regions": CURVED}), output=tmp_path / "fine")
+    simulation.run()
+    mean = values_of(tmp_path / "fine")["mean of block"]
+    assert mean["error"] > 0.0
+    # The statistics of the run are as before.
+    assert simulation.probe("block, mean") == pytest.approx(mean["value"], rel=1e-12)
+
+
+def test_the_folder_of_a_steady_state_does_not_have_the_means_of_regions(tmp_path: Path) -> None:
+    fine = ran(written(tmp_path, {"time": {"method": "steady"}}), "fine")
+    whole, summary = values_of(fine), read_summary(fine)
+    del summary["error_in_space"]
+    write_summary(fine, summary)
+    assert runs.command("resume", fine)[0] == 0
+    assert "mean of block" in whole
+    assert values_of(fine) == {name: value for name, value in whole.items() if name != "mean of block"}
 
 
 def test_no_error_is_asked_for(tmp_path: Path) -> None:

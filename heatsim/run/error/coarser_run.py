@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from heatsim.errors import HeatsimError, InputError, Interrupted, ScenarioError
-from heatsim.observers.state import RunState
 from heatsim.physics.estimates.other_grids import Cells, GridChoice
 from heatsim.physics.problem import HeatProblem
 from heatsim.run.capacity import check_room
@@ -37,8 +36,8 @@ from heatsim.temperature_units import KELVIN
 PART = 0.1
 # s. Ranks that wait longer for another one take it for stuck.
 _LONGEST_OF_RANKS = 1200.0
-# A coarser run ends after this part of its time if it will take this many times too long.
-_FIRST, _HOPELESS = 0.2, 3.0
+# The least time in s of a step of a method with a tolerance on any grid, 2026-11-29.
+_STEP = 1e-3
 # A heat flow that differs less, in parts of the largest, does not depend on the grid.
 _NOTHING = 1e-9
 _MOST_TIMES = 64  # of a band
@@ -138,13 +137,12 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     stepping = run.ranks * float(summary.get("stepping_time") or summary.get("solving_time") or 0.0)
     set_up = float(summary["preparing_time"] if run.set_up is None else run.set_up)
     choice = GridChoice.of(scenario)
-    cells = cheap_grid(choice, scenario, stepping, set_up + float(summary["observing_time"]), budget)
+    least = _STEP * float(summary["steps"]) if summary.get("stages") is not None else 0.0
+    cells = cheap_grid(choice, scenario, stepping, set_up + float(summary["observing_time"]), budget - least)
     coarser = _on_grid(scenario, summary, cells)
     state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
-    units = next((float(summary[key]) for key in ("applications", "stages", "steps") if summary.get(key)), 0.0)
-    units *= choice.work(cells, scenario) * prod(choice.given) / prod(cells)
     try:
-        coarser.run(False, tables, _Limit(stop, started, budget, state, units))
+        coarser.run(False, tables, _Limit(stop, started + budget))
     except Interrupted:
         raise Interrupted("") if stop.requested else InputError(too_long(cells)) from None
     kept = {table.file: RunTable.of(table.columns(state), np.array(table.kept)) for table in tables}
@@ -191,33 +189,15 @@ def _on_grid(scenario: Scenario, summary: Mapping[str, Any], cells: Cells) -> Ex
 
 
 class _Limit(Stop):
-    """A request to stop of the user, or of a run that takes too long or will do so.
+    """A request to stop of the user, or the end of the time that a run may take; ``end``: by the monotonic clock."""
 
-    Args:
-        stop: of the user.
-        started: when the run started, by the monotonic clock.
-        budget: its time in s.
-        state: the run.
-        units: the steps, stages or applications of the operator that it needs, as expected; 0 if unknown.
-    """
-
-    def __init__(self, stop: Stop, started: float, budget: float, state: RunState, units: float) -> None:
-        self._stop, self._state, self._units = stop, state, units
-        self._begun, self._budget = time.monotonic(), budget
-        self._end = started + budget
+    def __init__(self, stop: Stop, end: float) -> None:
+        self._stop, self._end = stop, end
 
     @property
     def requested(self) -> bool:
         """Whether the run is to stop."""
-        now, method = time.monotonic(), self._state.method
-        if self._stop.requested or now > self._end:
-            return True
-        done = float(self._state.step)
-        if method is not None:
-            done = method.counts.get("applications", float(method.work.stages))
-        taken = now - self._begun
-        expected = taken * self._units / max(done, 1.0)
-        return taken > _FIRST * self._budget and expected > _HOPELESS * self._budget
+        return self._stop.requested or time.monotonic() > self._end
 
     @requested.setter
     def requested(self, value: bool) -> None:

@@ -98,7 +98,7 @@ def error_tables(study: Path, definition: Definition, rows: Sequence[Row]) -> It
             lines.append((label, run, *numbers))
             remarks[f"± in space: {certainty.how(summary)}."] = None
     if lines:
-        yield NumberTable("Errors in space", ("", "run", "value", "±"), lines, next(iter(remarks)))
+        yield NumberTable("Errors in space", ("", "run", "value", "±"), lines, " ".join(list(remarks)[:2]))
 
 
 def run_table(definition: Definition, done: Sequence[Row], asked: Sequence[ResponseValues]) -> NumberTable:

@@ -85,7 +85,7 @@ def values_of(folder: Path) -> dict[str, dict[str, Any]]:
     return {value["name"]: value for value in errors_of(folder)["values"]}
 
 
-@pytest.mark.parametrize("method", ["euler", "stabilized", "implicit", "steady"])
+@pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
 def test_errors_are_the_differences_to_a_run_on_the_coarser_grid(tmp_path: Path, method: str) -> None:
     time = PLATE["time"] if method != "steady" else {}
     path = written(tmp_path, {"time": {**time, "method": method}})
@@ -261,10 +261,10 @@ def test_a_coarser_run_that_is_not_cheap_is_not_begun(tmp_path: Path, monkeypatc
     monkeypatch.setattr(coarser_run, "PART", 1e-6)
     monkeypatch.setattr(coarser_run, "plan_on", None)
     fine = ran(written(tmp_path), "fine")
-    assert errors_of(fine) == {"missing": "a run with 6 × 4 × 4 cells takes more than a tenth of the time of this run"}
+    assert errors_of(fine) == {"missing": "a run with 6 × 4 × 4 cells takes more than a tenth of the time"}
 
 
-@pytest.mark.parametrize("method", ["euler", "stabilized", "steady"])
+@pytest.mark.parametrize("method", ["euler", "steady"])
 def test_a_coarser_run_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:

@@ -264,6 +264,46 @@ def test_a_coarser_run_that_is_not_cheap_is_not_begun(tmp_path: Path, monkeypatc
     assert errors_of(fine) == {"missing": "a run with 6 × 4 × 4 cells takes more than a tenth of the time"}
 
 
+def write_tetrahedron(path: Path) -> None:
+    corners = np.array([[0.02, 0.02, 0.02], [0.1, 0.02, 0.02], [0.02, 0.07, 0.02], [0.02, 0.02, 0.07]])
+    faces = [corners[list(face)] for face in ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))]
+    loops = ("".join(f"vertex {x} {y} {z}\n" for x, y, z in face) for face in faces)
+    text = "".join(f"facet normal 0 0 0\nouter loop\n{loop}endloop\nendfacet\n" for loop in loops)
+    path.write_text(f"solid\n{text}endsolid\n")
+
+
+@pytest.mark.parametrize(
+    ("times", "ranks", "stl", "begins"),
+    [
+        # A tenth of 100 s is 10 s; a grid with cells twice as large has 8 times fewer cells, steps take 32 times less.
+        ({"stepping_time": 300.0}, 1, False, True),
+        ({"stepping_time": 300.0}, 2, False, False),  # 18.75 s on one of two ranks
+        ({"observing_time": 79.0}, 1, False, True),
+        ({"observing_time": 81.0}, 1, False, False),
+        ({}, 1, True, False),  # triangles take 20 s on any grid
+        ({"stages": 1, "steps": 20_000}, 1, False, False),  # 20 s for the steps, whatever they do
+    ],
+)
+def test_the_time_of_a_coarser_run_is_expected_beforehand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: dict[str, float], ranks: int, stl: bool, begins: bool
+) -> None:
+    def begun(*arguments: Any) -> Any:
+        raise CapacityError("begun")
+
+    write_tetrahedron(tmp_path / "part.stl")
+    regions = [{"name": "block", "material": "block", "stl": "part.stl"}] if stl else PLATE["regions"]
+    folder = ran(written(tmp_path, {"regions": regions}), "fine", "output.error=none", "time.end=10")
+    clock = {"wall_time": 100.0, "stepping_time": 0.0, "observing_time": 0.0, "preparing_time": 99.0}
+    write_summary(folder, {**read_summary(folder), **clock, "rejected": 0, "tolerance": 1.0, **times})
+    monkeypatch.setattr(coarser_run, "PART", 0.1)
+    monkeypatch.setattr(coarser_run, "plan_on", begun)
+    monkeypatch.setattr(GridChoice, "coarser", lambda choice: [(6, 4, 4)])
+    set_up = 0.0 if times else 20.0
+    run = coarser_run.FinishedRun(load(tmp_path / "plate.toml"), folder, ranks=ranks, set_up=set_up)
+    coarser_run.state_error(run, Stop())
+    assert (errors_of(folder)["missing"] == "begun") == begins
+
+
 @pytest.mark.parametrize("method", ["euler", "steady"])
 def test_a_coarser_run_that_takes_too_long_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str

@@ -7,7 +7,7 @@ from heatsim.errors import HeatsimError, InputError
 from heatsim.physics.estimates.other_grids import GridChoice, seconds_to_converge
 from heatsim.run.error.coarser_run import PART, by, cheap_grid, plan_on, too_long
 from heatsim.run.plan import Plan
-from heatsim.run.plan_methods import own_work
+from heatsim.run.plan_methods import between, own_work
 from heatsim.run.step_times import measure_work
 from heatsim.run.work_time import WorkTime
 from heatsim.storage.disk import converge_command
@@ -28,10 +28,11 @@ def foreseen_error(plan: Plan, times: Mapping[str, WorkTime]) -> list[str]:
         choice = GridChoice.of(scenario)
         cells = cheap_grid(choice, scenario, seconds, 0.0, PART * seconds)
         coarser = plan_on(scenario, cells, scenario.solver.kernel)
-        taken = measure_work(coarser).of(own_work(coarser.problem)[1])
-        if taken > PART * seconds:
+        timed = measure_work(coarser)
+        least, most = map(timed.of, own_work(coarser.problem))
+        if most > PART * seconds:
             raise InputError(too_long(cells))
-        return [f"error        in space ± by a run with {by(cells)} cells after it, {duration(taken)}"]
+        return [f"error        ± in space, by a run with {by(cells)} cells after this one: {between(least, most)}"]
     except HeatsimError as error:
         takes = seconds_to_converge(scenario, plan.device.backend, seconds)
         command = f"`{converge_command(scenario.path)}` finds it in {duration(takes)}" if takes is not None else ""

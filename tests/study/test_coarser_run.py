@@ -338,7 +338,7 @@ def test_a_plan_says_whether_the_error_will_be_stated(tmp_path: Path, monkeypatc
     code, text, _ = runs.command("plan", path)
     assert code == 0
     assert texts(text.splitlines(), "error ").startswith(
-        "error        ± in space, by a run with 6 × 4 × 4 cells after it"
+        "error        ± in space, by a run with 6 × 4 × 4 cells after this one"
     )
     monkeypatch.setattr("heatsim.run.error.foreseen.PART", 1e-9)
     (line,) = foreseen_error(Plan.of(HeatProblem.from_scenario(load(path))), {"euler": WorkTime(1e-3)})

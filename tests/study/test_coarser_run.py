@@ -14,6 +14,7 @@ import runs
 import study_text
 import tomli_w
 
+from heatsim.counts import plain
 from heatsim.errors import CapacityError, Interrupted
 from heatsim.physics.estimates.other_grids import GridChoice
 from heatsim.physics.problem import HeatProblem
@@ -137,6 +138,8 @@ def test_the_report_the_terminal_and_the_pictures_have_the_errors(tmp_path: Path
     for shown in (" ".join(text.split()), page):
         assert "the difference to a run with 6 × 4 × 4 cells 2 times as large; two grids show no order" in shown
         assert "heat from z_min (W)" in shown
+    of_top = plain(1.8 * values_of(out)["top"]["error"], 2)
+    assert re.search(rf"<td>top \(°F\)</td><td>[^<]+</td><td>{of_top}</td>", page)
     assert "Probes with their errors in space" in page
     assert page.count("<polygon") == 2
     # Around its curve.
@@ -212,7 +215,7 @@ def test_without_a_coarser_run_the_reason_and_the_command_are_named(
 
 
 def test_curved_parts_have_errors_too(tmp_path: Path) -> None:
-    unwatched = {"name": "foot", "material": "block", "box": {"min": [0.0, 0.0, 0.0], "max": [0.12, 0.08, 0.02]}}
+    unwatched = {"name": "foot", "material": "plate", "box": {"min": [0.0, 0.0, 0.0], "max": [0.12, 0.08, 0.02]}}
     path = written(tmp_path, {"regions": [unwatched, *CURVED]})
     simulation = Simulation.from_scenario(path, output=tmp_path / "fine")
     simulation.run()

@@ -292,12 +292,16 @@ def write_tetrahedron(path: Path) -> None:
     ("times", "ranks", "stl", "begins"),
     [
         # A tenth of 100 s is 10 s; a grid with cells twice as large has 8 times fewer cells, steps take 32 times less.
-        ({"stepping_time": 300.0}, 1, False, True),
-        ({"stepping_time": 300.0}, 2, False, False),  # 18.75 s on one of two ranks
-        ({"observing_time": 79.0}, 1, False, True),
-        ({"observing_time": 81.0}, 1, False, False),
+        # All this may take 1.75 times longer.
+        ({"stepping_time": 180.0}, 1, False, True),
+        ({"stepping_time": 186.0}, 1, False, False),
+        ({"stepping_time": 180.0}, 2, False, False),  # one of two ranks does it
+        ({"observing_time": 16.0}, 1, False, True),
+        ({"observing_time": 17.0}, 1, False, False),  # half of it depends on no grid
+        ({}, 1, False, True),
         ({}, 1, True, False),  # triangles take 20 s on any grid
-        ({"stages": 1, "steps": 20_000}, 1, False, False),  # 20 s for the steps, whatever they do
+        ({"stages": 1, "steps": 10_100}, 1, False, False),  # 10.1 s for the steps, whatever they do
+        ({"stages": 110_000, "steps": 1}, 1, False, False),
     ],
 )
 def test_the_time_of_a_coarser_run_is_expected_beforehand(

@@ -38,8 +38,10 @@ PART = 0.1
 _LATE = 1.15
 # s. Ranks that wait longer for another one take it for stuck.
 _LONGEST_OF_RANKS = 1200.0
-# The least time in s of a step of a method with a tolerance on any grid, 2026-11-29.
-_STEP = 1e-3
+# Measured on two cores, 2026-11-29: the least times in s of a step and of a stage of methods with a tolerance on any
+# grid; how many times longer the work on a coarser grid may take than its number of cells says; the part of the time of
+# rows that depends on no grid.
+_STEP, _STAGE, _SLOWER, _OF_ROWS = 1e-3, 1e-4, 1.75, 0.5
 # A heat flow that differs less, in parts of the largest, does not depend on the grid.
 _NOTHING = 1e-9
 _MOST_TIMES = 64  # of a band
@@ -110,7 +112,8 @@ def cheap_grid(choice: GridChoice, scenario: Scenario, stepping: float, others: 
     if not grids:
         raise InputError("no coarser grid keeps the planes of all parts")
     for cells in grids:
-        if choice.work(cells, scenario) * stepping + prod(cells) / prod(choice.given) * others <= most:
+        seconds = choice.work(cells, scenario) * stepping + prod(cells) / prod(choice.given) * others
+        if _SLOWER * seconds <= most:
             return cells
     raise InputError(too_long(grids[0]))
 
@@ -139,11 +142,14 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     stepping = run.ranks * float(summary.get("stepping_time") or summary.get("solving_time") or 0.0)
     set_up = float(summary["preparing_time"] if run.set_up is None else run.set_up)
     choice = GridChoice.of(scenario)
-    # Steps of a method with a tolerance take some time on any grid, and so do triangles.
-    fixed = _STEP * float(summary["steps"]) if summary.get("stages") is not None else 0.0
+    # Some time depends on no grid: of rows, of steps of methods with a tolerance, of triangles.
+    rows = float(summary["observing_time"])
+    fixed = _OF_ROWS * rows
+    if summary.get("stages") is not None:
+        fixed += _STEP * float(summary["steps"]) + _STAGE * float(summary["stages"])
     if any(part.stl is not None for part in (*scenario.regions, *scenario.sources)):
         fixed, set_up = fixed + set_up, 0.0
-    cells = cheap_grid(choice, scenario, stepping, set_up + float(summary["observing_time"]), budget - fixed)
+    cells = cheap_grid(choice, scenario, stepping, set_up + (1.0 - _OF_ROWS) * rows, budget - fixed)
     coarser = _on_grid(scenario, summary, cells)
     state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
     try:

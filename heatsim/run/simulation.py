@@ -380,7 +380,7 @@ class Simulation:
             self.execution.run(progress, watchers, stop)
             if aloud:
                 self._print_warnings(shown)
-        self._state_error(stop)
+        self._state_error(stop, progress)
         if pictures:
             from heatsim.render import render
             from heatsim.report.page import write_report
@@ -388,7 +388,7 @@ class Simulation:
             render(self.folder)
             write_report(self.folder)
 
-    def _state_error(self, stop: Stop | None) -> None:
+    def _state_error(self, stop: Stop | None, progress: bool = False) -> None:
         """Find the error of a finished run in space, unless it is known or not asked for. Collective."""
         scenario, team = self.plan.problem.scenario, self.state.team
         if self.execution.in_memory or scenario.output.error == "none" or not self.finished:
@@ -397,7 +397,7 @@ class Simulation:
         means = {} if scenario.steady and self.state.steady is None else means_of_regions(self.state)
         with stop_on_signals(stop) as wanted, team.agreeing():
             if team.first:
-                run = FinishedRun(scenario, self.folder, means, ranks=team.size, set_up=self._set_up)
+                run = FinishedRun(scenario, self.folder, means, ranks=team.size, set_up=self._set_up, progress=progress)
                 try:
                     state_error(run, wanted)
                 except (FolderError, StorageError) as error:

@@ -130,6 +130,7 @@ def test_the_report_the_terminal_and_the_pictures_have_the_errors(tmp_path: Path
     out = tmp_path / "out"
     code, text, err = runs.command("run", path, "--output", out)
     assert code == 0, err
+    assert "a run with 6 × 4 × 4 cells shows the error in space" in err
     largest = values_of(out)[errors_of(out)["largest"]]
     error, name = f"±{1.8 * largest['error']:.2g} °F", f'"{largest["name"]}", the largest'
     page = build(out).replace("&quot;", '"')
@@ -257,7 +258,7 @@ def test_an_interruption_of_the_coarser_run_loses_nothing(tmp_path: Path, monkey
             simulation.run(stop=stop)
     assert simulation.finished
     before = read_values(tmp_path / "out")
-    code, _, err = runs.command("resume", tmp_path / "out")
+    code, _, err = runs.command("resume", tmp_path / "out", "--quiet")
     assert (code, err) == (0, "")
     assert "values" in errors_of(tmp_path / "out")
     assert read_values(tmp_path / "out") == before

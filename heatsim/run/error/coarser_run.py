@@ -5,6 +5,7 @@ coarser grid are less than twice as large, it is the difference divided by their
 at least 1.
 """
 
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -59,6 +60,7 @@ class FinishedRun:
         set_up: the time in s in which it was set up, without compiling; None if it is not known apart.
         seconds: the time in s of which a coarser run may take a tenth; None for that in its summary.
         more: makes more values of a run from the table of its probes.
+        progress: say on stderr that a coarser run begins.
     """
 
     scenario: Scenario
@@ -68,6 +70,7 @@ class FinishedRun:
     set_up: float | None = None
     seconds: float | None = None
     more: Callable[[RunTable | None], Values] = lambda probes: {}
+    progress: bool = False
 
 
 def state_error(run: FinishedRun, stop: Stop) -> None:
@@ -150,6 +153,8 @@ def _compare(run: FinishedRun, summary: Mapping[str, Any], stop: Stop) -> dict[s
     if any(part.stl is not None for part in (*scenario.regions, *scenario.sources)):
         fixed, set_up = fixed + set_up, 0.0
     cells = cheap_grid(choice, scenario, stepping, set_up + (1.0 - _OF_ROWS) * rows, budget - fixed)
+    if run.progress:
+        print(f"a run with {by(cells)} cells shows the error in space …", file=sys.stderr)
     coarser = _on_grid(scenario, summary, cells)
     state, tables = coarser.state, make_tables(coarser.plan.problem.scenario)
     try:

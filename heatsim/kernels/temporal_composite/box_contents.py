@@ -17,9 +17,9 @@ A vector whose cells all have the same stencil is stepped as a vector. All other
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from heatsim.kernels.cpu.linked_functions import linked
 from heatsim.numba_cache import kept
 
 LISTED = 16  # stencils of a box
@@ -54,7 +54,7 @@ class StencilBody(NamedTuple):
     vector: int
 
 
-@kept()
+@linked()
 def list_types(
     body: StencilBody,
     row: NDArray[np.int32],
@@ -87,7 +87,7 @@ def list_types(
     return used
 
 
-@kept()
+@linked()
 def is_plain(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
@@ -107,7 +107,7 @@ def is_plain(
     return bool(byte >= _INTERIOR and place_of[byte & _CELL_TYPE] >= 0)
 
 
-@kept()
+@linked()
 def stencil_of(
     cells: NDArray[np.uint8],
     shape: tuple[int, int, int],
@@ -167,7 +167,7 @@ def stencil_of(
     return True, pair, listed, cell_type | other << 8 | differing << 16
 
 
-@njit(inline="always")
+@linked()
 def _ends(
     shape: tuple[int, int, int], wraps: tuple[bool, bool, bool], open_faces: NDArray[np.bool_], z: int, y: int, x: int
 ) -> tuple[bool, bool]:
@@ -213,6 +213,7 @@ def contents(
     table, used = np.empty(1 << 16, np.uint32), 0
     place_of = np.empty(_TYPES, np.int64)
     pairs, others = np.empty(_MOST_CELLS, np.uint32), np.empty(_MOST_CELLS, np.uint32)
+    alike = np.empty(_MOST_CELLS, np.uint32)  # pairs of one distance
     distances = np.empty(_MOST_CELLS, np.int64)  # of pairs from the box
     for number in range(len(boxes)):
         row = rows[number]
@@ -223,18 +224,24 @@ def contents(
         )
         if used + n_pairs + n_others > len(table):
             larger = np.empty(2 * (used + n_pairs + n_others), np.uint32)
-            larger[:used] = table[:used]
+            for place in range(used):
+                larger[place] = table[place]
             table = larger
         row[13], row[15] = used, n_others
         for distance in range(steps):
-            before = used
-            used = _deal(pairs[:n_pairs][distances[:n_pairs] == distance], table, used)
-            row[16 : 16 + steps - distance] += used - before
+            chosen, before = 0, used
+            for place in range(n_pairs):
+                if distances[place] == distance:
+                    alike[chosen] = pairs[place]
+                    chosen += 1
+            used = _deal(alike[:chosen], table, used)
+            for step in range(steps - distance):
+                row[PAIRS + step] += used - before
         used = _deal(others[:n_others], table, used)
     return rows, stencils, infos, table[:used].copy()
 
 
-@kept()
+@linked()
 def _extents(boxes: NDArray[np.int32], body: StencilBody, steps: int) -> NDArray[np.int32]:
     """The rows of all boxes, with everything but entries, others and pairs."""
     rows = np.zeros((len(boxes), PAIRS + steps), np.int32)
@@ -249,7 +256,7 @@ def _extents(boxes: NDArray[np.int32], body: StencilBody, steps: int) -> NDArray
     return rows
 
 
-@kept()
+@linked()
 def _list_entries(
     body: StencilBody,
     steps: int,
@@ -312,7 +319,7 @@ def _list_entries(
     return n_pairs, n_others
 
 
-@kept()
+@linked()
 def _index(stencil: int, stencils: NDArray[np.int32], used_stencils: int) -> int:
     """The index of a stencil among those of a box; ``used_stencils`` if it is not there."""
     number = 0
@@ -321,13 +328,13 @@ def _index(stencil: int, stencils: NDArray[np.int32], used_stencils: int) -> int
     return number
 
 
-@kept()
+@linked()
 def _distance(i: int, before: int, size: int) -> int:
     """Cells between position ``i`` and a box of ``size`` cells with a halo of ``before`` along an axis; 0 within it."""
     return max(before - i, i - before - size + 1, 0)
 
 
-@kept()
+@linked()
 def _entry(index: int, distance: int, listed: bool, stencil: int, place_of: NDArray[np.int64]) -> int:
     """The entry of a cell."""
     entry = index | (stencil >> 16) << 16
@@ -338,13 +345,13 @@ def _entry(index: int, distance: int, listed: bool, stencil: int, place_of: NDAr
     return entry | 1 << 23
 
 
-@kept()
+@linked()
 def _portions(row: NDArray[np.int32]) -> int:
     """Portions of the infos of a box."""
     return (int(row[12]) * int(row[11]) + PORTION - 1) // PORTION
 
 
-@kept()
+@linked()
 def _halo(
     axis: int, first: int, size: int, shape: tuple[int, int, int], wraps: tuple[bool, bool, bool], steps: int
 ) -> tuple[int, int]:
@@ -354,13 +361,14 @@ def _halo(
     return min(steps, first), min(steps, shape[axis] - first - size)
 
 
-@kept()
+@linked()
 def _deal(found: NDArray[np.uint32], table: NDArray[np.uint32], used: int) -> int:
     """Append entries to the table so that consecutive ones use different banks; return the new number of entries."""
-    counts = np.zeros(_BANKS + 1, np.int64)
+    ends = np.zeros(_BANKS + 1, np.int64)
     for entry in found:
-        counts[entry % _BANKS + 1] += 1
-    ends = np.cumsum(counts)
+        ends[entry % _BANKS + 1] += 1
+    for bank in range(_BANKS):
+        ends[bank + 1] += ends[bank]
     order, filled = np.empty(len(found), np.uint32), ends[:-1].copy()
     for entry in found:
         order[filled[entry % _BANKS]] = entry

@@ -8,6 +8,7 @@ Positions are in bricks of 4 × 4 × 4 cells; the last brick of an axis may be s
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.kernels.cpu.linked_functions import linked
 from heatsim.numba_cache import kept
 
 BRICK = 4
@@ -62,7 +63,7 @@ def mark(
                     _mark_around(needed, z, y, x, reach, (nz, ny, nx), wraps)
 
 
-@kept()
+@linked()
 def _mark_around(
     needed: NDArray[np.bool_],
     z: int,
@@ -81,7 +82,7 @@ def _mark_around(
                 needed[at_z // BRICK, at_y // BRICK, at_x // BRICK] = True
 
 
-@kept()
+@linked()
 def _place(i: int, n: int, wraps: bool) -> int:
     """Position i of an axis of n cells, wrapped if the axis is periodic, else clamped."""
     if wraps:
@@ -112,7 +113,7 @@ def cover(
         most_cells: largest number of stored cells of a box with its halo.
     """
     taken = np.zeros(needed.shape, dtype=np.bool_)
-    boxes = []
+    rows, used = np.empty((16, 7), dtype=np.int32), 0
     size, trial, start = np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3, np.int64)
     for z in range(needed.shape[0]):
         for y in range(needed.shape[1]):
@@ -122,16 +123,22 @@ def cover(
                 start[0], start[1], start[2] = z, y, x
                 volume = _grow(needed, taken, start, size, trial, shape, wraps, steps, vector, most_cells)
                 taken[z : z + size[0], y : y + size[1], x : x + size[2]] = True
-                ends = [min((start[a] + size[a]) * BRICK, shape[a]) - start[a] * BRICK for a in range(3)]
-                boxes.append((x * BRICK, y * BRICK, z * BRICK, ends[2], ends[1], ends[0], volume))
-    rows = np.zeros((len(boxes), 7), dtype=np.int32)
-    for number, box in enumerate(boxes):
-        for column in range(7):
-            rows[number, column] = box[column]
-    return rows
+                if used == len(rows):
+                    larger = np.empty((2 * used, 7), dtype=np.int32)
+                    for number in range(used):
+                        for column in range(7):
+                            larger[number, column] = rows[number, column]
+                    rows = larger
+                for axis in range(3):
+                    first = start[2 - axis] * BRICK
+                    rows[used, axis] = first
+                    rows[used, 3 + axis] = min(first + size[2 - axis] * BRICK, shape[2 - axis]) - first
+                rows[used, 6] = volume
+                used += 1
+    return rows[:used]
 
 
-@kept()
+@linked()
 def _grow(
     needed: NDArray[np.bool_],
     taken: NDArray[np.bool_],
@@ -153,8 +160,8 @@ def _grow(
     while True:
         best, best_axis, best_volume, best_new = np.inf, -1, 0, 0
         for axis in range(3):
-            trial[:] = size
-            trial[axis] += 1
+            for other in range(3):
+                trial[other] = size[other] + (other == axis)
             if start[axis] + trial[axis] > needed.shape[axis]:
                 continue
             new = _layer(needed, taken, start, size, axis)
@@ -167,13 +174,13 @@ def _grow(
             if cost < best:
                 best, best_axis, best_volume, best_new = cost, axis, larger, new
         if best_axis < 0 or best > max(_WORTH, volume / (inside * BRICK**3)):
-            return volume
+            return int(volume)
         size[best_axis] += 1
         volume = best_volume
         inside += best_new
 
 
-@kept()
+@linked()
 def _volume(
     start: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -188,7 +195,7 @@ def _volume(
     return volume
 
 
-@kept()
+@linked()
 def _stored(
     start: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -200,10 +207,10 @@ def _stored(
     """Stored cells of a box with its halo: a plane takes an odd number of vectors."""
     rows = _length(1, start, size, shape, wraps, steps)
     plane = rows * _length(2, start, size, shape, wraps, steps) // vector | 1
-    return plane * vector * _length(0, start, size, shape, wraps, steps)
+    return int(plane * vector * _length(0, start, size, shape, wraps, steps))
 
 
-@kept()
+@linked()
 def _length(
     axis: int,
     start: NDArray[np.int64],
@@ -218,12 +225,14 @@ def _length(
     return int(last - first + halo)
 
 
-@kept()
+@linked()
 def _layer(
     needed: NDArray[np.bool_], taken: NDArray[np.bool_], start: NDArray[np.int64], size: NDArray[np.int64], axis: int
 ) -> int:
     """Number of needed bricks in the next layer of a box along an axis; −1 if another box has a brick of that layer."""
-    low, high = start.copy(), start + size
+    low, high = start.copy(), start.copy()
+    for other in range(3):
+        high[other] += size[other]
     low[axis] = high[axis]
     high[axis] += 1
     new = 0

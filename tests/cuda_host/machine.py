@@ -35,9 +35,11 @@ from heatsim.kernels import compilation
 FOLDER = Path(__file__).parent
 BUILDS = "HEATSIM_HOST_BUILDS"
 COMPILER_OPTIONS = (
-    *("-std=c++17", "-Og", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
+    *("-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-Wno-unknown-pragmas"),
 )
+# Kernels of composite bodies take longer to compile than to run.
+FAST_TO_COMPILE, FAST_TO_RUN = "-O0", "-Og"
 # They double the time to compile: in float64 kernels are compiled without them.
 CHECKS = (
     "-fsanitize=bounds,alignment,signed-integer-overflow",
@@ -173,6 +175,7 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
     compiler, checks = _compiler(), () if "-DREAL=double" in options else CHECKS
+    level = FAST_TO_COMPILE if "-DFACES=1" in options else FAST_TO_RUN
     with _alone(stem):
         if not library.exists():
             exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
@@ -180,12 +183,13 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
             _run(
                 compiler,
                 *COMPILER_OPTIONS,
+                level,
                 *checks,
                 *_fma_option(),
                 *options,
                 *(f"-I{folder}" for folder in folders),
                 "-include",
-                str(_header(checks)),
+                str(_header(level, checks)),
                 "-c",
                 str(unit),
                 "-o",
@@ -224,9 +228,9 @@ def _grid_of_blocks(options: tuple[str, ...]) -> Path:
     return made
 
 
-def _header(checks: tuple[str, ...]) -> Path:
+def _header(level: str, checks: tuple[str, ...]) -> Path:
     """What includes cuda_host.h, precompiled; g++ reads the text instead where the options differ."""
-    header = build_folder() / ("precompiled.h" if checks else "unchecked.h")
+    header = build_folder() / f"{'precompiled' if checks else 'unchecked'}{level}.h"
     with _alone(header):
         if not header.exists():
             text = header.with_suffix(".text")
@@ -234,6 +238,7 @@ def _header(checks: tuple[str, ...]) -> Path:
             _run(
                 _compiler(),
                 *COMPILER_OPTIONS,
+                level,
                 *checks,
                 *_fma_option(),
                 "-x",

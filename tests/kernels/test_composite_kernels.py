@@ -401,10 +401,11 @@ def results(spec: KernelSpec, execute: Executor, precision: str, scheme: Scheme)
 
 @cache
 def compile_all() -> None:
-    """All kernels for the host machine at once, on all cores."""
+    """All kernels that the host machine executes at once, on all cores."""
     compile_kernels(
         source_of(build)
-        for spec, (precision, scheme) in product(COMPOSITE, VARIANTS)
+        for spec, execute, (precision, scheme) in (each.values for each in CHOSEN_EXECUTIONS)
+        if execute is on_host
         for build in dict.fromkeys(
             build
             for case in cases_of(spec, precision, scheme)

@@ -58,15 +58,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """After each file, what it keeps counts as no garbage: searches of later tests would take a second each.
-
-    Rehearsals of ranks take that back.
-    """
+    """After each file, what it keeps counts as no garbage: searches of later tests would take a second each."""
     yield
     if nextitem is None or nextitem.path != item.path:
         gc.collect()
-        gc.freeze()
-    elif gc.get_freeze_count() == 0:
         gc.freeze()
 
 
@@ -117,6 +112,13 @@ def _device(name: str, monkeypatch: pytest.MonkeyPatch) -> Device:
         return device.choose(name)
     monkeypatch.setattr(compiled, "function", function_on_host)
     return host_device()
+
+
+@pytest.fixture
+def frozen_again() -> Iterator[None]:
+    """After a rehearsal of ranks, what earlier tests keep counts as no garbage again."""
+    yield
+    gc.freeze()
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from covering import mostly_slow
 from cuda_host.machine import KernelError, compile_kernel
 from numpy.typing import NDArray
 
@@ -38,7 +39,7 @@ def test_every_kernel_gives_the_bits_of_numpy(
         assert where_cuda.to_host(source).tobytes() == values.tobytes()
 
 
-@pytest.mark.parametrize("precision", ["float32", "float64"])
+@pytest.mark.parametrize("precision", mostly_slow(["float32", "float64"], "float64"))
 def test_the_cpu_gives_the_same_bits(precision: str) -> None:
     line, image = random((2500,), precision), random((33, 131), precision)
     sums, smoothed = np.empty_like(line), np.empty_like(image)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import mostly_slow
 
 from heatsim.errors import ScenarioError
 from heatsim.grid import FACES
@@ -99,7 +100,7 @@ def looked_up(problem: HeatProblem) -> dict[Key, float]:
     return {key: fraction for key, fraction in found.items() if fraction > 1e-12}
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", mostly_slow(range(24), *range(14)))
 def test_the_table_has_what_loops_over_cells_and_sides_find(seed: int) -> None:
     problem = random_problem(seed)
     expected, found = looked_up(problem), dict[Key, float]()
@@ -125,7 +126,7 @@ def test_the_table_has_what_loops_over_cells_and_sides_find(seed: int) -> None:
     np.testing.assert_allclose([found[key] for key in expected], [*expected.values()], rtol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", mostly_slow(range(12), *range(6)))
 def test_boundary_faces_of_some_cells_are_those_of_the_table(seed: int) -> None:
     problem = random_problem(100 + seed)
     rng = np.random.default_rng(seed)

@@ -4,12 +4,14 @@ Steady states are solved with the program's own step: T = M T + b by conjugate g
 """
 
 from collections.abc import Callable
+from itertools import product
 from math import pi
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import Simulate
+from covering import mostly_slow
 from numpy.typing import NDArray
 from painted import body, cylinder, region, sphere, write_turned_box
 
@@ -244,8 +246,10 @@ def test_a_contact_blocks_heat_where_its_shapes_are_apart(method: str, varies: b
     assert (T[:, 3] - 300.0).sum() * 8.0 == pytest.approx(through, abs=1e-2)
 
 
-@pytest.mark.parametrize("method", TIMES)
-@pytest.mark.parametrize("varies", [False, True])
+@pytest.mark.parametrize(
+    ("method", "varies"),
+    mostly_slow(product(TIMES, (False, True)), *product(TIMES, (False,)), ("steady", True)),
+)
 def test_parts_that_touch_nowhere_have_no_contact(method: str, varies: bool, simulate: Simulate) -> None:
     text = VARYING if varies else GAP
     T = simulate(text + UPPER.replace("FIRST", "0.0") + "[time]\n" + TIMES[method]).temperature[0]

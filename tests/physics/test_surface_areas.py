@@ -1,10 +1,12 @@
 """Surfaces of shapes have their own area, not that of the voxels that they are made of."""
 
+from itertools import product
 from math import hypot, pi, sqrt
 from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import mostly_slow
 from painted import area, body, box, cylinder, region, sphere, write_turned_box
 
 from heatsim.physics.cells.link_weights import types_around
@@ -93,7 +95,7 @@ def test_what_stands_nearby_changes_nothing(cells: int) -> None:
     assert area(found, "one", "void") == pytest.approx(1.0 + 4.0 * pi * 0.3**2, rel=1e-9)
 
 
-@pytest.mark.parametrize(("cells", "tolerance"), [(12, 3e-3), (24, 1e-3)])
+@pytest.mark.parametrize(("cells", "tolerance"), mostly_slow([(12, 3e-3), (24, 1e-3)], (24, 1e-3)))
 def test_what_another_region_covers_counts_for_nothing(cells: int, tolerance: float) -> None:
     """Half a sphere on a slab, painted before or after it; a disc between two materials; two spheres in one another."""
     slab, dome = box((0.0, 0.0, 0.0), (1.0, 1.0, 0.25)), sphere(0.3, (0.5, 0.5, 0.25))
@@ -242,8 +244,10 @@ def areas_between(boxes: list[tuple[np.ndarray, np.ndarray]], materials: list[st
     return found
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("material", ["one", "two"])
+@pytest.mark.parametrize(
+    ("seed", "material"),
+    mostly_slow(product(range(6), ("one", "two")), *zip(range(6), ("one", "two") * 3, strict=True)),
+)
 def test_boxes_that_stand_out_by_less_than_a_cell_keep_their_area(seed: int, material: str) -> None:
     """Where the first box is less than a cell higher than the second, the cells are all of the second one."""
     random = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ from math import pi
 
 import numpy as np
 import pytest
+from covering import mostly_slow
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
@@ -61,7 +62,9 @@ def test_a_tilted_plane_has_its_area(slope: float, other: float, layers: int) ->
 
 
 @pytest.mark.parametrize("shape", ["sphere", "cylinder"])
-@pytest.mark.parametrize(("radius", "tolerance"), [(12, 0.012), (24, 0.003), (48, 0.002)])
+@pytest.mark.parametrize(
+    ("radius", "tolerance"), mostly_slow([(12, 0.012), (24, 0.003), (48, 0.002)], (12, 0.012), (24, 0.003))
+)
 def test_errors_fall_with_the_spacing(shape: str, radius: int, tolerance: float) -> None:
     n, depth = 5 * radius // 2, 12
     cells = (n, n, n) if shape == "sphere" else (n, n, depth)

@@ -19,6 +19,7 @@ from heatsim.run.rank_model import Link, efficiency_of_cycles, efficiency_of_ste
 from heatsim.run.work_time import WorkTime
 from heatsim.scenario import load
 
+pytestmark = pytest.mark.usefixtures("frozen_again")
 PLANES = ("domain.cells=[7,5,24]", "domain.size=[0.07,0.05,0.24]")
 
 

@@ -18,6 +18,7 @@ from heatsim.run.plan_ranks import describe_job
 from heatsim.run.ranks import plane_costs
 from heatsim.scenario import Scenario, load
 
+pytestmark = pytest.mark.usefixtures("frozen_again")
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
@@ -110,7 +111,7 @@ def test_only_errors_of_the_last_pass_count(monkeypatch: pytest.MonkeyPatch) -> 
     ("name", "ranks", "overrides"),
     [
         ("power_module", 3, ()),
-        ("cooling_gear", 3, ("domain.cells=[10,10,36]",)),
+        ("cooling_gear", 3, ("domain.cells=[20,20,48]",)),
         ("circuit_board", 2, ("domain.cells=[10,8,15]",)),
         pytest.param("melting_block", 3, (), marks=pytest.mark.slow),
         ("laser_track", 2, ()),

@@ -201,6 +201,7 @@ def test_gpus(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name != "flat":
         play_nccl(monkeypatch)
     small = BODIES[name].replace("[20, 8, 33]", "[6, 4, 33]").replace("[10, 8, 32]", "[6, 5, 32]")
+    small = small.replace("[12, 9, 12]", "[8, 6, 12]")
     same(steady(small, "float32", "cuda"), 2)
     if name == "everything":
         same_steps(implicit(small, "float32", "cuda"), 2)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import SLOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import anything, assert_is_read_or_refused, mistakes_of
@@ -184,7 +185,7 @@ def leaves(value, path=()):
         yield from leaves(item, (*path, str(key)))
 
 
-@settings(max_examples=150)
+@settings(max_examples=150 if SLOW else 80)
 @given(data=st.data(), text=st.sampled_from([TEXT, COMPOSITE]))
 def test_several_wrong_values_give_a_scenario_or_mistakes(data, text):
     document = tomllib.loads(text)

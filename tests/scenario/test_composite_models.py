@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from covering import SLOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -724,7 +725,7 @@ PLACES = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150 if SLOW else 90)
 @given(place=st.sampled_from(PLACES), value=ANYTHING)
 def test_anything_anywhere_gives_a_scenario_or_mistakes_of_one_line(place, value):
     document = tomllib.loads(COMPOSITE)

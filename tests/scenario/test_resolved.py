@@ -3,6 +3,7 @@ import tomllib
 
 import numpy as np
 import pytest
+from covering import SLOW
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -148,7 +149,7 @@ def bits(value):
     return [bits(item) for item in value] if isinstance(value, list) else value
 
 
-@settings(max_examples=80)
+@settings(max_examples=80 if SLOW else 45)
 @given(documents)
 def test_resolved_scenario_reads_back_to_the_same_bits(tmp_path_factory, document):
     folder = tmp_path_factory.mktemp("resolved")

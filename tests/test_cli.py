@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import runs
+from covering import mostly_slow
 from rich.console import Group
 from rich.text import Text
 
@@ -368,7 +369,7 @@ def test_a_terminal_without_unicode_gets_similar_characters(tmp_path: Path) -> N
     assert "dt <= 0.8" in out
 
 
-@pytest.mark.parametrize("streams", ["<&- >&- 2>&-", "2>/dev/full | head -c 0"])
+@pytest.mark.parametrize("streams", mostly_slow(["<&- >&- 2>&-", "2>/dev/full | head -c 0"], "<&- >&- 2>&-"))
 def test_a_run_completes_without_a_reader_of_its_output(streams: str, tmp_path: Path) -> None:
     """With closed streams, a closed terminal or a pipe without a reader, the run still completes."""
     scenario = runs.write(tmp_path)

@@ -40,7 +40,7 @@ DOCUMENTS = (
 )
 # The page on kernels has a row and a paragraph for each rung of the ladder.
 # Cells that take less time to plan.
-COARSER = {"cube": "[12,12,16]", "circuit_board": "[50,40,15]", "moving_beam": "[24,18,8]"}
+COARSER = {"cube": "[12,12,16]", "circuit_board": "[20,16,15]", "moving_beam": "[12,9,4]"}
 RUNGS = sum(spec.backend == "cuda" for spec in KERNELS)
 MOST_BYTES = {README: 10_240, KERNEL: 7_600 + 300 * RUNGS}
 ABOUT_RUNS = ("resume", "render", "export")

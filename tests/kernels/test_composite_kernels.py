@@ -380,8 +380,11 @@ def few_cases() -> tuple[CompositeSteps, ...]:
 
 
 def cases_of(spec: KernelSpec, precision: str, scheme: Scheme) -> tuple[CompositeSteps, ...]:
-    """All cases; a few for CUDA in float64, where only the type of numbers differs, because compiling takes time."""
-    return cases() if spec in CPU or SLOW or precision == "float32" else few_cases()
+    """All cases; a few for CUDA in float64, where only the type of numbers differs, because compiling takes time.
+
+    Kernels that do what 06 does with cells in other places have a few too.
+    """
+    return cases() if spec in CPU or SLOW or (spec in MIXING and precision == "float32") else few_cases()
 
 
 @cache

@@ -42,18 +42,17 @@ def test_linked_functions_are_compiled_into_their_callers(precision: str) -> Non
 
 def test_names_of_linked_functions_are_those_of_one_process() -> None:
     """numba numbers functions and types of records in each process; cached code of two processes meets in a third."""
-    names = []
-    for _ in range(2):
-        code = "from test_linked_functions import *; numba.njit(nogil=True)(add_twice)(np.ones(2), np.ones(2)); "
-        code += "print(*(found.fndesc.mangled_name for found in scaled.overloads.values()))"
-        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-        environment = {**os.environ, "PYTHONPATH": path}
-        result = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-        )
-        names.append(set(result.stdout.split()))
-    assert len(names[0]) == len(names[1]) == 2
-    assert not names[0] & names[1]
+    numba.njit(nogil=True)(add_twice)(np.ones(2), np.ones(2))
+    here = {found.fndesc.mangled_name for found in scaled.overloads.values()}
+    code = "from test_linked_functions import *; numba.njit(nogil=True)(add_twice)(np.ones(2), np.ones(2)); "
+    code += "print(*(found.fndesc.mangled_name for found in scaled.overloads.values()))"
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+    environment = {**os.environ, "PYTHONPATH": path}
+    result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    there = set(result.stdout.split())
+    assert len(there) == 2
+    assert len(here) >= 2
+    assert not here & there
 
 
 def test_python_cannot_call_a_linked_function() -> None:

@@ -147,7 +147,11 @@ def test_ctrl_c_before_the_ranks_have_joined_shows_no_traceback(tmp_path: Path) 
         assert (code, err) == (130, "heatsim: interrupted\n") if ranks == 1 else (code != 0 and err == "")
 
 
-@pytest.mark.parametrize("before", ["", "    import mpi4py.MPI\n"], ids=["before MPI", "before the watch"])
+@pytest.mark.parametrize(
+    "before",
+    [pytest.param("", marks=pytest.mark.slow), "    import mpi4py.MPI\n"],
+    ids=["before MPI", "before the watch"],
+)
 def test_a_rank_that_is_stopped_before_it_has_started_ends_the_job(before: str) -> None:
     program = (
         "import os, signal\nfrom heatsim.parallel import job, starting\nstarting.SECONDS = 0.0\n"

@@ -8,7 +8,7 @@ import bodies
 import numpy as np
 import pytest
 import runs
-from covering import pairwise
+from covering import mostly_slow, pairwise
 
 from heatsim import Simulation
 from heatsim.errors import Interrupted
@@ -112,7 +112,11 @@ output = {{ probe_every = 0.05, figures = false, fields = false }}
 
 
 @pytest.mark.parametrize(
-    ("precision", "drive"), pairwise(("float64", "float32"), ("narrow", "opposite", "falling", "film"))
+    ("precision", "drive"),
+    mostly_slow(
+        pairwise(("float64", "float32"), ("narrow", "opposite", "falling", "film")),
+        *(("float64", "narrow"), ("float32", "opposite"), ("float32", "falling"), ("float64", "film")),
+    ),
 )
 def test_rows_behind_a_jump_of_any_width_close_to_rounding(precision: str, drive: str, tmp_path: Path) -> None:
     """A step of 1e-11 of the run finds a jump, and steps of a second follow: K₂ of the short one is all rounding."""
@@ -141,7 +145,11 @@ output = {{ probe_every = 0.7, figures = false, fields = false }}
 
 
 @pytest.mark.parametrize(
-    ("precision", "kind", "turn"), pairwise(("float64", "float32"), ("everything", "melting"), (3, 11))
+    ("precision", "kind", "turn"),
+    mostly_slow(
+        pairwise(("float64", "float32"), ("everything", "melting"), (3, 11)),
+        *(("float64", "melting", 11), ("float32", "everything", 11)),
+    ),
 )
 def test_a_run_that_was_interrupted_ends_with_the_same_bits(
     precision: str, kind: str, turn: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

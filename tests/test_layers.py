@@ -212,6 +212,7 @@ def test_the_package_offers_what_it_says() -> None:
         heatsim.simulate  # noqa: B018
 
 
+@cache
 def needs_of_modules() -> dict[str, set[str]]:
     """The modules that each module imports."""
     names = {

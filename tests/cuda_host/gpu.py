@@ -26,7 +26,7 @@ def play_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 def compile_on_host(build: compilation.Build) -> launch.CudaKernel:
     """As heatsim.kernels.launch.compile_kernel."""
     macros = [option for option in build.options if option.startswith("-D")]
-    kernel = compile_kernel(compilation.FOLDER / build.source, macros)
+    kernel = compile_kernel(compilation.FOLDER / build.source, macros, for_runs=True)
     sweep_dtype = build.sweep_dtype
 
     class Function:

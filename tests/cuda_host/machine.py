@@ -38,7 +38,7 @@ COMPILER_OPTIONS = (
     *("-std=c++17", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-strict-aliasing"),
     *("-ffp-contract=off", "-Wno-unknown-pragmas"),
 )
-# Kernels of composite bodies take longer to compile than to run.
+# Kernels of composite bodies take longer to compile than to run, except in whole runs.
 FAST_TO_COMPILE, FAST_TO_RUN = "-O0", "-Og"
 # They double the time to compile: in float64 kernels are compiled without them.
 CHECKS = (
@@ -141,7 +141,11 @@ def guarded(values: NDArray[Any], zone: int = 1 << 16) -> Guarded:
 
 
 def compile_kernel(
-    source: Path, options: Sequence[str] = (), name: str = "advance", include: Sequence[Path] = (compilation.FOLDER,)
+    source: Path,
+    options: Sequence[str] = (),
+    name: str = "advance",
+    include: Sequence[Path] = (compilation.FOLDER,),
+    for_runs: bool = False,
 ) -> HostKernel:
     """The kernel of a .cu file, compiled once a session for each set of options, by whichever process comes first.
 
@@ -150,11 +154,13 @@ def compile_kernel(
         options: macros, as ``-DREAL=float``.
         name: the ``extern "C" __global__`` function.
         include: folders for ``#include``; the source's own is searched first.
+        for_runs: whether it does many steps.
 
     Skips the test where there is no g++; fails it there if CI=true or HEATSIM_REQUIRE_GXX=1.
     """
     source = source.resolve()
-    return _compile(source, tuple(options), name, tuple(dict.fromkeys((source.parent, *include))))
+    level = FAST_TO_COMPILE if "-DFACES=1" in options and not for_runs else FAST_TO_RUN
+    return _compile(source, (level, *options), name, tuple(dict.fromkeys((source.parent, *include))))
 
 
 def compile_kernels(jobs: Iterable[tuple[Path, Sequence[str]]]) -> list[HostKernel]:
@@ -175,7 +181,6 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
     stem = build_folder() / f"{source.stem}-{digest}"
     unit, object_file, linked, library = (stem.with_suffix(suffix) for suffix in (".cpp", ".o", ".part", ".so"))
     compiler, checks = _compiler(), () if "-DREAL=double" in options else CHECKS
-    level = FAST_TO_COMPILE if "-DFACES=1" in options else FAST_TO_RUN
     with _alone(stem):
         if not library.exists():
             exports = "".join(f"CUDA_HOST_EXPORT({each})\n" for each in exported)
@@ -183,13 +188,12 @@ def _compile(source: Path, options: tuple[str, ...], name: str, folders: tuple[P
             _run(
                 compiler,
                 *COMPILER_OPTIONS,
-                level,
                 *checks,
                 *_fma_option(),
                 *options,
                 *(f"-I{folder}" for folder in folders),
                 "-include",
-                str(_header(level, checks)),
+                str(_header(options[0], checks)),
                 "-c",
                 str(unit),
                 "-o",

@@ -73,8 +73,19 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> HostQueue:
     return defer(monkeypatch)
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("text", [SUMS, FIELD, COMPARED, runs.TEXT], ids=["sums", "extent", "compared", "linear"])
+@pytest.mark.parametrize(
+    ("device", "text"),
+    [
+        pytest.param("cuda", SUMS, id="sums-cuda"),
+        pytest.param("cpu", SUMS, id="sums-cpu", marks=pytest.mark.slow),
+        pytest.param("cuda", FIELD, id="extent-cuda", marks=pytest.mark.slow),
+        pytest.param("cpu", FIELD, id="extent-cpu"),
+        pytest.param("cuda", COMPARED, id="compared-cuda"),
+        pytest.param("cpu", COMPARED, id="compared-cpu", marks=pytest.mark.slow),
+        pytest.param("cuda", runs.TEXT, id="linear-cuda"),
+        pytest.param("cpu", runs.TEXT, id="linear-cpu"),
+    ],
+)
 def test_a_plan_does_the_work_of_a_short_run_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: list[tuple[str, int]], device: str, text: str
 ) -> None:

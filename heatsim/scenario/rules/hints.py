@@ -1,6 +1,7 @@
 """Hints about values of a scenario that are allowed, but are probably not what was meant."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -186,10 +187,16 @@ def _coldest_of_plain(value: object, grid: Grid) -> float | None:
         return float(value)
     if not isinstance(value, str) or units.split(value) is not None:
         return None
-    ends = zip("xyz", grid.origin, grid.size, strict=True)
+    return _lowest_at_start(value, tuple(grid.origin), tuple(grid.size))
+
+
+@lru_cache(maxsize=256)
+def _lowest_at_start(text: str, origin: tuple[float, ...], size: tuple[float, ...]) -> float | None:
+    """The lowest value of an expression at t = 0 in a box; None if it is unknown. It is asked for several times."""
+    ends = zip("xyz", origin, size, strict=True)
     box = {name: (start, start + length) for name, start, length in ends} | {"t": (0.0, 0.0)}
     try:
-        low = bounds(Expression(value, tuple(box)), **box).low
+        low = bounds(Expression(text, tuple(box)), **box).low
     except ValueError:
         return None
     return low if isfinite(low) else None

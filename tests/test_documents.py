@@ -238,6 +238,7 @@ def test_readme_shows_every_command() -> None:
     PLANNED,
     ids=" ".join,
 )
+@pytest.mark.usefixtures("frozen_again")
 def test_scenario_command_can_be_planned(
     arguments: list[str], checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -64,7 +64,7 @@ def alone(at: Path, *overrides: str) -> list[Path]:
         ("solver.kernel=temporal",),
         pytest.param(("solver.kernel=boxed", "solver.precision=float64"), marks=pytest.mark.slow),
         pytest.param(("solver.kernel=naive",), marks=pytest.mark.slow),
-        ("solver.kernel=auto", "solver.precision=float64"),
+        pytest.param(("solver.kernel=auto", "solver.precision=float64"), marks=pytest.mark.slow),
     ],
     ids=["temporal", "boxed", "naive", "auto"],
 )

@@ -4,14 +4,15 @@ from collections import defaultdict
 from contextlib import suppress
 from itertools import count, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from covering import mostly_slow
 
 from heatsim.errors import ScenarioError
-from heatsim.grid import FACES
-from heatsim.physics.operator.boundary_faces import areas, boundary_faces
+from heatsim.grid import FACES, Grid
+from heatsim.physics.operator.boundary_faces import BoundaryFaces, areas, boundary_faces
 from heatsim.physics.problem import HeatProblem
 from heatsim.scenario.documents.load import parse_dict
 
@@ -148,3 +149,17 @@ def test_areas_are_those_of_the_faces_of_a_full_box() -> None:
             both = [2 * axis, 2 * axis + 1]
             patches = [n for n, patch in enumerate(problem.scenario.patches, 6) if FACES.index(patch.face) in both]
             np.testing.assert_allclose(found[[*both, *patches]].sum(), 2.0 * np.prod(grid.size) / d, rtol=1e-12)
+
+
+@pytest.mark.parametrize("side", range(6))
+def test_light_falls_on_a_cell_at_its_place_on_the_face_of_the_box(side: int) -> None:
+    grid, bits = Grid((3, 4, 5), (1.0, 1.0, 1.0)), np.full(60, 1 << side, np.uint8)
+    bits[7] = 0x3F & ~(1 << side)
+    cells, nothing = np.arange(60), np.zeros(60)
+    found = BoundaryFaces(grid, side, True, cells, cells, nothing, cells, nothing, cells).lit(
+        SimpleNamespace(heated=SimpleNamespace(lit=bits))  # type: ignore[arg-type]
+    )
+    z, y, x = np.unravel_index(cells, grid.shape)
+    expected = np.ravel_multi_index((y if side > 3 else z, y if side < 2 else x), grid.face_shape(side))
+    expected[7] = -1
+    np.testing.assert_array_equal(found, expected)

@@ -65,3 +65,16 @@ def test_the_error_is_expected_within_a_small_factor(changed: dict[str, object])
     marks = [(JUST_BEFORE_A_ROW, 2.0), (170.0, 1.0), (100.0, 1.0)]
     real = float(np.abs(found.T - solve(Body(euler), found.times, marks).T).max())
     assert real / 3.0 <= expected <= 5.0 * real
+
+
+def test_steps_are_no_longer_than_rows_are_apart() -> None:
+    """The limit is 4 s."""
+    expected = []
+    for every in (2.0, 1.0):
+        changed = {
+            "output": {**BAR["output"], "probe_every": every},
+            "initial": {"temperature": "300 + 20*cos(39.27*x)"},
+        }
+        problem = HeatProblem.from_scenario(parse_dict({**BAR, **changed}))
+        expected.append(count_work(problem, first_tolerance(problem)).euler_error)
+    assert expected[0] == pytest.approx(2.0 * expected[1])

@@ -73,7 +73,7 @@ def outcome(at: Path, text: str, *overrides: str) -> tuple[str, dict[str, bytes]
     [
         ("one material", "streamed", 1),
         ("composite", "resident", 64),
-        ("sums", "resident", 1),
+        pytest.param("sums", "resident", 1, marks=pytest.mark.slow),
         ("sums", "resident", 64),
     ],
 )
@@ -152,7 +152,7 @@ def test_rows_before_and_after_sums_are_carried_over_are_read_apart(
     assert runs.results(tmp_path / "ahead") == runs.results(tmp_path / "direct")
 
 
-@pytest.mark.parametrize("call", [1, 2])
+@pytest.mark.parametrize("call", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_without_room_for_the_sums_of_rows_each_row_is_read_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, queue: HostQueue, call: int
 ) -> None:

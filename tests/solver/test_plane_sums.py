@@ -12,6 +12,7 @@ from heatsim.grid import Grid
 from heatsim.physics.operator.surface_exchange import ExchangingCells, Label
 from heatsim.solver.field.field import Field
 from heatsim.solver.field.plane_sums import PlaneSums
+from heatsim.solver.ledger.heats import RunningSums
 
 GRID = Grid((7, 6, 40), (1.0, 1.0, 1.0))
 COUNTS = {3: 200, 1: 90, 8: 1}  # cells of each condition
@@ -68,3 +69,13 @@ def test_nan_shows_in_sums_and_largest_values(where: Device) -> None:
     largest, found = sums.largest_of_conditions(some), sums.of_conditions(some)
     assert {label for label, value in largest.items() if np.isnan(value)} == {("some", 3)}
     assert {label for label, value in found.items() if np.isnan(value)} == {("some", 3)}
+
+
+def test_sums_from_row_to_row_are_rounded_once() -> None:
+    """Numbers of many sizes, which mostly cancel; in two calls."""
+    rng = np.random.default_rng(4)
+    rows = rng.uniform(-1.0, 1.0, (1000, 3)) * 10.0 ** rng.integers(-8, 8, (1000, 1))
+    sums = RunningSums(np.zeros((2, 3)))
+    found = np.concatenate([sums.add(rows[:400]), sums.add(rows[400:])])
+    exact = [[fsum(rows[: row + 1, column]) for column in range(3)] for row in range(1000)]
+    np.testing.assert_allclose(found, exact, rtol=2.0**-52, atol=1e-18)

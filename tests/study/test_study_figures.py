@@ -90,7 +90,7 @@ def test_a_grid_of_two_parameters_has_lines_and_maps(tmp_path: Path, grid_study:
     assert "320" in text
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("fails", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_processes_beside_a_study_draw_its_pictures(
     tmp_path: Path, grid_study: tuple[Definition, list[Row]], monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:

@@ -104,6 +104,17 @@ def test_an_interval_between_rows_closes_like_its_ends() -> None:
     assert abs(gained) > 1.0
 
 
+def test_the_rate_after_a_short_step_is_that_of_its_end() -> None:
+    """K₂ of such a step is a small change of T, rounded, over a short time."""
+    problem = problem_of(BODIES["swinging surroundings"])
+    stages = backend_of(problem, 40.0 * np.sin(np.arange(12.0)))
+    h = 1e-9 * stages.dt_limit
+    steps(stages, 20.0, h, 1, 0.1)
+    other = backend_of(problem, end_of(stages))
+    other.rate(End.FIRST, 20.0 + h, Side.AFTER)
+    assert np.abs(stages._first.F - other._first.F).max() <= 1e-12 * np.abs(other._first.F).max()
+
+
 @pytest.mark.parametrize("name", ["swinging surroundings", "radiation"])
 def test_a_first_guess_far_off_does_not_count(name: str) -> None:
     """Where steps are far too long F_n leads anywhere; right-hand sides in float32 would be off by kelvins then."""

@@ -221,6 +221,15 @@ def test_boxes_have_the_same_layout_in_python_and_cuda() -> None:
         assert (module._INTERIOR, module._CELL_TYPE) == (INTERIOR, CELL_TYPE)
 
 
+@pytest.mark.parametrize("end", [0, -1])
+def test_a_brick_of_one_cell_at_an_end_of_the_grid_is_marked(end: int) -> None:
+    cells, needed = np.full((9, 5, 13), INTERIOR, np.uint8), np.zeros((3, 2, 4), np.bool_)
+    cells[end, end, end] = 0
+    boxes.mark(cells, 4, 4, 2, (False, False, False), needed)
+    assert needed[end, end, end]
+    assert needed.sum() == (1 if end == 0 else 8)
+
+
 def test_no_memory_is_planned_for_boxes_that_are_not_laid() -> None:
     grid = Grid((32, 32, 32), (1e-3, 1e-3, 1e-3))
     foam = cell_type_map.build(

@@ -116,7 +116,7 @@ def test_an_end_state_that_is_wrong_fails(monkeypatch: pytest.MonkeyPatch) -> No
     transient, end = verify(["slab_bi_1"], ["solver.device=cpu"])
     assert transient.passed
     assert not end.passed
-    assert end.tolerance == 1e-3
+    assert 0.0 < end.tolerance < 1e-4  # all temperatures are equal, so the rounding of the field is left
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from heatsim.report import certainty
 from heatsim.report.number_tables import NumberTable
 from heatsim.report.numbers import decimals_of_heats, decimals_of_temperatures, fixed
 from heatsim.report.terminal import TerminalTable
+from heatsim.storage.folder import SUMMARY
 from heatsim.storage.summary_file import read_summary
 from heatsim.study import folder as study_folder
 from heatsim.study.columns import FAILED, FOLDER, MESSAGE, RUN, STATUS
@@ -85,7 +86,7 @@ def error_tables(study: Path, definition: Definition, rows: Sequence[Row]) -> It
     unit, lines, remarks = definition.temperature_unit, list[tuple[str, ...]](), dict[str, None]()
     for (name, which), row in extreme_runs(definition, rows).items():
         folder = study / str(row[FOLDER])
-        summary = read_summary(folder)
+        summary = read_summary(folder) if (folder / SUMMARY).is_file() else {}
         if "error_in_space" not in summary:
             continue
         label, run = f"{name}, {which}", str(row[RUN])

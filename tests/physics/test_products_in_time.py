@@ -98,7 +98,7 @@ def test_a_density_in_temperature_too() -> None:
 
 def test_a_value_that_is_undefined_at_a_time_of_a_step_ends_the_run_with_its_key() -> None:
     """No bound tells whether 0/0 is reached: the expression is allowed until it is."""
-    derived = bar('power = 7.0\nscale = "sin(t - 40/3)/(t - 40/3)"')
+    derived = bar('power = 7.0\nscale = "sin(t - 40/3)/(t - 40/3)"\n[solver]\nprecision = "float32"')
     derived.sources.powers(np.array([4.0]), np.array([1.0]))
     with pytest.raises(ScenarioError, match=r"sources\.0\.scale: is not finite in the step from t = 13\.0 s"):
         derived.sources.powers(np.array([13.0]), np.array([1.0]))

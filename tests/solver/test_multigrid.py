@@ -262,7 +262,7 @@ def counted(links: list[Array], ground: Array, b: Array) -> Convergence:
         progress = solve(equations, CpuSweeps(), tolerance)
         solutions.append((equations.x, progress))
     (found, progress), (known, _) = solutions
-    assert progress.tolerance == pytest.approx(max(1e-4 * float(np.ptp(known)), 1e-3), rel=0.01)
+    assert progress.tolerance == pytest.approx(1e-4 * float(np.ptp(known)), rel=0.01)
     assert np.abs(found - known).max() <= progress.tolerance
     return progress
 

@@ -189,7 +189,14 @@ def test_rows_agree_with_the_cpu_and_take_few_launches(tmp_path: Path, monkeypat
     ]
     probes = f"probes=[{', '.join(map(inline_table, wanted))}]"
     liquidus = "materials.glass.liquidus=330"
-    overrides = (*CHANGING, "output.error=none", liquidus, probes, "output.region_heat=true", "initial.temperature=300 + 30*x/0.02")
+    overrides = (
+        *CHANGING,
+        "output.error=none",
+        liquidus,
+        probes,
+        "output.region_heat=true",
+        "initial.temperature=300 + 30*x/0.02",
+    )
     launches, compile_function = [], compiled.function
 
     def counted(source: str, name: str, *arguments: Any) -> Any:

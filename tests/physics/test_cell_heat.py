@@ -153,6 +153,18 @@ def test_a_density_that_is_narrower_than_a_cell_brings_its_integral(density: str
     assert heated.weights.sum() * heated.volume == pytest.approx(power, rel=5e-4)
 
 
+def test_a_density_may_jump_at_the_faces_of_cells() -> None:
+    """A checkerboard whose jumps lie on the faces, to rounding: each cell has 1 or −1."""
+    random = np.random.default_rng(7)
+    for _ in range(20):
+        cells = random.integers(3, 10, 3)
+        size = [round(float(d), 5) for d in random.uniform(1e-3, 0.1, 3)]
+        waves = "*".join(f"cos(pi*floor({a}/{s / int(n)!r}))" for a, s, n in zip("xyz", size, cells, strict=True))
+        text = BLOCK.replace("[0.1, 0.05, 0.02]", str(size)).replace("[20, 10, 8]", str(cells.tolist()))
+        weights = problem(f'{text}[[sources]]\npower_density = "{waves}"\n[time]\nend = 1.0\n').materials.heated.weights
+        np.testing.assert_allclose(np.abs(weights), 1.0, rtol=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_densities_bring_their_integrals_however_wide_they_are(seed: int) -> None:
     """Random places, slopes and widths of 0.3 to 5 cells; no width at which another rule begins is seen in the heat."""

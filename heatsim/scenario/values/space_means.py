@@ -26,6 +26,7 @@ TOLERABLE = 1e-3  # error of an integral over a surface or a body, in parts of t
 _FEWER = 3
 _ALLOWED = 1e-7  # error of a part of a box relative to the largest mean of |f| over a box
 _LEVELS, _AT_ONCE = 64, 2**14
+_MARGIN = 1e-9  # of the width of a part
 
 
 def changes_much(expression: Expression, low: Array, high: Array, allowed: float, jump: float) -> NDArray[np.bool_]:
@@ -251,7 +252,12 @@ class _PartsOfBoxes:
         return np.stack([means[0] * shares, magnitude * shares, error * shares]), rows
 
     def bounds(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Bounds of the values in parts, and how much each axis changes them."""
+        """Bounds of the values in parts, and how much each axis changes them.
+
+        Each part is without a margin, in which values count for nothing: a jump on its edge may lie within by rounding.
+        """
+        margin = _MARGIN * (high - low)
+        low, high = low + margin, high - margin
         count, names = low.shape[1], self._used
         place, operations = self._operations.last, self._operations
         rows = np.zeros((len(names), count))

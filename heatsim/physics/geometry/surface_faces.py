@@ -104,7 +104,9 @@ class FaceSearch:
             reach = 1.0 + 0.5 * (slopes.sum(axis=1) - slopes[:, axis]) / slopes[:, axis]
         left = np.flatnonzero(normals[:, axis] ** 2 > _ACROSS)
         nearest = np.rint(points[:, axis])
-        direction = np.where(points[:, axis] >= nearest, 1, -1)
+        beside = points[:, axis] - nearest
+        # On a plane between cells, the first of two equally near faces is the one outside: so mirrored bodies agree.
+        direction = np.where(np.where(np.abs(beside) <= _EQUAL, normals[:, axis], beside) >= 0.0, 1, -1)
         cells = np.clip(np.floor(points).astype(np.int64), 0, np.array(self._grid.cells) - 1)
         faces = np.full(len(points), -1, dtype=np.int64)
         for step in range(2 * FARTHEST + 1):
@@ -164,7 +166,9 @@ class FaceSearch:
             middle = upper + 0.5
             middle[:, axis] -= 0.5
             distance = np.linalg.norm((middle - points[left]) * spacing, axis=1) * (2.0 - np.abs(normals))
-            inside = np.ones(len(left), dtype=bool)
+            # A piece on a plane between cells reaches as far to both sides: so mirrored bodies agree.
+            farthest = np.where(np.arange(3) == axis, NEAR + 1.0, NEAR + 0.5) + _EQUAL
+            inside = (np.abs(middle - points[left]) <= farthest).all(axis=1)
             for along in range(3):
                 if along != axis:
                     if self._periodic[along]:
@@ -192,7 +196,7 @@ class FaceSearch:
         """
         places = []
         for axis in range(3):
-            for offset in product(*(range(-NEAR, NEAR + 1 + (along == axis)) for along in range(3))):
+            for offset in product(*(range(-NEAR - 1, NEAR + 1 + (along == axis)) for along in range(3))):
                 middle = np.array(offset) + np.where(np.arange(3) == axis, 0.0, 0.5)
                 least = np.linalg.norm(np.maximum(np.maximum(middle - 1.0, -middle), 0.0) * self._grid.spacing)
                 places.append((float(least), axis, np.array(offset)))

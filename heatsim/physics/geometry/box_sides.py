@@ -5,8 +5,11 @@ curved shape or a label image may touch it. So one point decides, and the part o
 the product of two lengths. Rectangles near curved shapes and label images become facets, like curved surfaces.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,41 +33,58 @@ class _Side:
         grid: the cells.
         axis: the axis that is normal to the side.
         outwards: 1.0 if the box lies below the side, else −1.0.
-        low, high: opposite corners in cells from the corner of the grid, shape (n, 3).
+        edges: of the rectangles along x, y and z, in cells from the corner of the grid; along the axis twice the plane.
     """
 
     grid: Grid
     axis: int
     outwards: float
-    low: Array
-    high: Array
+    edges: tuple[Array, Array, Array]
 
     @property
-    def normals(self) -> Array:
-        return np.tile(self.outwards * np.eye(3)[self.axis], (len(self.low), 1))
+    def normal(self) -> Array:
+        return np.asarray(self.outwards * np.eye(3)[self.axis])
+
+    @cached_property
+    def corners(self) -> tuple[Array, Array]:
+        """The lowest and highest coordinates of the rectangles, shape (n, 3)."""
+        return _everywhere([ends[:-1] for ends in self.edges]), _everywhere([ends[1:] for ends in self.edges])
 
     def facets(self, which: NDArray[np.bool_]) -> Facets:
         """Some of the rectangles as facets."""
-        corners = np.repeat(self.low[which][:, None], 4, axis=1)
-        for along, ring in ((self.axis - 2, (1, 2)), (self.axis - 1, (2, 3))):
-            corners[:, ring, along] = self.high[which][:, None, along]
-        places = np.array(self.grid.origin) + corners * self.grid.spacing
-        return Facets(places, self.normals[which], np.ones(len(places)))
+        low, high = (ends[which] for ends in self.corners)
+        ring = np.repeat(low[:, None], 4, axis=1)
+        for along, places in ((self.axis - 2, (1, 2)), (self.axis - 1, (2, 3))):
+            ring[:, places, along] = high[:, None, along]
+        in_metres = np.array(self.grid.origin) + ring * self.grid.spacing
+        return Facets(in_metres, np.tile(self.normal, (len(ring), 1)), np.ones(len(ring)))
 
-    def pieces(self, number: np.int64, other: np.int64) -> SurfacePieces:
-        """The parts of a rectangle in the columns of cells; ``other`` is the material outside."""
-        ends, spacing = [], np.array(self.grid.spacing)
-        for along in range(3):
-            low, high = self.low[number, along], self.high[number, along]
-            cuts = np.arange(np.floor(low) + 1.0, np.ceil(high))
-            ends.append(np.array([low, low]) if along == self.axis else np.array([low, *cuts, high]))
-        middles = np.meshgrid(*((end[1:] + end[:-1]) / 2.0 for end in ends), indexing="ij")
-        lengths = [np.diff(end) * d for end, d in zip(ends, spacing, strict=True)]
+    def pieces(self, seen: NDArray[np.bool_], other: NDArray[np.int64]) -> SurfacePieces:
+        """The parts of rectangles in the columns of cells.
+
+        Args:
+            seen: which rectangles are wanted, shape (n,).
+            other: the material outside each of them.
+        """
+        ends = [np.union1d(edges, np.arange(np.ceil(edges[0]), edges[-1])) for edges in self.edges]
+        ends[self.axis] = self.edges[self.axis]
+        middles = [(end[1:] + end[:-1]) / 2.0 for end in ends]
+        numbers = [np.searchsorted(edges, at) - 1 for edges, at in zip(self.edges, middles, strict=True)]
+        numbers[self.axis] = np.zeros(1, dtype=np.int64)
+        counts = tuple(len(edges) - 1 for edges in self.edges)
+        of = np.ravel_multi_index(tuple(_everywhere(numbers).T), counts)
+        some = np.flatnonzero(seen[of])
+        lengths = [np.diff(end) * size for end, size in zip(ends, self.grid.spacing, strict=True)]
         lengths[self.axis] = np.ones(1)
-        areas = np.einsum("i,j,k->ijk", *lengths).reshape(-1)
-        points = np.stack([middle.reshape(-1) for middle in middles], axis=1)
-        normal = np.broadcast_to(self.outwards * np.eye(3)[self.axis], points.shape)
-        return SurfacePieces(points, normal, areas, np.full(len(areas), other))
+        areas = _everywhere(lengths)[some].prod(axis=1)
+        return SurfacePieces(
+            _everywhere(middles)[some], np.broadcast_to(self.normal, (len(some), 3)), areas, other[of[some]]
+        )
+
+
+def _everywhere(along: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """All combinations of values along x, y and z, shape (n, 3)."""
+    return np.stack([values.reshape(-1) for values in np.meshgrid(*along, indexing="ij")], axis=1)
 
 
 def visible_sides(
@@ -84,15 +104,18 @@ def visible_sides(
     found: list[SurfacePieces | Facets] = []
     for axis, outwards in product(range(3), (-1.0, 1.0)):
         side = _side(box, visible, number, axis, outwards)
-        unclear = np.zeros(len(side.low), dtype=bool)
-        for low, high in visible.unclear_beside(number):
-            near = (side.low - _BESIDE <= high) & (side.high + _BESIDE >= low)
+        low, high = side.corners
+        if not len(low):
+            continue
+        unclear = np.zeros(len(low), dtype=bool)
+        for lowest, highest in visible.unclear_beside(number):
+            near = (low - _BESIDE <= highest) & (high + _BESIDE >= lowest)
             near[:, axis] |= visible.periodic[axis]  # a shape at the other end touches it too
             unclear |= near.all(axis=1)
-        other = visible.outside((side.low + side.high) / 2.0, side.normals, number)
-        seen = np.flatnonzero(~unclear & (other >= 0) & wanted[visible.materials[number]][other])
-        if len(seen):
-            found.append(SurfacePieces.joined([side.pieces(which, other[which]) for which in seen]))
+        other = visible.outside((low + high) / 2.0, np.broadcast_to(side.normal, low.shape), number)
+        seen = ~unclear & (other >= 0) & wanted[visible.materials[number]][other]
+        if seen.any():
+            found.append(side.pieces(seen, other))
         if unclear.any():
             found.append(side.facets(unclear))
     return found
@@ -110,8 +133,5 @@ def _side(box: Box, visible: VisibleSurfaces, number: int, axis: int, outwards: 
         some = np.unique(np.clip([first, last, *others], max(first, 0.0), min(last, float(grid.cells[along]))))
         some = np.where(np.abs(some - np.rint(some)) <= _EQUAL, np.rint(some), some)
         edges.append(some[np.diff(some, prepend=-1.0) > _EQUAL])
-    low, high = (
-        np.stack([ends.reshape(-1) for ends in np.meshgrid(*parts, indexing="ij")], axis=1)
-        for parts in ([end[:-1] for end in edges], [end[1:] for end in edges])
-    )
-    return _Side(grid, axis, outwards, low, high)
+    x, y, z = edges
+    return _Side(grid, axis, outwards, (x, y, z))

@@ -99,9 +99,9 @@ def visible_sides(
         wanted: whether surfaces between two materials are wanted, shape (materials, materials).
 
     Returns:
-        For each side its visible pieces, and as facets the rectangles that shapes other than boxes may touch.
+        The visible pieces, and as facets the rectangles that shapes other than boxes may touch.
     """
-    found: list[SurfacePieces | Facets] = []
+    pieces, found = list[SurfacePieces](), list[SurfacePieces | Facets]()
     for axis, outwards in product(range(3), (-1.0, 1.0)):
         side = _side(box, visible, number, axis, outwards)
         low, high = side.corners
@@ -115,10 +115,10 @@ def visible_sides(
         other = visible.outside((low + high) / 2.0, np.broadcast_to(side.normal, low.shape), number)
         seen = ~unclear & (other >= 0) & wanted[visible.materials[number]][other]
         if seen.any():
-            found.append(side.pieces(seen, other))
+            pieces.append(side.pieces(seen, other))
         if unclear.any():
             found.append(side.facets(unclear))
-    return found
+    return [SurfacePieces.joined(pieces), *found] if pieces else found
 
 
 def _side(box: Box, visible: VisibleSurfaces, number: int, axis: int, outwards: float) -> _Side:

@@ -1,6 +1,7 @@
 """Find the voxel faces to which pieces of smooth surfaces belong."""
 
 from collections.abc import Callable
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -160,8 +161,10 @@ class FaceSearch:
         cells, best = np.floor(points).astype(np.int64), np.full(len(points), np.inf)
         found = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))]
         left = np.arange(len(points))
-        for least, axis, offset in self._places_nearby():
+        for least, axis, offset in self._places_nearby:
             left = left[least <= best[left] * (1.0 + _EQUAL)]
+            if not len(left):
+                break
             normals, upper = pieces.normals[left, axis], cells[left] + offset
             middle = upper + 0.5
             middle[:, axis] -= 0.5
@@ -188,6 +191,7 @@ class FaceSearch:
         piece, face = np.unique(np.stack((piece[nearest], face[nearest])), axis=1)
         return piece, face, 1.0 / np.bincount(piece, minlength=len(points))[piece]
 
+    @cached_property
     def _places_nearby(self) -> list[tuple[float, int, Indices]]:
         """Faces that may be near a piece, the nearest first, as (smallest distance in m, axis, offset).
 

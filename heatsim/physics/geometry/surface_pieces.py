@@ -1,5 +1,6 @@
 """Find the visible pieces of a region's smooth surface: those that no other region covers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,6 +44,16 @@ class SurfacePieces:
 
     def __getitem__(self, which: NDArray[np.generic]) -> "SurfacePieces":
         return SurfacePieces(self.points[which], self.normals[which], self.areas[which], self.other[which])
+
+    @staticmethod
+    def joined(some: Sequence["SurfacePieces"]) -> "SurfacePieces":
+        """The pieces of at least one surface in one."""
+        return SurfacePieces(
+            np.concatenate([pieces.points for pieces in some]),
+            np.concatenate([pieces.normals for pieces in some]),
+            np.concatenate([pieces.areas for pieces in some]),
+            np.concatenate([pieces.other for pieces in some]),
+        )
 
 
 def _painting(shape: Shape, grid: Grid) -> Solid:

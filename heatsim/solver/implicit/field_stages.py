@@ -41,6 +41,8 @@ _NOISE = 16.0
 # A right-hand side in float32 makes an error of this part of the change that is solved for. If that is more than a part
 # of the tolerance, because the first guess was far off, the stage is solved once more.
 _ROUNDED, _LEFT = 1e-6, 0.1
+# Longer steps, in stability limits of Euler's method, meet the same equations as a steady state.
+_AS_STEADY = 1e9
 # Arrays in float64 of an iteration; more where materials change with temperature.
 _DOUBLES, _VARYING = 9, 20
 _RATE, _FLOW, _POWER = "rate", "flow_", "flow_sources"
@@ -92,9 +94,10 @@ class FieldStages(FieldEnds):
         nx, ny, _ = self._problem.grid.cells
         contents = xp.zeros(self._first.T.shape)
         rows = self._rows(StageTimes.beside(0.0, Side.AFTER, 1.0, end))
-        self._equations.begin(rows, 1.0 / (GAMMA * end), contents, contents)
+        longest = min(end, _AS_STEADY * self.dt_limit)
+        self._equations.begin(rows, 1.0 / (GAMMA * longest), contents, contents)
         number = slab.first * nx * ny + xp.arange(contents.size, dtype="float64").reshape(contents.shape)
-        with suppress(NotConvergedError, NotFiniteError):  # steps meet what is wrong, and say so
+        with suppress(NotConvergedError, NotFiniteError, np.linalg.LinAlgError):  # steps meet what is wrong, and say so
             self._newton.find_share(number * 0.6180339887498949 % 1.0)
 
     def noise(self, stages: int) -> float:

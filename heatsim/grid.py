@@ -1,8 +1,10 @@
-"""The uniform box grid: its shape and the positions of its cells."""
+"""The grid of a box: its shape, and the positions and sizes of its cells."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +45,121 @@ class PlaneGroups:
         return np.append(np.arange(0, planes, self.size, dtype=np.int64), planes)
 
 
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The planes of cells along one axis.
+
+    The heat balance of a cell needs three numbers for each of its two sides along an axis: how much the flux through the
+    side changes the cell (``gains``), and how far its node lies from the side (``halves``); for sums its ``measures``. So
+    nothing else in the program has to know whether cells are equal.
+
+    Attributes:
+        uniform: whether all cells have one width; then all factors are exactly 1.
+        spacing: the mean width in m, to which the factors refer.
+        borders: coordinates in m of the planes between cells, both ends included; shape (n + 1,), ascending.
+        centres: coordinates in m of the nodes, shape (n,).
+        widths: in m, shape (n,).
+        gains: area of each side over volume in 1/m: towards smaller and towards larger coordinates; shape (n, 2).
+        halves: conductivity times the resistance between node and side in m, as ``gains``; shape (n, 2).
+        beyond: those of the neighbours, from the same sides to their nodes; at the ends those of the opposite end.
+        measures: of volumes in m: the volume of a cell is the product of its three measures; shape (n,).
+    """
+
+    uniform: bool
+    spacing: float
+    borders: NDArray[np.float64]
+    centres: NDArray[np.float64]
+    widths: NDArray[np.float64]
+    gains: NDArray[np.float64]
+    halves: NDArray[np.float64]
+    beyond: NDArray[np.float64]
+    measures: NDArray[np.float64]
+
+    @classmethod
+    def equal(cls, n: int, origin: float, size: float) -> "Axis":
+        """``n`` cells of one width."""
+        # (2i + 1)/(2n) is rounded once, so the centres of a symmetric box stay symmetric.
+        spacing, places = size / n, np.arange(n + 1)
+        centres = np.asarray(origin + size * ((2.0 * places[:-1] + 1.0) / (2.0 * n)), dtype=np.float64)
+        one, sides = np.ones(n), np.ones((n, 2))
+        half = sides * (0.5 * spacing)
+        borders = np.asarray(origin + size * (places / n), dtype=np.float64)
+        return cls(True, spacing, borders, centres, one * spacing, sides / spacing, half, half, one * spacing)
+
+    @classmethod
+    def between(cls, borders: Sequence[float]) -> "Axis":
+        """Cells between planes at ``borders``, in m."""
+        planes = np.array(borders)
+        widths = np.diff(planes)
+        halves = np.column_stack((widths, widths)) / 2.0
+        beyond = np.column_stack((np.roll(widths, 1), np.roll(widths, -1))) / 2.0
+        spacing, centres = float(planes[-1] - planes[0]) / len(widths), (planes[1:] + planes[:-1]) / 2.0
+        return cls(False, spacing, planes, centres, widths, 0.5 / halves, halves, beyond, widths)
+
+    def some(self, planes: NDArray[np.integer]) -> "Axis":
+        """The axis with these planes only, in this order; ``borders`` are those from their first one on."""
+        arrays = (self.centres, self.widths, self.gains, self.halves, self.beyond, self.measures)
+        widths = self.widths[planes]
+        borders = np.append(0.0, np.cumsum(widths)) + self.borders[planes[0]]
+        return Axis(self.uniform, self.spacing, borders, *(values[planes] for values in arrays))
+
+    def __len__(self) -> int:
+        return len(self.widths)
+
+    @cached_property
+    def gain_factors(self) -> NDArray[np.float64]:
+        """``gains`` over those of cells of the mean width; shape (n, 2)."""
+        return np.ones((len(self), 2)) if self.uniform else self.gains * self.spacing
+
+    @cached_property
+    def half_factors(self) -> NDArray[np.float64]:
+        """``halves`` over those of cells of the mean width; shape (n, 2)."""
+        return np.ones((len(self), 2)) if self.uniform else self.halves * (2.0 / self.spacing)
+
+    @cached_property
+    def beyond_factors(self) -> NDArray[np.float64]:
+        """``beyond`` over those of cells of the mean width; shape (n, 2)."""
+        return np.ones((len(self), 2)) if self.uniform else self.beyond * (2.0 / self.spacing)
+
+    @cached_property
+    def link_factors(self) -> NDArray[np.float64]:
+        """α/d² towards both neighbours over that of cells of the mean width, within one material; shape (n, 2)."""
+        return self.gain_factors * 2.0 / (self.half_factors + self.beyond_factors)
+
+    @cached_property
+    def volume_factors(self) -> NDArray[np.float64]:
+        """``measures`` over the mean width; shape (n,)."""
+        return np.ones(len(self)) if self.uniform else self.measures / self.spacing
+
+    def kernel_factors(self, precision: str) -> NDArray[Any]:
+        """What kernels read of graded axes, shape (n, 6) in a precision; (0, 6) if all cells have one width.
+
+        For each plane, towards smaller and then towards larger coordinates: the factor of links within one material, of
+        the half cell's conductance, and of area over volume.
+        """
+        if self.uniform:
+            return np.zeros((0, 6), dtype=precision)
+        columns = self.link_factors, 1.0 / self.half_factors, self.gain_factors
+        return np.ascontiguousarray(np.hstack(columns).astype(precision))
+
+    def places(self, coordinates: Any) -> Any:
+        """Coordinates in m, counted in cells from the first border: linear within each cell and beyond both ends."""
+        if self.uniform:
+            return (coordinates - self.borders[0]) / self.spacing
+        cell = np.clip(np.searchsorted(self.borders, coordinates, side="right") - 1, 0, len(self) - 1)
+        return cell + (coordinates - self.borders[cell]) / self.widths[cell]
+
+    def coordinates(self, places: Any) -> Any:
+        """Coordinates in m of places that are counted in cells: the inverse of :meth:`places`."""
+        if self.uniform:
+            return self.borders[0] + places * self.spacing
+        cell = np.clip(np.floor(places), 0, len(self) - 1).astype(np.intp)
+        return self.borders[cell] + (places - cell) * self.widths[cell]
+
+
 @dataclass(frozen=True)
 class Grid:
-    """A box of equal cells with temperatures at their centres.
+    """A box of cells with temperatures at their centres.
 
     Vectors are (x, y, z); arrays are indexed [z, y, x], x fastest.
 
@@ -53,11 +167,28 @@ class Grid:
         cells: number of cells along x, y, z.
         size: edge lengths of the box in m.
         origin: the corner with the smallest coordinates in m.
+        borders: for each axis the coordinates in m of the planes between cells, both ends included; empty where all
+            cells have one width.
     """
 
     cells: tuple[int, int, int]
     size: tuple[float, float, float]
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    borders: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] = ((), (), ())
+
+    @cached_property
+    def axes(self) -> tuple[Axis, Axis, Axis]:
+        """The planes of cells along x, y, z."""
+        x, y, z = (
+            Axis.between(borders) if borders else Axis.equal(n, origin, size)
+            for n, origin, size, borders in zip(self.cells, self.origin, self.size, self.borders, strict=True)
+        )
+        return x, y, z
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all cells are equal."""
+        return not any(self.borders)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -72,7 +203,18 @@ class Grid:
 
     @property
     def spacing(self) -> tuple[float, float, float]:
-        """(dx, dy, dz) in m."""
+        """(dx, dy, dz) in m of equal cells.
+
+        Raises:
+            RuntimeError: the cells are not equal; what asks for one spacing cannot be right for them.
+        """
+        if not self.uniform:
+            raise RuntimeError("cells of several widths have no spacing")
+        return self.mean_spacing
+
+    @property
+    def mean_spacing(self) -> tuple[float, float, float]:
+        """The mean widths of the cells along x, y, z in m."""
         dx, dy, dz = (length / n for length, n in zip(self.size, self.cells, strict=True))
         return (dx, dy, dz)
 
@@ -88,31 +230,59 @@ class Grid:
 
     @property
     def cell_volume(self) -> float:
-        """Volume of one cell in m³."""
+        """Volume in m³ of one of equal cells; raises as :attr:`spacing`."""
         return prod(self.spacing)
+
+    @property
+    def mean_areas(self) -> tuple[float, float, float]:
+        """The areas in m² of the sides across x, y, z of a cell of the mean widths."""
+        volume = self.mean_volume
+        dx, dy, dz = self.mean_spacing
+        return volume / dx, volume / dy, volume / dz
+
+    @property
+    def mean_volume(self) -> float:
+        """The volume in m³ of a cell of the mean widths."""
+        return prod(self.mean_spacing)
+
+    def volume_factors(self, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Volumes of cells over :attr:`mean_volume`; ``cells``: their indices in the flattened grid."""
+        nx, ny, _ = self.cells
+        x, y, z = (axis.volume_factors for axis in self.axes)
+        return np.asarray(x[cells % nx] * y[cells // nx % ny] * z[cells // (nx * ny)])
+
+    def side_areas(self, side: int, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Areas in m² of cells' sides towards x−, x+, …, z+ (0 to 5); ``cells`` as for :meth:`volume_factors`."""
+        axis, stride = side // 2, (1, self.cells[0], self.cells[0] * self.cells[1])[side // 2]
+        planes = cells // stride % self.cells[axis]
+        return self.mean_volume * self.volume_factors(cells) * self.axes[axis].gains[planes, side % 2]
 
     def part(self, cells: Sequence[tuple[int, int]]) -> "Grid":
         """The grid of a box of these cells: the first and the one after the last, along x, y, z."""
-        counts, sizes, origins = [], [], []
-        for (first, last), spacing, origin in zip(cells, self.spacing, self.origin, strict=True):
+        counts, sizes, origins, borders = [], [], [], []
+        for (first, last), axis, own, origin in zip(cells, self.axes, self.borders, self.origin, strict=True):
             counts.append(last - first)
-            sizes.append((last - first) * spacing)
-            origins.append(origin + first * spacing)
-        (nx, ny, nz), (lx, ly, lz), (x, y, z) = counts, sizes, origins
-        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z))
+            borders.append(own[first : last + 1])
+            sizes.append(own[last] - own[first] if own else (last - first) * axis.spacing)
+            origins.append(own[first] if own else origin + first * axis.spacing)
+        (nx, ny, nz), (lx, ly, lz), (x, y, z), (bx, by, bz) = counts, sizes, origins, borders
+        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z), (bx, by, bz))
 
     def centres(self, axis: int) -> NDArray[np.float64]:
         """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""
-        n = self.cells[axis]
-        # (2i + 1)/(2n) is rounded once, so the centres of a symmetric box stay symmetric.
-        fractions = (2.0 * np.arange(n) + 1.0) / (2.0 * n)
-        return np.asarray(self.origin[axis] + self.size[axis] * fractions, dtype=np.float64)
+        return self.axes[axis].centres
 
     def planes(self, first: int, count: int) -> "Grid":
-        """A grid of ``count`` planes of this one, from plane ``first`` on, with its spacing to the bit."""
+        """A grid of ``count`` planes of this one, from plane ``first`` on, with its spacing to the bit.
+
+        The first plane of the grid follows its last one.
+        """
         (nx, ny, _), (x, y, _), (*corner, z) = self.cells, self.size, self.origin
-        dz, origin = self.spacing[2], (corner[0], corner[1], z + first * self.spacing[2])
-        return _Planes((nx, ny, count), (x, y, count * dz), origin, whole=self, first=first)
+        planes = np.arange(first, first + count) % self.cells[2]
+        depth = float(self.axes[2].widths[planes].sum()) if self.borders[2] else count * self.mean_spacing[2]
+        start = self.borders[2][planes[0]] if self.borders[2] else z + first * self.mean_spacing[2]
+        origin = (corner[0], corner[1], start)
+        return _Planes((nx, ny, count), (x, y, depth), origin, self.borders, whole=self, first=first)
 
 
 @dataclass(frozen=True)
@@ -122,12 +292,13 @@ class _Planes(Grid):
     whole: Grid = field(kw_only=True)
     first: int = field(kw_only=True)
 
-    def centres(self, axis: int) -> NDArray[np.float64]:
+    @cached_property
+    def axes(self) -> tuple[Axis, Axis, Axis]:
         """Those of the whole grid, bit for bit."""
-        centres = self.whole.centres(axis)
-        return centres if axis < 2 else centres[np.arange(self.first, self.first + self.cells[2]) % len(centres)]
+        x, y, z = self.whole.axes
+        return x, y, z.some(np.arange(self.first, self.first + self.cells[2]) % len(z))
 
     @property
-    def spacing(self) -> tuple[float, float, float]:
-        """The spacing of the whole grid, bit for bit: size / cells would differ by rounding."""
-        return self.whole.spacing
+    def mean_spacing(self) -> tuple[float, float, float]:
+        """That of the whole grid, bit for bit: size / cells would differ by rounding."""
+        return self.whole.mean_spacing

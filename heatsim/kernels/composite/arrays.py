@@ -110,6 +110,7 @@ class CompositeArrays:
             open_faces=tuple(open_faces),
             heated=on_device(make_heat_tables(materials.heated, reference, precision), xp),
             lit=xp.asarray(materials.heated.lit),
+            planes=tuple(xp.asarray(axis.kernel_factors(precision)) for axis in materials.grid.axes),
         )
 
     def coefficients(

@@ -40,6 +40,7 @@ class HostBody:
         open_faces: which faces of the box let heat through.
         heated: the cells that sources heat individually.
         lit: for each weighted cell a bit for each side that beams fall on; empty if there are none.
+        planes: :meth:`heatsim.grid.Axis.kernel_factors` of the axes x, y, z.
     """
 
     materials: CellTypes
@@ -58,6 +59,7 @@ class HostBody:
     open_faces: tuple[bool, ...]
     heated: HeatTables
     lit: NDArray[np.uint8]
+    planes: tuple[Field, Field, Field]
 
     def surfaces_towards_void(self, periodic: tuple[bool, bool, bool]) -> Iterator[BoundaryFaces]:
         """The boundary faces towards void, side by side; none if they let nothing through."""

@@ -10,6 +10,9 @@ If a material varies with temperature, these numbers hold at the reference tempe
 their change. Within one such material the potential drives conduction, so the link is the same at all temperatures.
 Between two materials each half cell has the conductivity at its own centre. A surface held at a temperature has a known
 potential.
+
+All of these numbers are those of cells of the mean widths. The factors of the grid's axes give those of each cell
+(:class:`heatsim.grid.Axis`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -179,14 +182,35 @@ class CellTypes:
     @property
     def diffusion_rates(self) -> tuple[float, float, float]:
         """α/d² along x, y, z in 1/s, of :attr:`first_material`."""
-        found, spacing = self.first_material, self.grid.spacing
+        found, spacing = self.first_material, self.grid.mean_spacing
         x, y, z = (k / found.heat_capacity / d**2 for k, d in zip(found.conductivity or (), spacing, strict=True))
         return x, y, z
 
     @cached_property
     def cell_heat_capacity(self) -> Array:
-        """ρ·cp·V of a cell of each type in J/K, shape (types,)."""
-        return self.heat_capacity * self.grid.cell_volume
+        """ρ·cp·V of a cell of each type and of the mean volume in J/K, shape (types,)."""
+        return self.heat_capacity * self.grid.mean_volume
+
+    @cached_property
+    def volumes(self) -> Array:
+        """The volume of all cells of each type in mean volumes of a cell, shape (types,): ``counts`` of equal cells.
+
+        Collective at the first access.
+        """
+        if self.grid.uniform:
+            return self.counts.astype(np.float64)
+        x, y, z = (axis.volume_factors for axis in self.grid.axes)
+        if self.uniform:
+            return np.array([x.sum() * y.sum() * z.sum()])
+        first, last = self.held.own_planes(self.grid.cells[2])
+        planes = np.arange(first, last)
+        across = (y[:, None] * x).reshape(-1)
+        found = [
+            z[plane] * np.bincount(self.types_of(slice(plane, plane + 1)).reshape(-1), across, len(self.types))
+            for plane in planes
+        ]
+        # Sums of planes, added in their order on all ranks: the same bits.
+        return np.asarray(np.concatenate([*self.held.gathered(np.array(found).reshape(-1, len(self.types)))]).sum(axis=0))
 
     @property
     def nbytes(self) -> int:
@@ -258,12 +282,12 @@ class CellTypes:
 
     def coefficients(self, dt: float) -> Array:
         """Change in K of a cell of type a per kelvin to its neighbour of type b, shape (3, types, types)."""
-        d = np.reshape(self.grid.spacing, (3, 1, 1))
+        d = np.reshape(self.grid.mean_spacing, (3, 1, 1))
         return np.asarray(self.link * self._per_heat_capacity[None, :, None] * dt / d)
 
     def half_cells(self, dt: float) -> Array:
         """2k/d in W/(m² K), dt·2k/(ρ·cp·d²), and dt/(ρ·cp·d) in K m²/W, for each type and axis; shape (types, 3, 3)."""
-        gain = dt * self._per_heat_capacity[:, None] / self.grid.spacing
+        gain = dt * self._per_heat_capacity[:, None] / self.grid.mean_spacing
         conductance = 1.0 / self.half.T
         return np.stack((conductance, conductance * gain, gain), axis=2)
 
@@ -275,7 +299,7 @@ class CellTypes:
         material = np.array([cell_type.material for cell_type in self.types])
         half = self.least_half
         link = 1.0 / (half[:, :, None] + self.resistance + half[:, None, :])
-        d = np.reshape(self.grid.spacing, (3, 1, 1))
+        d = np.reshape(self.grid.mean_spacing, (3, 1, 1))
         between = link * (self._per_heat_capacity * self.warming)[:, None] / d
         driving = np.array([enthalpy.driving for enthalpy in self.enthalpies])
         return np.asarray(np.where(material[:, None] == material, rates * driving[:, None], between))

@@ -25,10 +25,10 @@ _MOST_NUMBERS = 256  # of types before those without cells are left out
 
 
 def half(grid: Grid, substance: MaterialNumbers) -> tuple[float, float, float]:
-    """d/2k in m² K/W along x, y, z; infinite for void."""
+    """d/2k in m² K/W along x, y, z of a cell of the mean widths; infinite for void."""
     if substance.conductivity is None:
         return np.inf, np.inf, np.inf
-    x, y, z = (d / (2.0 * k) for d, k in zip(grid.spacing, substance.conductivity, strict=True))
+    x, y, z = (d / (2.0 * k) for d, k in zip(grid.mean_spacing, substance.conductivity, strict=True))
     return x, y, z
 
 

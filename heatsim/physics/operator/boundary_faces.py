@@ -78,9 +78,36 @@ class BoundaryFaces:
         return self.side // 2
 
     @property
-    def area(self) -> float:
-        """The area of a voxel face in m²."""
-        return self.grid.cell_volume / self.grid.spacing[self.axis]
+    def area(self) -> float | Array:
+        """The areas of the voxel faces in m²; one number if all cells are equal."""
+        return self.grid.side_areas(self.side, self.cells) if not self.grid.uniform else self.grid.mean_areas[self.axis]
+
+    @property
+    def half_factors(self) -> float | Array:
+        """The half cells' resistances over those of cells of the mean width; one number where it is the same for all."""
+        return self._of_planes(self.grid.axes[self.axis].half_factors[:, self.side % 2])
+
+    @property
+    def gain_factors(self) -> float | Array:
+        """Area over volume of the cells, over that of cells of the mean width; as :attr:`half_factors`."""
+        return self._of_planes(self.grid.axes[self.axis].gain_factors[:, self.side % 2])
+
+    def _of_planes(self, factors: Array) -> float | Array:
+        """The factors of the cells, from those of the planes across the faces."""
+        if self.listed is None:
+            return float(factors[-(self.side % 2)])
+        n = self.grid.cells[self.axis]
+        return 1.0 if self.grid.axes[self.axis].uniform else factors[self.listed // self._strides[self.axis] % n]
+
+    def resistances(self, materials: CellTypes, half: Array | None = None) -> Array:
+        """The resistances of the half cells in m² K/W, at the reference temperature.
+
+        Args:
+            materials: the cell types.
+            half: the resistances for each axis and type; those of ``materials`` if not given.
+        """
+        of_types = (materials.half if half is None else half)[self.axis]
+        return np.asarray(of_types[self.types(materials)] * self.half_factors)
 
     @property
     def dense(self) -> bool:
@@ -267,8 +294,10 @@ def areas(boundary: Boundary, materials: CellTypes, least_ratio: float = 0.0) ->
             planes.append(of_side.cells // plane)
             numbers.append(of_side.conditions)
             sizes.append(of_side.area * of_side.fractions * np.maximum(of_side.ratios, least_ratio))
-        else:
+        elif isinstance(of_side.area, float):
             found += of_side.area * np.bincount(of_side.conditions, of_side.fractions, len(found))
+        else:
+            found += np.bincount(of_side.conditions, of_side.fractions * of_side.area, len(found))
     if materials.weighted_surfaces.void:
         of_void = materials.held.sums(np.concatenate(planes), np.concatenate(numbers), np.concatenate(sizes))
         for number, area in of_void.items():

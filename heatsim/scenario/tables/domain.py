@@ -1,16 +1,132 @@
 """The box and its cells."""
 
-from pydantic import BaseModel, Field
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Annotated, Any
 
-from heatsim.scenario.tables.fields import STRICT, Cells, Point, Size
+import numpy as np
+from pydantic import BaseModel, Field, PlainValidator, ValidationError, model_validator
+
+from heatsim.grid import AXES, Grid
+from heatsim.scenario.messages import fault, refuse, show
+from heatsim.scenario.tables.fields import STRICT, Cells, Coordinate, Form, Point, Size, read_entries
 from heatsim.scenario.tables.materials import MaterialName
+from heatsim.scenario.values.quantities import LENGTH
+
+# The most cells of an axis with a table of its own: each has a width of its own.
+_MOST_PLANES = 100_000
+# How many times as wide as its neighbour a cell may be: truncation errors grow with it.
+_MOST_GROWTH = 2.0
+_EQUAL = 1e-12  # widths whose parts differ by less are equal
+_AGREE = 1e-9  # how far `size` may differ from the sum of the widths, as a part of it
+
+
+def _read_widths(value: object) -> tuple[float, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise ValueError(f"got {show(value)}; a list of lengths in m is expected, one for each plane of cells")
+    if len(value) > _MOST_PLANES:
+        raise ValueError(f"got {len(value):,} widths; at most {_MOST_PLANES:,} are allowed")
+    return tuple(read_entries(value, LENGTH))
+
+
+def _read_planes(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PLANES:
+        raise ValueError(f"got {show(value)}; a whole number of cells from 1 to {_MOST_PLANES:,} is expected")
+    return value
+
+
+def _read_growth(value: object) -> float:
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if number is None or not 1.0 / _MOST_GROWTH <= number <= _MOST_GROWTH:
+        raise ValueError(
+            f"got {show(value)}; a number from {1.0 / _MOST_GROWTH:g} to {_MOST_GROWTH:g} is expected: the width of each "
+            "cell over that of the one before it"
+        )
+    return float(number)
+
+
+class Interval(BaseModel):
+    """Some planes of cells, from the end of the interval before to a coordinate."""
+
+    model_config = STRICT
+
+    to: Coordinate = Field(examples=['to = "20 mm"'], description="Coordinate where the interval ends")
+    cells: Annotated[int, PlainValidator(_read_planes), Form("whole number from 1", (1, _MOST_PLANES))] = Field(
+        examples=["cells = 40"], description="Cells of the interval"
+    )
+    growth: Annotated[float, PlainValidator(_read_growth), Form("0.5 to 2")] = Field(
+        default=1.0, description="Width of each cell over that of the one before it"
+    )
+
+    def borders(self, start: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The coordinates where the cells end, if the first one begins at ``start``."""
+        sums = np.cumsum(self.growth ** np.arange(self.cells, dtype=np.float64))
+        found = start + (self.to - start) * (sums / sums[-1])
+        found[-1] = self.to
+        return np.asarray(found)
+
+
+class AxisCells(BaseModel):
+    """The cells along one axis: their widths, or intervals."""
+
+    model_config = STRICT
+
+    widths: Annotated[tuple[float, ...] | None, PlainValidator(_read_widths), LENGTH, Form("list of numbers > 0")] = (
+        Field(
+            default=None,
+            examples=["widths = [0.001, 0.001, 0.002]"],
+            description="The width of each plane of cells",
+            json_schema_extra={"default": "from `intervals`"},
+        )
+    )
+    intervals: tuple[Interval, ...] | None = Field(
+        default=None,
+        examples=['intervals = [{ to = "20 mm", cells = 40 }, { to = "5 m", cells = 30, growth = 1.15 }]'],
+        description="Intervals of cells, from the smallest coordinate on",
+        json_schema_extra={"default": "from `widths`"},
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "AxisCells":
+        if (self.widths is None) == (self.intervals is None):
+            both = "both" if self.widths is not None else "neither"
+            raise ValueError(f"{both} of widths and intervals given; write one of them")
+        return self
+
+    def borders(self, origin: float) -> tuple[float, ...]:
+        """The coordinates in m of the planes between cells, both ends included.
+
+        Raises:
+            ValidationError: an interval ends before it begins, or cells are too narrow for the numbers' precision.
+        """
+        if self.widths is not None:
+            found = np.append(origin, origin + np.cumsum(self.widths))
+        else:
+            pieces, faults = [np.array([origin])], []
+            for number, interval in enumerate(self.intervals or ()):
+                start = float(pieces[-1][-1])
+                if interval.to <= start:
+                    faults.append(
+                        fault(f"got {interval.to:g}; the interval begins at {start:g} m", ("intervals", number, "to"))
+                    )
+                    continue
+                pieces.append(interval.borders(start))
+            if faults:
+                refuse(faults)
+            found = np.concatenate(pieces)
+        if not (np.diff(found) > 1e-9 * np.abs(found).max()).all():
+            raise ValueError("some cells are narrower than a billionth of the largest coordinate; make them wider")
+        return tuple(found.tolist())
 
 
 class Domain(BaseModel):
     """The box and its cells; vectors are (x, y, z), lengths in m.
 
     ``material`` is the material before regions are painted: the name of one of several materials, or "void"; None if
-    the scenario has one material without a name.
+    the scenario has one material without a name. ``x``, ``y`` and ``z`` give the cells along one axis; ``size`` and
+    ``cells`` are complete in any case.
     """
 
     model_config = STRICT
@@ -26,3 +142,63 @@ class Domain(BaseModel):
         examples=['material = "copper"'],
         description="Material before regions are painted; required with several materials",
     )
+    x: AxisCells | None = Field(
+        default=None,
+        examples=["[domain.x] with widths or intervals"],
+        description="Cells of several widths along x; `size` and `cells` are left out, or agree",
+    )
+    y: AxisCells | None = Field(default=None, description="The same along y")
+    z: AxisCells | None = Field(default=None, description="The same along z")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _complete(cls, document: Any) -> Any:
+        """With ``size`` and ``cells`` from the tables of all three axes."""
+        if not isinstance(document, Mapping) or not all(isinstance(document.get(axis), Mapping) for axis in AXES):
+            return document
+        try:
+            origin = document.get("origin", (0.0, 0.0, 0.0))
+            borders = [AxisCells.model_validate(document[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)]
+        except (ValidationError, ValueError, TypeError):
+            return document  # reported where it stands
+        found = {"size": [of[-1] - of[0] for of in borders], "cells": [len(of) - 1 for of in borders]}
+        return {**found, **document}
+
+    @model_validator(mode="after")
+    def _check_axes(self) -> "Domain":
+        faults = []
+        for number, name in enumerate(AXES):
+            axis: AxisCells | None = getattr(self, name)
+            if axis is None:
+                continue
+            borders = axis.borders(self.origin[number])
+            length, cells = borders[-1] - borders[0], len(borders) - 1
+            if cells != self.cells[number]:
+                faults.append(fault(f"got {self.cells[number]}; domain.{name} has {cells} cells", ("cells", number)))
+            if abs(length - self.size[number]) > _AGREE * length:
+                faults.append(
+                    fault(f"got {self.size[number]:g}; the cells of domain.{name} are {length:.10g} m long", ("size", number))
+                )
+        if faults:
+            refuse(faults)
+        return self
+
+    @property
+    def grid(self) -> Grid:
+        """The cells."""
+        x, y, z = (_borders(axis, at) for axis, at in zip((self.x, self.y, self.z), self.origin, strict=True))
+        return _grid(self.cells, self.size, self.origin, (x, y, z))
+
+
+@lru_cache(maxsize=64)
+def _borders(axis: AxisCells | None, origin: float) -> tuple[float, ...]:
+    """The planes between the cells of an axis; nothing if all cells have one width."""
+    if axis is None:
+        return ()
+    borders = axis.borders(origin)
+    widths = np.diff(borders)
+    return () if np.ptp(widths) <= _EQUAL * widths.max() else borders
+
+
+# Scenarios ask for their grid again and again; its axes are derived once.
+_grid = lru_cache(maxsize=64)(Grid)

@@ -158,7 +158,7 @@ class Scenario(BaseModel):
     @property
     def grid(self) -> Grid:
         """The cells of the domain."""
-        return Grid(self.domain.cells, self.domain.size, self.domain.origin)
+        return self.domain.grid
 
     @property
     def input_files(self) -> tuple[Path, ...]:

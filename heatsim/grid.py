@@ -49,9 +49,9 @@ class PlaneGroups:
 class Axis:
     """The planes of cells along one axis.
 
-    The heat balance of a cell needs three numbers for each of its two sides along an axis: how much the flux through the
-    side changes the cell (``gains``), and how far its node lies from the side (``halves``); for sums its ``measures``. So
-    nothing else in the program has to know whether cells are equal.
+    For each of its two sides along an axis, the heat balance of a cell needs how much a flux through the side changes
+    the cell (``gains``), and how far its node lies from the side (``halves``); sums need its ``measures``. So nothing
+    else in the program has to know whether cells are equal.
 
     Attributes:
         uniform: whether all cells have one width; then all factors are exactly 1.
@@ -251,11 +251,16 @@ class Grid:
         x, y, z = (axis.volume_factors for axis in self.axes)
         return np.asarray(x[cells % nx] * y[cells // nx % ny] * z[cells // (nx * ny)])
 
+    @staticmethod
+    def along(axis: int, values: Any) -> Any:
+        """A number for each plane across an axis, in the shape that multiplies an array of shape (nz, ny, nx)."""
+        return values.reshape([-1 if dimension == 2 - axis else 1 for dimension in range(3)])
+
     def side_areas(self, side: int, cells: NDArray[np.integer]) -> NDArray[np.float64]:
         """Areas in m² of cells' sides towards x−, x+, …, z+ (0 to 5); ``cells`` as for :meth:`volume_factors`."""
         axis, stride = side // 2, (1, self.cells[0], self.cells[0] * self.cells[1])[side // 2]
         planes = cells // stride % self.cells[axis]
-        return self.mean_volume * self.volume_factors(cells) * self.axes[axis].gains[planes, side % 2]
+        return np.asarray(self.mean_volume * self.volume_factors(cells) * self.axes[axis].gains[planes, side % 2])
 
     def part(self, cells: Sequence[tuple[int, int]]) -> "Grid":
         """The grid of a box of these cells: the first and the one after the last, along x, y, z."""

@@ -302,7 +302,14 @@ class HeatProblem:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
             rows = self._condition_rows(stages, reference)
             return face_terms(
-                self.boundary, self.materials.half[:, 0], self.rates, stages, exchange, rows, self.precision
+                self.boundary,
+                self.grid,
+                self.materials.half[:, 0],
+                self.rates,
+                stages,
+                exchange,
+                rows,
+                self.precision,
             )
 
     def _rows(self, stages: StageTimes, dt: float, reference: float) -> StepInputs:

@@ -66,7 +66,8 @@ def build(
     if cells.size:
         if material is not None and surfaces is None:
             surfaces = _voxel_areas(grid, material, weighted(palette, contacts, exposed), void, periodic)
-        surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering)
+        uneven = _between_half_cells(held, grid, palette, material, periodic)
+        surfaces_of_cells, areas = _weighted_surfaces(held, grid, material, surfaces, void, layering, uneven)
         _mark_interior(held, cells, periodic, surfaces_of_cells.cells if len(layering.cells) else None)
     half, resistance = _resistances(grid, palette, types, contacts)
     conditions = () if void_conditions is None else [void_conditions[one.material] for one in types]
@@ -133,15 +134,38 @@ def _weighted_surfaces(
     surfaces: FaceAreas | None,
     void: int | None,
     layering: Layering,
+    uneven: NDArray[np.int64],
 ) -> tuple[WeightedSurfaces, dict[frozenset[int], float]]:
     """The cells with weighted surfaces or links, and the areas of these surfaces by pairs of materials. Collective."""
     if material is not None and surfaces is not None:
         areas = cell_faces.total_areas(grid, surfaces, material, held)
-        return find_weighted(grid, surfaces, material, void, layering, held), areas
+        return find_weighted(grid, surfaces, material, void, layering, held, uneven), areas
     if len(layering.cells):
         none = np.zeros((0, 0, 0), dtype=np.uint8)
         return find_weighted(grid, cell_faces.NO_AREAS, none, void, layering, held), {}
     return NO_WEIGHTED_SURFACES, {}
+
+
+def _between_half_cells(
+    held: PaintedPlanes,
+    grid: Grid,
+    palette: Sequence[MaterialNumbers],
+    material: NDArray[np.uint8] | None,
+    periodic: tuple[bool, bool, bool],
+) -> NDArray[np.int64]:
+    """The faces at which the factor of a plane is not that of the link: two materials, on axes of several widths."""
+    if grid.uniform or material is None:
+        return np.zeros(0, dtype=np.int64)
+    pairs = np.array(
+        [
+            [None not in (a.conductivity, b.conductivity) and a.conductivity != b.conductivity for b in palette]
+            for a in palette
+        ]
+    )
+    local = cell_faces.between(held.grid(grid), material, pairs, held.periodic(periodic))
+    plane = grid.cells[0] * grid.cells[1]
+    faces = 3 * held.global_cells(local // 3, plane) + local % 3
+    return np.sort(faces[~np.array([axis.uniform for axis in grid.axes])[faces % 3]])
 
 
 def _face_types(held: PaintedPlanes, grid: Grid, cells: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], ...]:

@@ -210,7 +210,9 @@ class CellTypes:
             for plane in planes
         ]
         # Sums of planes, added in their order on all ranks: the same bits.
-        return np.asarray(np.concatenate([*self.held.gathered(np.array(found).reshape(-1, len(self.types)))]).sum(axis=0))
+        return np.asarray(
+            np.concatenate([*self.held.gathered(np.array(found).reshape(-1, len(self.types)))]).sum(axis=0)
+        )
 
     @property
     def nbytes(self) -> int:

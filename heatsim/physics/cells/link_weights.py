@@ -1,9 +1,10 @@
-"""Factors of conductances at contacts and void surfaces, from their smooth areas, and at layers.
+"""Factors of conductances at contacts and void surfaces, from their smooth areas, at layers, and where materials meet.
 
 A voxel face of area A stands for the part w·A of a smooth surface. There a contact resistance R becomes R/w, and a film
 coefficient h towards void becomes w·h, each in series with the unchanged half cells. At a plane of any direction
 between cells of equal conductivity each face then passes exactly the right heat. A link that a layer changes has the
-conductance that :mod:`heatsim.physics.layers.layering` finds, as a factor of the link without the layer.
+conductance that :mod:`heatsim.physics.layers.layering` finds, as a factor of the link without the layer. Along axes
+with cells of several widths, links between two materials have factors too.
 """
 
 import numpy as np
@@ -11,13 +12,6 @@ from numpy.typing import NDArray
 
 from heatsim.physics.cells.cell_types import CELL_TYPE, CellTypes
 from heatsim.physics.geometry.cell_faces import Array, Indices
-
-
-def contact_share(materials: CellTypes) -> Array:
-    """The largest share of a contact in the resistance between two centres, shape (3, types, types)."""
-    half = materials.least_half
-    with np.errstate(invalid="ignore"):
-        return materials.resistance / (half[:, :, None] + materials.resistance + half[:, None, :])
 
 
 def surface_weights(materials: CellTypes) -> Array:
@@ -35,7 +29,11 @@ def surface_weights(materials: CellTypes) -> Array:
         contact |= surfaces.links > 0.0
     with np.errstate(divide="ignore"):
         inverse = np.where((surfaces.area == 0.0) & ~contact, 0.0, 1.0 / surfaces.area)
-    return np.asarray(inverse if materials.varies else np.where(contact, link_factors(materials), inverse))
+    if materials.varies:
+        return np.asarray(inverse)
+    conducts = materials.heat_capacity > 0.0
+    linked = contact if materials.grid.uniform else conducts[own][:, None] & conducts[around]
+    return np.asarray(np.where(linked, link_factors(materials), inverse))
 
 
 def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -60,30 +58,56 @@ def types_around(materials: CellTypes, cells: Indices) -> tuple[NDArray[np.intp]
     return (numbers[held.local_cells(cells, nx * ny)] & CELL_TYPE).astype(np.intp), around
 
 
-def link_factor(
-    materials: CellTypes,
-    axis: int | NDArray[np.integer],
-    cell_type: NDArray[np.intp],
-    other: NDArray[np.intp],
-    ratio: Array,
-) -> Array:
-    """The factor of a link at a contact whose smooth area is ``ratio`` times the area of the voxel face.
-
-    The contact resistance R becomes R/w with the ratio w. If R is the share s of the resistance between the centres,
-    the factor is w/(w + s·(1 − w)). Materials that vary with temperature have their largest conductivity here.
-    """
-    share = contact_share(materials)[axis, cell_type, other]
-    with np.errstate(invalid="ignore"):
-        return np.where(share > 0.0, ratio / (ratio + share * (1.0 - ratio)), 1.0)
+def plane_factors(materials: CellTypes, cells: Indices) -> tuple[Array, Array]:
+    """The factors of cells' own half cells and of their neighbours' facing ones, towards x−, …, z+; shapes (n, 6)."""
+    own, beyond, stride = [], [], 1
+    for axis, n in zip(materials.grid.axes, materials.grid.cells, strict=True):
+        planes = cells // stride % n
+        own.append(axis.half_factors[planes])
+        beyond.append(axis.beyond_factors[planes])
+        stride *= n
+    return np.hstack(own), np.hstack(beyond)
 
 
 def link_factors(materials: CellTypes) -> Array:
-    """:func:`link_factor` of the weighted cells' links, shape (n, 6), in the order of ``weighted_surfaces.cells``."""
-    surfaces = materials.weighted_surfaces
-    own, around = types_around(materials, surfaces.cells)
-    factors = link_factor(materials, np.arange(6) // 2, own[:, None], around, surfaces.area)
+    """Factors of the weighted cells' links, shape (n, 6), in the order of ``weighted_surfaces.cells``.
+
+    They multiply ``materials.link`` and the factor of the cell's plane (``Axis.link_factors``). A contact with the
+    smooth area w for each area of the voxel face has the resistance R/w. If R is the share s of the resistance between
+    the centres, the factor is w/(w + s·(1 − w)). Where cells do not have the mean widths, the factor of the plane is
+    right within one material only; between two materials the factor of the link corrects it. Materials that vary with
+    temperature have their largest conductivity here.
+    """
+    surfaces, axis = materials.weighted_surfaces, np.arange(6) // 2
+    types, around = types_around(materials, surfaces.cells)
+    own, beyond = plane_factors(materials, surfaces.cells)
+    half = materials.least_half
+    here, there = half[axis, types[:, None]], half[axis, around]
+    contact = materials.resistance[types[:, None], around]
+    with np.errstate(invalid="ignore"):
+        graded = own * here + contact + beyond * there
+        share = contact / graded
+        # Exactly 1 on axes with cells of one width.
+        uneven = (here + contact + there) / graded * ((own + beyond) / 2.0)
+        factors = np.where(share > 0.0, surfaces.area / (surfaces.area + share * (1.0 - surfaces.area)), 1.0)
+        factors = factors * np.where(np.isfinite(uneven), uneven, 1.0)
     if not len(surfaces.links):
         return factors
-    plain = materials.link[np.arange(6) // 2, own[:, None], around]
+    plain = materials.link[axis, types[:, None], around]
     layered = surfaces.links > 0.0
-    return np.where(layered, surfaces.links / np.where(layered, plain, 1.0), factors)
+    return np.where(layered, surfaces.links * ((own + beyond) / 2.0) / np.where(layered, plain, 1.0), factors)
+
+
+def link_conductances(
+    materials: CellTypes, axis: int | Indices, planes: Indices, side: int | Indices, own: Indices, other: Indices
+) -> Array:
+    """Conductances in W/(m² K) of links without weights, of cells in planes along an axis towards a side (0 or 1).
+
+    ``own``, ``other``: the types of the cells and of their neighbours. Where both have different half cells, the link
+    of a graded grid needs its weight too (:func:`link_factors`). All arrays have one shape.
+    """
+    spread = [one.half_factors + one.beyond_factors for one in materials.grid.axes]
+    if isinstance(axis, int):
+        return np.asarray(materials.link[axis, own, other] * (2.0 / spread[axis][planes, side]))
+    at = np.choose(axis, [of[np.minimum(planes, len(of) - 1), side] for of in spread])
+    return np.asarray(materials.link[axis, own, other] * (2.0 / at))

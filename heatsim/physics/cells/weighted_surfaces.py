@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from heatsim.grid import Grid
 from heatsim.parallel.slab import HALO
-from heatsim.physics.geometry.cell_faces import Array, FaceAreas, Indices, cells_beside, distinct, voxel_areas
+from heatsim.physics.geometry.cell_faces import NO_AREAS, Array, FaceAreas, Indices, cells_beside, distinct, voxel_areas
 from heatsim.physics.geometry.painted_planes import EVERYTHING, PaintedPlanes
 from heatsim.physics.layers.layering import NO_LAYERS, Layering
 
@@ -99,6 +99,7 @@ def find_weighted(
     void: int | None,
     layering: Layering = NO_LAYERS,
     held: PaintedPlanes = EVERYTHING,
+    uneven: Indices = NO_AREAS.faces,
 ) -> WeightedSurfaces:
     """The cells with weighted surfaces. Collective.
 
@@ -109,6 +110,7 @@ def find_weighted(
         void: the number of void among the materials.
         layering: what layers change in the whole body.
         held: the planes. If they are not all planes, only cells in own planes and HALO planes on both sides are listed.
+        uneven: faces whose links have factors because the cells beside them differ in width and in material.
     """
     low, high = cells_beside(grid, surfaces.faces)
     axis = surfaces.faces % 3
@@ -125,11 +127,14 @@ def find_weighted(
     ]
     sides = [(side, direction, weighted & held.near(side // plane, HALO)) for side, direction, weighted in sides]
     layered, linked = len(layering.faces) > 0, [*_linked(grid, layering, held)]
+    beside = np.concatenate(cells_beside(grid, uneven))
+    beside = beside[held.has(beside // plane)]
+    beside = beside[held.near(beside // plane, HALO)]
     cells = distinct(
-        np.concatenate([*(side[weighted] for side, _, weighted in sides), *(side for side, _, _ in linked)])
+        np.concatenate([*(side[weighted] for side, _, weighted in sides), *(side for side, _, _ in linked), beside])
     )
     opens, weighs, found = held.any(
-        np.array([towards_void.any(), contacts.any() or layered, len(cells) > 0], dtype=bool)
+        np.array([towards_void.any(), contacts.any() or layered or len(beside) > 0, len(cells) > 0], dtype=bool)
     ).tolist()
     if not found:
         return NO_WEIGHTED_SURFACES

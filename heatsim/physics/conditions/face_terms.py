@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import Grid
 from heatsim.physics.conditions.boundary import Boundary
 from heatsim.physics.conditions.surface_balance import linear_terms
 from heatsim.physics.time.stage_times import StageTimes
@@ -14,6 +15,7 @@ Array = NDArray[np.float64]
 
 def face_terms(
     boundary: Boundary,
+    grid: Grid,
     resistances: Array,
     rates: tuple[float, float, float],
     stages: StageTimes,
@@ -25,6 +27,7 @@ def face_terms(
 
     Args:
         boundary: the conditions on the faces.
+        grid: the cells; resistances, rates and exchange are those of cells of the mean widths.
         resistances: d/(2k) of the half cells along x, y and z in m² K/W.
         rates: α/d² along x, y and z in 1/s.
         stages: the times and lengths of the stages.
@@ -40,9 +43,11 @@ def face_terms(
     for face in range(6):
         if not boundary.exchanging(face):
             continue
-        axis = face // 2
-        shares = 2.0 * rates[axis] * stages.sizes, 2.0 * exchange[..., axis]
-        conductance = float(1.0 / resistances[axis])
+        axis, plane, side = face // 2, -(face % 2), face % 2
+        half = float(grid.axes[axis].half_factors[plane, side])
+        part = float(grid.axes[axis].gain_factors[plane, side]) / half
+        shares = 2.0 * rates[axis] * part * stages.sizes, 2.0 * exchange[..., axis] * part
+        conductance = float(1.0 / (resistances[axis] * half))
         f[:, face], g[:, face] = linear_terms(rows[:, face], conductance, *shares, precision)
         finite = np.isfinite(f[:, face]) & np.isfinite(g[:, face])
         if not finite.all():

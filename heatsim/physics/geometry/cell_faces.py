@@ -82,8 +82,14 @@ def between(
 
 def voxel_areas(grid: Grid, faces: Indices) -> Array:
     """The areas in m² of the faces of voxels."""
-    dx, dy, dz = grid.spacing
-    return np.array([dy * dz, dx * dz, dx * dy])[faces % 3]
+    if grid.uniform:
+        dx, dy, dz = grid.spacing
+        return np.array([dy * dz, dx * dz, dx * dy])[faces % 3]
+    low, found = faces // 3, np.empty(len(faces))
+    for axis in range(3):
+        across = faces % 3 == axis
+        found[across] = grid.side_areas(2 * axis + 1, low[across])
+    return found
 
 
 def face_centres(grid: Grid, faces: Indices) -> Array:

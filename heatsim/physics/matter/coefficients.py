@@ -1,9 +1,12 @@
 """The seven stencil coefficients c0…c6.
 
-Finite volumes on a uniform grid (Patankar, *Numerical Heat Transfer and Fluid Flow*, §4.4), explicit in time:
+Finite volumes (Patankar, *Numerical Heat Transfer and Fluid Flow*, §4.4), explicit in time:
 
     T' = c0·T + c1·T(x−) + c2·T(x+) + c3·T(y−) + c4·T(y+) + c5·T(z−) + c6·T(z+)
     c1 = c2 = αx·dt/dx²,  c3 = c4 = αy·dt/dy²,  c5 = c6 = αz·dt/dz²,  c0 = 1 − Σ,  α = k/(ρ·cp)
+
+On axes with cells of several widths these are the coefficients of cells of the mean widths; kernels multiply them with
+the factors of the planes (:class:`heatsim.grid.Axis`) and sum increments.
 """
 
 from dataclasses import dataclass
@@ -64,6 +67,8 @@ def choose_scheme(grid: Grid, rates: tuple[float, float, float], smallest_dt: fl
     The seven-term sum is the fastest. Increments are used if rounding a coefficient would change the diffusivity: with
     flat cells, or with a time step far below the limit.
     """
+    if not grid.uniform:
+        return "increments"  # the coefficients of one plane differ from those of the next one
     smallest = min((rate * smallest_dt for rate, n in zip(rates, grid.cells, strict=True) if n > 1), default=inf)
     return "seven_term" if smallest * _TOLERANCE[precision] >= _QUANTUM[precision] / 2.0 else "increments"
 
@@ -97,6 +102,8 @@ def choose_stage_scheme(grid: Grid, rates: tuple[float, float, float], sizes: Ar
         sizes: of the stages in s.
         precision: of the run.
     """
+    if not grid.uniform:
+        return "increments"
     inside = [axis for axis in range(3) if grid.cells[axis] > 1]
     exchange = _inner_exchange(grid, rates, sizes)
     allowed = _TOLERANCE[precision] * exchange[:, inside].sum(axis=0).min(initial=inf)

@@ -79,7 +79,7 @@ def material_coefficients(
         heat_capacity = material.density * specific_heat / (enthalpy.driving if enthalpy is not None else 1.0)
         rx, ry, rz = (
             along / heat_capacity / d**2 if n > 1 else 0.0
-            for along, d, n in zip(conductivity, grid.spacing, grid.cells, strict=True)
+            for along, d, n in zip(conductivity, grid.mean_spacing, grid.cells, strict=True)
         )
         varies = isinstance(k, MaterialFunction) or isinstance(cp, MaterialFunction)
         found.append(

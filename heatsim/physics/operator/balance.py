@@ -143,11 +143,16 @@ class Balance:
             Device arrays of shape (nz, ny, nx); the links of the first cells are those to the last where an axis wraps,
             else 0.
         """
-        xp, materials, volume = self.xp, self.materials, self.materials.grid.cell_volume
+        xp, materials, grid = self.xp, self.materials, self.materials.grid
         found, surfaces = [], materials.weighted_surfaces
         factors = xp.asarray(link_factors(materials).astype(precision))
-        for axis, d in enumerate(materials.grid.spacing):
-            link = self._between(2 - axis, (materials.link[axis] * (volume / d / scale)).astype(precision))
+        for axis, area in enumerate(grid.mean_areas):
+            link = self._between(2 - axis, (materials.link[axis] * (area / scale)).astype(precision))
+            if not grid.uniform:
+                # A link of the mean cell, times the factors of the cell's volume and of its plane.
+                for other, of in enumerate(grid.axes):
+                    factors = of.volume_factors * (of.link_factors[:, 0] if other == axis else 1.0)
+                    link *= xp.asarray(grid.along(other, factors.astype(precision)))
             if surfaces.contacts:
                 link.reshape(-1)[xp.asarray(surfaces.cells)] *= factors[:, 2 * axis]
             first = xp.moveaxis(link, 2 - axis, 0)
@@ -175,7 +180,15 @@ class Balance:
 
     def sources(self, precision: str, scale: float) -> Any:
         """Heat set free in each cell in units of ``scale`` (W), a device array of shape (nz, ny, nx)."""
-        return self.per_cell((self.cell_sources / scale).astype(precision))
+        return self.in_cells((self.cell_sources / scale).astype(precision))
+
+    def in_cells(self, table: NDArray[Any]) -> Any:
+        """For each cell the entry of its type, for a cell of the mean volume, times the factor of its volume."""
+        found, grid = self.per_cell(table), self.materials.grid
+        if not grid.uniform:
+            for axis, of in enumerate(grid.axes):
+                found *= self.xp.asarray(grid.along(axis, of.volume_factors.astype(table.dtype)))
+        return found
 
     def per_cell(self, table: NDArray[Any]) -> Any:
         """For each cell the entry of its type, a device array of shape (nz, ny, nx)."""
@@ -190,13 +203,16 @@ class Balance:
     @property
     def source_power(self) -> float:
         """What sources in the body give, in W."""
-        return float(self.cell_sources @ self.materials.counts)
+        return float(self.cell_sources @ self.materials.volumes)
 
     @cached_property
     def scale(self) -> float:
         """Twice the largest conductance of a half cell in W/K: numbers in units of it do not leave float32."""
-        volume, spacing = self.materials.grid.cell_volume, self.materials.grid.spacing
-        return 4.0 * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
+        grid, most = self.materials.grid, 1.0
+        for axis in grid.axes:
+            most *= float(axis.volume_factors.max()) * max(1.0, float(axis.link_factors.max()))
+        volume, spacing = grid.mean_volume, grid.mean_spacing
+        return 4.0 * most * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
 
     def flows(self, temperatures: Sequence[Any]) -> Flows:
         """Where heat enters and leaves, for deviations in K of the cells of each surface. Collective."""

@@ -169,11 +169,13 @@ class _Finder:
     def _alike(self, faces: BoundaryFaces) -> bool:
         """Whether the same numbers hold for all cells."""
         shone = faces.towards_void or faces.side in self._fluxes
-        return not shone and self._half(faces) is not None and faces.full
+        return not shone and self._half(faces) is not None and isinstance(faces.area, float) and faces.full
 
     def _half(self, faces: BoundaryFaces) -> float | None:
         """The conductance of the half cells in W/(m² K), if it is one number for all types."""
-        half = 1.0 / self._body.materials.half[faces.axis]
+        if not isinstance(faces.half_factors, float):
+            return None
+        half = 1.0 / (self._body.materials.half[faces.axis] * faces.half_factors)
         conducting = half[half > 0.0]
         return float(conducting[0]) if (conducting == conducting[0]).all() else None
 
@@ -197,7 +199,7 @@ class _Finder:
 
         def half(faces: BoundaryFaces) -> Any:
             same = self._half(faces)
-            return 1.0 / materials.half[faces.axis, faces.types(materials)] if same is None else same
+            return 1.0 / faces.resistances(materials) if same is None else same
 
         cells = None if whole else np.concatenate([faces.cells for faces in every])
         lit = [places for faces in every if (places := faces.lit(materials)) is not None]
@@ -212,7 +214,7 @@ class _Finder:
             grounded=kind.grounded,
             radiates=kind.radiates,
             cell_types=0 if whole else each(lambda faces: faces.types(materials).astype(np.uint8)),
-            area=each(lambda faces: faces.area * (1.0 if faces.full else faces.fractions)),
+            area=each(lambda faces: faces.area if faces.full else faces.area * faces.fractions),
             half=each(half),
             weight=each(lambda faces: 1.0 / faces.ratios if faces.towards_void else 1.0),
             condition=tuple(self._rows[number].tolist()),

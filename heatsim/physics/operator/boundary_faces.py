@@ -84,7 +84,7 @@ class BoundaryFaces:
 
     @property
     def half_factors(self) -> float | Array:
-        """The half cells' resistances over those of cells of the mean width; one number where it is the same for all."""
+        """Resistances of the half cells over those of cells of the mean width; one number where all are equal."""
         return self._of_planes(self.grid.axes[self.axis].half_factors[:, self.side % 2])
 
     @property

@@ -56,6 +56,9 @@ class CellRates:
         rates = materials.rates()
         inner = sum(2.0 * rates[axis].diagonal() for axis in range(3) if grid.cells[axis] > 1)
         inner = inner + self._source_rates_of_types
+        if not grid.uniform:
+            yield from self._of_unequal_cells(rates, films)
+            return
         if materials.uniform and not any(numbers.size for numbers in self.boundary.maps):
             cells, special = self._different_cells()
             yield cells[special], self._rates_of(cells[special], rates, films)
@@ -89,6 +92,28 @@ class CellRates:
                     seen[cell_type] = True
                     yield one, np.asarray(inner)[[cell_type]]
 
+    def _of_unequal_cells(self, rates: Array, films: Array) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """:meth:`of_cells` where no two cells need be equal: the fastest interior cell of each type in each plane."""
+        materials, grid = self.materials, self.materials.grid
+        (nx, ny, nz), plane = grid.cells, grid.cells[0] * grid.cells[1]
+        begin, end = materials.held.own_planes(nz)
+        inner = [rates[axis].diagonal() if grid.cells[axis] > 1 else 0.0 * rates[axis].diagonal() for axis in range(3)]
+        along_x, along_y, along_z = (axis.link_factors.sum(axis=1) for axis in grid.axes)
+        sides = np.zeros((ny, nx), dtype=bool)
+        sides[:, [0, -1]] = sides[[0, -1]] = True
+        for z in range(begin, end):
+            own = materials.types_of(slice(z, z + 1))[0]
+            special = sides | (z in (0, nz - 1)) | (1 in grid.cells)
+            if not materials.uniform:
+                special |= materials.cells[materials.held.local(z)] < INTERIOR
+            cells = np.flatnonzero(special)
+            yield cells + z * plane, self._rates_of(cells + z * plane, rates, films)
+            loss = inner[0][own] * along_x + inner[1][own] * along_y[:, None] + inner[2][own] * along_z[z]
+            loss = np.where(special, -1.0, loss + self._source_rates_of_types[own])
+            for cell_type in np.unique(own[~special]).tolist():
+                fastest = np.array([int(np.argmax(np.where(own == cell_type, loss, -1.0)))])
+                yield fastest + z * plane, loss.reshape(-1)[fastest]
+
     def _different_cells(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         """The first, second and last cells along each axis, and which of them are at a face: no others differ."""
         nx, ny, nz = self.materials.grid.cells
@@ -111,7 +136,8 @@ class CellRates:
             total += self._surface_rates_of(face, cells, own, films)
             outside = place[axis] == (n - 1) * (face % 2)
             no_link = outside & (not self.boundary.periodic[axis]) | (n == 1)
-            total += np.where(no_link, 0.0, factors[:, face] * rates[axis, own, around[:, face]])
+            of_planes = grid.axes[axis].link_factors[place[axis], face % 2]
+            total += np.where(no_link, 0.0, factors[:, face] * of_planes * rates[axis, own, around[:, face]])
         return total
 
     def _surface_rates_of(self, side: int, cells: NDArray[np.int64], own: NDArray[np.intp], films: Array) -> Array:
@@ -128,8 +154,8 @@ class CellRates:
             held = resistances[numbers] == 0.0  # no film: a smaller area does not raise the resistance
             film = np.where(held, 0.0, resistances[numbers] / faces.ratios)
             least = self._least_resistances[numbers, faces.axis, types] / faces.ratios
-            resistance = np.maximum(materials.least_half[faces.axis, types] + film, least)
-            np.add.at(total, places, faces.fractions / resistance)
+            resistance = np.maximum(materials.least_half[faces.axis, types] * faces.half_factors + film, least)
+            np.add.at(total, places, faces.fractions / resistance * faces.gain_factors)
         return np.asarray(total * gains[own, side // 2])
 
     @cached_property

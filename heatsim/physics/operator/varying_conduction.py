@@ -71,9 +71,15 @@ def linearise(
     totals = sums.of_arrays((material == owner) * conducting for owner in present)
     for owner, total in zip(present, totals, strict=True):
         weight += (material == owner) * (total / counts[owner])
-    gain, links = xp.zeros(T.shape), []
-    for axis, d in enumerate(materials.grid.spacing):
-        area, dimension = materials.grid.cell_volume / d, 2 - axis
+    gain, links, grid = xp.zeros(T.shape), [], materials.grid
+    for axis, of in enumerate(grid.axes):
+        dimension, area = 2 - axis, grid.mean_volume / of.spacing
+        own, beyond, spread = 1.0, 1.0, 1.0
+        if not grid.uniform:
+            halves = of.half_factors[:, 0], of.beyond_factors[:, 0], of.gain_factors[:, 0]
+            own, beyond, spread = (xp.asarray(grid.along(axis, factors)) for factors in halves)
+            for number, other in enumerate(grid.axes):
+                spread = spread * xp.asarray(grid.along(number, other.volume_factors))
 
         def before(values: Any, dimension: int = dimension) -> Any:
             return xp.roll(values, 1, dimension)
@@ -82,22 +88,23 @@ def linearise(
             material == before(material),
             before(cell_types).astype(np.uint16) * np.uint16(len(materials.types)) + cell_types,
         )
-        inner = xp.asarray(materials.link[axis].reshape(-1) * area)[pair]
-        half = xp.asarray(materials.half[axis])[cell_types] / conducting
+        inner = xp.asarray(materials.link[axis].reshape(-1) * area)[pair] * (spread * (2.0 / (own + beyond)))
+        plain = xp.asarray(materials.half[axis])[cell_types] / conducting
+        half, facing = plain * own, before(plain) * beyond
         contact = xp.asarray(materials.resistance.reshape(-1))[pair]
         with np.errstate(divide="ignore", invalid="ignore"):
             resistance = xp.where(contact > 0.0, contact / _ratios(xp, materials, axis), 0.0)
-        outer = area / (half + before(half) + resistance)
+        outer = area * spread / (half + facing + resistance)
         if not periodic[axis] or T.shape[dimension] == 1:
             for values in (inner, outer):
                 xp.moveaxis(values, dimension, 0)[0] = 0.0
         flow = xp.where(alike, inner * (before(potential) - potential), outer * (before(T) - T))
         gain += flow - xp.roll(flow, -1, dimension)
         # outer changes by the part outer/area·half·k'(T)/k(T) for each kelvin of one cell.
-        falls = xp.where(xp.isfinite(half), half, 0.0) * bend
-        drop = (before(T) - T) * outer / area
-        here = xp.maximum(abs(1.0 - drop * falls), _LEAST)
-        there = xp.maximum(abs(1.0 + drop * before(falls)), _LEAST)
+        falls, falls_before = (xp.where(xp.isfinite(one), one, 0.0) for one in (half, facing))
+        drop = (before(T) - T) * outer / (area * spread)
+        here = xp.maximum(abs(1.0 - drop * (falls * bend)), _LEAST)
+        there = xp.maximum(abs(1.0 + drop * (falls_before * before(bend))), _LEAST)
         changes = here * there * weight / conducting * before(weight / conducting)
         links.append(xp.where(alike, inner * weight, outer * xp.sqrt(changes)))
     return Linearised(gain, (links[0], links[1], links[2]), potential, weight, conducting)

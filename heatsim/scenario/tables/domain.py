@@ -41,8 +41,8 @@ def _read_growth(value: object) -> float:
     number = value if isinstance(value, int | float) and not isinstance(value, bool) else None
     if number is None or not 1.0 / _MOST_GROWTH <= number <= _MOST_GROWTH:
         raise ValueError(
-            f"got {show(value)}; a number from {1.0 / _MOST_GROWTH:g} to {_MOST_GROWTH:g} is expected: the width of each "
-            "cell over that of the one before it"
+            f"got {show(value)}; a number from {1.0 / _MOST_GROWTH:g} to {_MOST_GROWTH:g} is expected: the width of "
+            "each cell over that of the one before it"
         )
     return float(number)
 
@@ -158,7 +158,9 @@ class Domain(BaseModel):
             return document
         try:
             origin = document.get("origin", (0.0, 0.0, 0.0))
-            borders = [AxisCells.model_validate(document[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)]
+            borders = [
+                AxisCells.model_validate(document[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)
+            ]
         except (ValidationError, ValueError, TypeError):
             return document  # reported where it stands
         found = {"size": [of[-1] - of[0] for of in borders], "cells": [len(of) - 1 for of in borders]}
@@ -177,7 +179,10 @@ class Domain(BaseModel):
                 faults.append(fault(f"got {self.cells[number]}; domain.{name} has {cells} cells", ("cells", number)))
             if abs(length - self.size[number]) > _AGREE * length:
                 faults.append(
-                    fault(f"got {self.size[number]:g}; the cells of domain.{name} are {length:.10g} m long", ("size", number))
+                    fault(
+                        f"got {self.size[number]:g}; the cells of domain.{name} are {length:.10g} m long",
+                        ("size", number),
+                    )
                 )
         if faults:
             refuse(faults)

@@ -151,8 +151,8 @@ class Balance:
             if not grid.uniform:
                 # A link of the mean cell, times the factors of the cell's volume and of its plane.
                 for other, of in enumerate(grid.axes):
-                    factors = of.volume_factors * (of.link_factors[:, 0] if other == axis else 1.0)
-                    link *= xp.asarray(grid.along(other, factors.astype(precision)))
+                    of_planes = of.volume_factors * (of.link_factors[:, 0] if other == axis else 1.0)
+                    link *= xp.asarray(grid.along(other, of_planes.astype(precision)))
             if surfaces.contacts:
                 link.reshape(-1)[xp.asarray(surfaces.cells)] *= factors[:, 2 * axis]
             first = xp.moveaxis(link, 2 - axis, 0)

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = NDArray[np.float64]
+
 AXES = ("x", "y", "z")
 FACES = ("x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
 
@@ -67,13 +69,13 @@ class Axis:
 
     uniform: bool
     spacing: float
-    borders: NDArray[np.float64]
-    centres: NDArray[np.float64]
-    widths: NDArray[np.float64]
-    gains: NDArray[np.float64]
-    halves: NDArray[np.float64]
-    beyond: NDArray[np.float64]
-    measures: NDArray[np.float64]
+    borders: Floats
+    centres: Floats
+    widths: Floats
+    gains: Floats
+    halves: Floats
+    beyond: Floats
+    measures: Floats
 
     @classmethod
     def equal(cls, n: int, origin: float, size: float) -> "Axis":
@@ -92,9 +94,32 @@ class Axis:
         planes = np.array(borders)
         widths = np.diff(planes)
         halves = np.column_stack((widths, widths)) / 2.0
-        beyond = np.column_stack((np.roll(widths, 1), np.roll(widths, -1))) / 2.0
-        spacing, centres = float(planes[-1] - planes[0]) / len(widths), (planes[1:] + planes[:-1]) / 2.0
-        return cls(False, spacing, planes, centres, widths, 0.5 / halves, halves, beyond, widths)
+        return cls._of(planes, (planes[1:] + planes[:-1]) / 2.0, 0.5 / halves, halves, widths)
+
+    @classmethod
+    def radial(cls, borders: Sequence[float]) -> "Axis":
+        """Rings between the radii ``borders``, in m: whole circles around an axis at 0.
+
+        Areas and volumes grow with the radius. For each m² of its side at the radius r, a half cell has the resistance
+        r·|ln(r/r_c)|/k (Incropera, §3.3.1), so that conduction through hollow cylinders is exact. The measures are the
+        areas of the rings in m².
+        """
+        planes = np.array(borders)
+        centres = (planes[1:] + planes[:-1]) / 2.0
+        sides = np.column_stack((planes[:-1], planes[1:]))
+        measures = np.pi * (planes[1:] ** 2 - planes[:-1] ** 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            halves = sides * np.abs(np.log(sides / centres[:, None]))
+        # No heat passes the axis; its half cell is as long as it looks.
+        halves[sides == 0.0] = centres[0]
+        return cls._of(planes, centres, 2.0 * np.pi * sides / measures[:, None], halves, measures)
+
+    @classmethod
+    def _of(cls, borders: Floats, centres: Floats, gains: Floats, halves: Floats, measures: Floats) -> "Axis":
+        widths = np.diff(borders)
+        beyond = np.column_stack((np.roll(halves[:, 1], 1), np.roll(halves[:, 0], -1)))
+        spacing = float(borders[-1] - borders[0]) / len(widths)
+        return cls(False, spacing, borders, centres, widths, gains, halves, beyond, measures)
 
     def some(self, planes: NDArray[np.integer]) -> "Axis":
         """The axis with these planes only, in this order; ``borders`` are those from their first one on."""
@@ -107,27 +132,27 @@ class Axis:
         return len(self.widths)
 
     @cached_property
-    def gain_factors(self) -> NDArray[np.float64]:
+    def gain_factors(self) -> Floats:
         """``gains`` over those of cells of the mean width; shape (n, 2)."""
         return np.ones((len(self), 2)) if self.uniform else self.gains * self.spacing
 
     @cached_property
-    def half_factors(self) -> NDArray[np.float64]:
+    def half_factors(self) -> Floats:
         """``halves`` over those of cells of the mean width; shape (n, 2)."""
         return np.ones((len(self), 2)) if self.uniform else self.halves * (2.0 / self.spacing)
 
     @cached_property
-    def beyond_factors(self) -> NDArray[np.float64]:
+    def beyond_factors(self) -> Floats:
         """``beyond`` over those of cells of the mean width; shape (n, 2)."""
         return np.ones((len(self), 2)) if self.uniform else self.beyond * (2.0 / self.spacing)
 
     @cached_property
-    def link_factors(self) -> NDArray[np.float64]:
+    def link_factors(self) -> Floats:
         """α/d² towards both neighbours over that of cells of the mean width, within one material; shape (n, 2)."""
         return self.gain_factors * 2.0 / (self.half_factors + self.beyond_factors)
 
     @cached_property
-    def volume_factors(self) -> NDArray[np.float64]:
+    def volume_factors(self) -> Floats:
         """``measures`` over the mean width; shape (n,)."""
         return np.ones(len(self)) if self.uniform else self.measures / self.spacing
 
@@ -169,12 +194,15 @@ class Grid:
         origin: the corner with the smallest coordinates in m.
         borders: for each axis the coordinates in m of the planes between cells, both ends included; empty where all
             cells have one width.
+        radial: whether x is the radius of bodies that are symmetric around the axis x = 0. Cells are whole rings then;
+            there is one along y. ``borders`` of x is not empty.
     """
 
     cells: tuple[int, int, int]
     size: tuple[float, float, float]
     origin: tuple[float, float, float] = (0.0, 0.0, 0.0)
     borders: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]] = ((), (), ())
+    radial: bool = False
 
     @cached_property
     def axes(self) -> tuple[Axis, Axis, Axis]:
@@ -183,7 +211,7 @@ class Grid:
             Axis.between(borders) if borders else Axis.equal(n, origin, size)
             for n, origin, size, borders in zip(self.cells, self.origin, self.size, self.borders, strict=True)
         )
-        return x, y, z
+        return (Axis.radial(self.borders[0]) if self.radial else x), y, z
 
     @property
     def uniform(self) -> bool:
@@ -245,7 +273,7 @@ class Grid:
         """The volume in m³ of a cell of the mean widths."""
         return prod(self.mean_spacing)
 
-    def volume_factors(self, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+    def volume_factors(self, cells: NDArray[np.integer]) -> Floats:
         """Volumes of cells over :attr:`mean_volume`; ``cells``: their indices in the flattened grid."""
         nx, ny, _ = self.cells
         x, y, z = (axis.volume_factors for axis in self.axes)
@@ -256,7 +284,7 @@ class Grid:
         """A number for each plane across an axis, in the shape that multiplies an array of shape (nz, ny, nx)."""
         return values.reshape([-1 if dimension == 2 - axis else 1 for dimension in range(3)])
 
-    def side_areas(self, side: int, cells: NDArray[np.integer]) -> NDArray[np.float64]:
+    def side_areas(self, side: int, cells: NDArray[np.integer]) -> Floats:
         """Areas in m² of cells' sides towards x−, x+, …, z+ (0 to 5); ``cells`` as for :meth:`volume_factors`."""
         axis, stride = side // 2, (1, self.cells[0], self.cells[0] * self.cells[1])[side // 2]
         planes = cells // stride % self.cells[axis]
@@ -271,9 +299,9 @@ class Grid:
             sizes.append(own[last] - own[first] if own else (last - first) * axis.spacing)
             origins.append(own[first] if own else origin + first * axis.spacing)
         (nx, ny, nz), (lx, ly, lz), (x, y, z), (bx, by, bz) = counts, sizes, origins, borders
-        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z), (bx, by, bz))
+        return Grid((nx, ny, nz), (lx, ly, lz), (x, y, z), (bx, by, bz), self.radial)
 
-    def centres(self, axis: int) -> NDArray[np.float64]:
+    def centres(self, axis: int) -> Floats:
         """Coordinates in m of the cell centres along an axis (0 = x, 1 = y, 2 = z)."""
         return self.axes[axis].centres
 
@@ -287,7 +315,7 @@ class Grid:
         depth = float(self.axes[2].widths[planes].sum()) if self.borders[2] else count * self.mean_spacing[2]
         start = self.borders[2][planes[0]] if self.borders[2] else z + first * self.mean_spacing[2]
         origin = (corner[0], corner[1], start)
-        return _Planes((nx, ny, count), (x, y, depth), origin, self.borders, whole=self, first=first)
+        return _Planes((nx, ny, count), (x, y, depth), origin, self.borders, self.radial, whole=self, first=first)
 
 
 @dataclass(frozen=True)

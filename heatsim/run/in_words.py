@@ -116,7 +116,7 @@ def source_in_words(source: Source, end: float) -> str:
         power = f"{plain(source.power, 6)} W" if source.power is not None else density_in_words(source.power_density)
         if source.distribution is not None:
             power += f" spread as {_short(source.distribution.expression.text)}"
-        place = f'in region "{source.region}"' if source.region is not None else _place(source.shape)
+        place = f'in region "{source.region}"' if source.region is not None else _place(source.given_shape)
         words = f"{power} {place}"
     if source.during is not None:
         words += f", from {moment(source.during[0])} to {moment(source.during[1])}"

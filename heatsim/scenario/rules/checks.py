@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from heatsim.errors import Mistake
 from heatsim.scenario.messages import did_you_mean, show, show_key
+from heatsim.scenario.rules.axial import axial_domains_turn_around_their_axis
 from heatsim.scenario.rules.interfaces import (
     conditions_towards_void_need_void,
     contacts_differ,
@@ -180,6 +181,7 @@ def statistics_suit_the_scenario(scenario: Scenario) -> list[Mistake]:
 
 
 CHECKS: tuple[Callable[[Scenario], list[Mistake]], ...] = (
+    axial_domains_turn_around_their_axis,
     one_form_of_materials,
     domain_names_its_material,
     materials_exist,

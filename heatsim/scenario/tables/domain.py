@@ -2,22 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, Field, PlainValidator, ValidationError, model_validator
+from pydantic_core import InitErrorDetails
 
 from heatsim.grid import AXES, Grid
-from heatsim.scenario.messages import fault, refuse, show
+from heatsim.scenario.messages import did_you_mean, fault, refuse, show
 from heatsim.scenario.tables.fields import STRICT, Cells, Coordinate, Form, Point, Size, read_entries
 from heatsim.scenario.tables.materials import MaterialName
-from heatsim.scenario.values.quantities import LENGTH
+from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 
 # The most cells of an axis with a table of its own: each has a width of its own.
 _MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
+# The entries of an axial domain along y: one cell, whose middle is 0.
+_OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}
 _AGREE = 1e-9  # how far `size` may differ from the sum of the widths, as a part of it
 
 
@@ -35,6 +38,14 @@ def _read_planes(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PLANES:
         raise ValueError(f"got {show(value)}; a whole number of cells from 1 to {_MOST_PLANES:,} is expected")
     return value
+
+
+def _read_symmetry(value: object) -> Literal["axial"] | None:
+    if value is not None and value != "axial":
+        raise ValueError(
+            f'got {show(value)}; "axial" is expected{did_you_mean(value, ("axial",))}, or leave the key out'
+        )
+    return None if value is None else "axial"
 
 
 def _read_growth(value: object) -> float:
@@ -149,17 +160,34 @@ class Domain(BaseModel):
     )
     y: AxisCells | None = Field(default=None, description="The same along y")
     z: AxisCells | None = Field(default=None, description="The same along z")
+    symmetry: Annotated[Literal["axial"] | None, PlainValidator(_read_symmetry), Form("`axial`")] = Field(
+        default=None,
+        examples=['symmetry = "axial"'],
+        description="Bodies that are symmetric around an axis: x is the radius, z lies along the axis; `size`, `cells` "
+        "and `origin` have entries for x and z only, heats in W and J are those of the whole circle",
+        json_schema_extra={"default": "none"},
+    )
 
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
-        """With ``size`` and ``cells`` from the tables of all three axes."""
-        if not isinstance(document, Mapping) or not all(isinstance(document.get(axis), Mapping) for axis in AXES):
+        """With ``size`` and ``cells`` from the tables of all axes, and with entries for y of an axial domain."""
+        if not isinstance(document, Mapping):
+            return document
+        tables = {name: document[name] for name in AXES if isinstance(document.get(name), Mapping)}
+        if document.get("symmetry") == "axial":
+            document = {"origin": [0.0, 0.0], **document}
+            tables["y"] = {"intervals": [{"to": 0.5, "cells": 1}]}
+            for key, of_y in _OF_Y.items():
+                pair = document.get(key)
+                if isinstance(pair, list | tuple) and len(pair) == 2:
+                    document = {**document, key: [pair[0], of_y, pair[1]]}
+        if len(tables) < len(AXES):
             return document
         try:
-            origin = document.get("origin", (0.0, 0.0, 0.0))
+            origin = read_entries(document.get("origin", (0.0, 0.0, 0.0)), COORDINATE)
             borders = [
-                AxisCells.model_validate(document[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)
+                AxisCells.model_validate(tables[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)
             ]
         except (ValidationError, ValueError, TypeError):
             return document  # reported where it stands
@@ -168,7 +196,7 @@ class Domain(BaseModel):
 
     @model_validator(mode="after")
     def _check_axes(self) -> "Domain":
-        faults = []
+        faults = self._axial_faults()
         for number, name in enumerate(AXES):
             axis: AxisCells | None = getattr(self, name)
             if axis is None:
@@ -188,11 +216,33 @@ class Domain(BaseModel):
             refuse(faults)
         return self
 
+    def _axial_faults(self) -> list[InitErrorDetails]:
+        """What an axial domain may not have."""
+        if not self.axial:
+            return []
+        faults = []
+        if self.y is not None:
+            faults.append(fault("an axial domain has no cells along y; remove this table", ("y",)))
+        for key, of_y in _OF_Y.items():
+            given = getattr(self, key)
+            if given[1] != of_y:
+                faults.append(fault(f"got {show(list(given))}; an axial domain has two entries, for x and z", (key,)))
+        if self.origin[0] < 0.0:
+            faults.append(fault(f"got {self.origin[0]:g}; a radius from 0 is expected", ("origin", 0)))
+        return faults
+
+    @property
+    def axial(self) -> bool:
+        """Whether x is the radius of bodies that are symmetric around an axis."""
+        return self.symmetry == "axial"
+
     @property
     def grid(self) -> Grid:
         """The cells."""
         x, y, z = (_borders(axis, at) for axis, at in zip((self.x, self.y, self.z), self.origin, strict=True))
-        return _grid(self.cells, self.size, self.origin, (x, y, z))
+        if self.axial and not x:
+            x = tuple(np.linspace(self.origin[0], self.origin[0] + self.size[0], self.cells[0] + 1).tolist())
+        return _grid(self.cells, self.size, self.origin, (x, y, z), self.axial)
 
 
 @lru_cache(maxsize=64)

@@ -247,6 +247,14 @@ class Scenario(BaseModel):
         return initial
 
     @model_validator(mode="after")
+    def _turn_shapes(self) -> "Scenario":
+        """Give the shapes of an axial domain their sections."""
+        shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
+        for part in shaped if self.domain.axial else ():
+            part.turn()
+        return self
+
+    @model_validator(mode="after")
     def _set_end_of_formulas(self) -> "Scenario":
         """Set the end of the run in expressions in t, up to which their jumps are found."""
         for _, function, _ in all_functions_in_time(self):
@@ -262,6 +270,17 @@ class Scenario(BaseModel):
         return output.until(info.data["time"].end)
 
 
+def _with_free_axis(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An axial document whose faces without meaning let no heat through: those across y, and the axis itself."""
+    domain, boundaries = document.get("domain"), document.get("boundaries", {})
+    if not isinstance(domain, Mapping) or domain.get("symmetry") != "axial" or not isinstance(boundaries, Mapping):
+        return document
+    origin = domain.get("origin", [0.0])
+    at_axis = isinstance(origin, list | tuple) and len(origin) > 0 and origin[0] == 0
+    faces = ("x_min", "y_min", "y_max") if at_axis else ("y_min", "y_max")
+    return {**document, "boundaries": {**{face: {"type": "insulated"} for face in faces}, **boundaries}}
+
+
 def complete(document: Any) -> Any:
     """A scenario's document with what follows from other parts of it.
 
@@ -273,7 +292,7 @@ def complete(document: Any) -> Any:
     time = document.get("time")
     if isinstance(time, Mapping) and time.get("method") == "steady" and "initial" not in document:
         document = {**document, "initial": {"temperature": FIRST_GUESS}}
-    document = with_library(document)
+    document = _with_free_axis(with_library(document))
     domain, materials = document.get("domain"), document.get("materials")
     if not isinstance(domain, Mapping) or "material" in domain:
         return document

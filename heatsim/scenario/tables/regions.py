@@ -11,6 +11,7 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PlainValidator,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -26,6 +27,8 @@ from heatsim.scenario.tables.materials import MaterialName
 from heatsim.scenario.values.quantities import SMALLEST
 
 MAX_REGIONS = 255
+# How far the sections of turned shapes reach along y, in m: an axial domain reaches from -0.5 to 0.5.
+_BEYOND = 1.0
 
 
 class Box(BaseModel):
@@ -130,10 +133,29 @@ class Shaped(BaseModel):
         description="Inside of an STL surface; a file name alone is short for `{ file = … }`",
     )
 
+    _turned: Box | Cylinder | None = PrivateAttr(default=None)
+
+    @property
+    def given_shape(self) -> Shape | None:
+        """The shape as the scenario writes it, or None."""
+        return self.box or self.sphere or self.cylinder or self.stl
+
     @property
     def shape(self) -> Shape | None:
-        """The shape, or None."""
-        return self.box or self.sphere or self.cylinder or self.stl
+        """The shape in the cells of the domain, or None: in an axial domain its section, see :meth:`turn`."""
+        return self._turned or self.given_shape
+
+    def turn(self) -> None:
+        """Take the section of the shape through the axis of an axial domain, which reaches over all of y.
+
+        A sphere around a point of the axis gets a cylinder along y, a cylinder along the axis gets a box.
+        """
+        match self.given_shape:
+            case Sphere(centre=(_, _, z), radius=radius):
+                self._turned = Cylinder.model_construct(from_=(0.0, -_BEYOND, z), to=(0.0, _BEYOND, z), radius=radius)
+            case Cylinder(from_=(_, _, one), to=(_, _, other), radius=radius):
+                low, high = sorted((one, other))
+                self._turned = Box.model_construct(min=(-radius, -_BEYOND, low), max=(radius, _BEYOND, high))
 
 
 def _read_axes(value: object) -> tuple[str, str, str]:

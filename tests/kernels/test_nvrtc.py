@@ -269,12 +269,17 @@ def test_every_reduction_compiles_without_warnings_or_spills(architecture: int) 
         *((*flags, fused.WHOLE, None) for flags in product((False, True), repeat=2)),
         *((False, False, *labelled) for labelled in product((fused.Labelling(9), thermometers), ("uint8", "uint16"))),
     ]
+    weighted = [(False, False, fused.WHOLE, None), (False, False, thermometers, "uint16")]
     # One precision in turn; both are slow, and done where the kernels are tuned.
     jobs += [
         (fused.SOURCE, fused.macros(precision, *form))
         for number, form in enumerate(forms)
         for place, precision in enumerate(REAL)
         if (SLOW and architecture == TUNED) or (number + number // 2) % 2 == place
+    ]
+    jobs += [
+        (fused.SOURCE, fused.macros(precision, *form, weighted=True))
+        for form, precision in zip(weighted, REAL, strict=True)
     ]
     # In float64 a value takes two registers.
     precisions = REAL if SLOW else ("float64",)

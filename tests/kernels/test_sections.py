@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.reductions import find, fused
-from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers
+from heatsim.kernels.reductions.fused import PART, WHOLE, Labelling, Sections, Thermometers, Weights
 from heatsim.kernels.reductions.statistics import Partials, combined
 from heatsim.physics.matter.enthalpy import TemperatureTables, Thermometer, constant, tabulate
 from heatsim.scenario import Material
@@ -22,12 +22,24 @@ PIECES = (1, 2, 3, 8)
 SHAPE = (37, 13, 22)  # an odd number of planes, and planes that begin at no multiple of 16 bytes
 
 
+def random_weights(where: Device, shape: Sequence[int]) -> tuple[Weights, NDArray[np.float64]]:
+    """Weights of planes, over three orders of magnitude, and their products."""
+    random = np.random.default_rng(11)
+    across, along = 10.0 ** random.uniform(-2.0, 1.0, shape[1] * shape[2]), 10.0 ** random.uniform(-2.0, 1.0, shape[0])
+    return Weights(where.xp.asarray(across), where.xp.asarray(along)), np.outer(along, across).reshape(shape)
+
+
 def random_field(precision: str, shape: Sequence[int] = SHAPE) -> NDArray[Any]:
     return np.random.default_rng(5).uniform(-100.0, 300.0, shape).astype(precision)
 
 
 def in_pieces(
-    where: Device, values: NDArray[Any], labels: NDArray[Any] | None, division: Labelling, pieces: int
+    where: Device,
+    values: NDArray[Any],
+    labels: NDArray[Any] | None,
+    division: Labelling,
+    pieces: int,
+    weights: Weights | None = None,
 ) -> Partials:
     """STATISTICS of a field of which each piece, cut between groups of planes, is a separate array."""
     groups = PlaneGroups.of((len(values), *SHAPE[1:]))
@@ -38,7 +50,8 @@ def in_pieces(
         part = values[first:end]
         bounds = groups.starts(len(part)) * part[0].size
         own = None if labels is None else where.xp.asarray(labels[first:end].copy())
-        found += fused.partials(where, [Sections(where.xp.asarray(part.copy()), bounds, own)], division)
+        volumes = None if weights is None else Weights(weights.across, weights.along[first:end].copy())
+        found += fused.partials(where, [Sections(where.xp.asarray(part.copy()), bounds, own, None, volumes)], division)
     return np.concatenate(found)
 
 
@@ -62,10 +75,36 @@ def test_pieces_give_the_bits_of_the_whole(where: Device, precision: str, labell
     values = random_field(precision)
     labels = np.random.default_rng(6).integers(0, 5, SHAPE).astype(np.uint8) if labelled else None
     division = Labelling(5) if labelled else WHOLE
-    whole = in_pieces(where, values, labels, division, 1)
-    assert len(whole) == 10
-    for pieces in PIECES:
-        assert combined(in_pieces(where, values, labels, division, pieces)) == combined(whole)
+    for weights in (None, random_weights(where, SHAPE)[0]):
+        whole = in_pieces(where, values, labels, division, 1, weights)
+        assert len(whole) == 10
+        for pieces in PIECES:
+            assert combined(in_pieces(where, values, labels, division, pieces, weights)) == combined(whole)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("labelled", [False, True])
+def test_values_count_with_the_volumes_of_their_cells(where: Device, precision: str, labelled: bool) -> None:
+    """In sums; not in extremes. Weights of 1 change no bit, and weights of each value need no planes."""
+    shape = (6, 5, 817)  # a section of two planes is longer than a round; planes begin at no multiple of a vector
+    values = random_field(precision, shape)
+    labels = np.random.default_rng(6).integers(0, 3, shape).astype(np.uint8) if labelled else np.zeros(shape, np.uint8)
+    on_device, bounds = where.xp.asarray(values), np.arange(0, 7, 2) * 5 * 817
+    of_parts, division = (where.xp.asarray(labels), Labelling(3)) if labelled else (None, WHOLE)
+    by_plane, factors = random_weights(where, shape)
+    each = Weights(where.xp.asarray(factors.reshape(-1)), where.xp.ones(1))
+    for weights in (by_plane, each):
+        (found,) = fused.statistics(where, [Sections(on_device, bounds, of_parts, None, weights)], division)
+        for part, of_part in enumerate(found):
+            exact, volumes = values[labels == part].astype(np.float64), factors[labels == part]
+            magnitude = fsum(np.abs(exact) * volumes)
+            assert of_part.total == pytest.approx(fsum(exact * volumes), abs=1e-13 * magnitude)
+            assert of_part.absolute_total == pytest.approx(magnitude, rel=1e-13)
+            assert (of_part.lowest, of_part.highest, of_part.not_finite) == (exact.min(), exact.max(), 0)
+    ones = Weights(where.xp.ones(5 * 817), where.xp.ones(6))
+    plain = Sections(on_device, np.arange(7) * 5 * 817, of_parts)
+    of_ones = Sections(on_device, plain.bounds, of_parts, None, ones)
+    assert fused.statistics(where, [of_ones], division) == fused.statistics(where, [plain], division)
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)
@@ -142,13 +181,17 @@ def test_temperatures_and_liquid_parts_are_those_of_the_thermometer(where: Devic
         of_part[name] = getattr(tables, name)
     of_part["solidus"], of_part["melting"] = (0.0, 20.0), (0.0, 10.0)
     arrays = (where.xp.asarray(one) for one in (of_part.view(np.float64), tables.values, tables.rises))
-    array = Sections(where.xp.asarray(contents), np.array([0, 558, 1116]), where.xp.asarray(labels))
-    (found,) = fused.statistics(where, [array], Labelling(2, thermometers=Thermometers(*arrays)))
+    given, thermometers = (where.xp.asarray(contents), np.array([0, 558, 1116])), Thermometers(*arrays)
     T = Thermometer(np, enthalpies, lambda place: labels[place])(contents, slice(None))
-    for part in range(2):
-        assert found[part].degrees == pytest.approx(fsum(T[labels == part]), rel=1e-13)
-    assert found[0].liquid == 0.0
-    assert found[1].liquid == pytest.approx(fsum(np.clip((T[labels == 1] - 20.0) / 10.0, 0.0, 1.0)), rel=1e-13)
+    liquid = np.clip((T - 20.0) / 10.0, 0.0, 1.0)
+    weights, factors = random_weights(where, contents.shape)
+    for of_cells, volumes in ((None, np.ones(contents.shape)), (weights, factors)):
+        array = Sections(*given, where.xp.asarray(labels), None, of_cells)
+        (found,) = fused.statistics(where, [array], Labelling(2, thermometers=thermometers))
+        for part in range(2):
+            assert found[part].degrees == pytest.approx(fsum((volumes * T)[labels == part]), rel=1e-13)
+        assert found[0].liquid == 0.0
+        assert found[1].liquid == pytest.approx(fsum((volumes * liquid)[labels == 1]), rel=1e-13)
 
 
 def test_the_first_cell_of_a_part_is_found(where: Device) -> None:

@@ -2,7 +2,8 @@
 
 Arrays are cut into sections: a field between the groups of planes of :class:`heatsim.grid.PlaneGroups`, the sums of a
 ledger at the same planes. Labels may divide the values into parts, such as the cell types of a body. The pass gives
-STATISTICS for each part of each section; :func:`heatsim.kernels.reductions.statistics.combined` combines them.
+STATISTICS for each part of each section; :func:`heatsim.kernels.reductions.statistics.combined` combines them. Values of
+cells of unequal volumes have weights, which count in all sums.
 
 Sums are formed in float64, in an order that depends only on the length of the section and on its labels. So the same
 values give the same bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders:
@@ -37,6 +38,9 @@ _LIGHTER = 16  # a cell is this many times less work than in a step, so threads 
 
 # struct Section of fused.cu.
 SECTION = np.dtype([(name, np.uint64) for name in ("values", "before", "labels", "count")])
+WEIGHTED_SECTION = np.dtype(
+    SECTION.descr + [(name, SECTION["values"].str) for name in ("across", "along", "plane", "place")]
+)
 # struct Part of fused.cu.
 PART = np.dtype([(name, np.float64) for name in ("per_kelvin", "first", "last", "base", "solidus", "melting")])
 _TYPES = {"uint8": "unsigned char", "uint16": "unsigned short"}
@@ -76,6 +80,19 @@ WHOLE = Labelling()
 
 
 @dataclass(frozen=True, eq=False)
+class Weights:
+    """What values count for in sums: that at index i counts across[i mod n]·along[i // n] times, n = len(across).
+
+    Attributes:
+        across: for each value of a plane, float64 on the device of the values.
+        along: for each plane, the same.
+    """
+
+    across: Any
+    along: Any
+
+
+@dataclass(frozen=True, eq=False)
 class Sections:
     """An array in sections.
 
@@ -84,12 +101,14 @@ class Sections:
         bounds: the index of the first value of each section, and the end of the last one; ascending.
         labels: an unsigned array of the same length on the device; None if all values belong to part 0.
         before: an array like ``values`` to find the largest change from, for the first part; None if not needed.
+        weights: those of the values; None to count all of them alike.
     """
 
     values: Any
     bounds: NDArray[np.int64]
     labels: Any = None
     before: Any = None
+    weights: Weights | None = None
 
     @property
     def count(self) -> int:
@@ -105,7 +124,7 @@ def statistics(device: Device, arrays: Sequence[Sections], division: Labelling =
 def partials(device: Device, arrays: Sequence[Sections], division: Labelling = WHOLE) -> list[Partials]:
     """STATISTICS of each section and part of several arrays of one precision, on the host, shape (sections, parts).
 
-    All labels have the same type. Either all arrays have ``before``, or none has.
+    All labels have the same type. Either all arrays have ``before``, or none has; the same holds for ``weights``.
     """
     if device.backend == "cpu":
         return [_on_cpu(array, division) for array in arrays]
@@ -114,7 +133,13 @@ def partials(device: Device, arrays: Sequence[Sections], division: Labelling = W
 
 
 def macros(
-    precision: str, compared: bool, aligned: bool, division: Labelling = WHOLE, label: str | None = None
+    precision: str,
+    compared: bool,
+    aligned: bool,
+    division: Labelling = WHOLE,
+    label: str | None = None,
+    *,
+    weighted: bool = False,
 ) -> dict[str, str | int]:
     """The macros of fused.cu; ``label``: the type of the labels, None if there are none."""
     return {
@@ -127,6 +152,7 @@ def macros(
         "LABELLED": LABELLED if label else 0,
         "WINDOW": _WINDOW,
         "THERMOMETERS": int(division.thermometers is not None),
+        "WEIGHTED": int(weighted),
     }
 
 
@@ -168,11 +194,12 @@ class Pass:
         if division.thermometers is not None and label is None:
             label = "uint8"
         size = np.dtype(precision).itemsize
-        table = np.zeros(sum(array.count for array in arrays), SECTION)
+        weighted = first.weights is not None
+        table = np.zeros(sum(array.count for array in arrays), WEIGHTED_SECTION if weighted else SECTION)
         for array, end in zip(arrays, accumulate(array.count for array in arrays), strict=True):
             _fill(table[end - array.count : end], array, size)
         aligned = not (np.any(table["values"] % 16) or np.any(table["before"] % 16))
-        defined = macros(precision, first.before is not None, aligned, division, label)
+        defined = macros(precision, first.before is not None, aligned, division, label, weighted=weighted)
         longest = int(table["count"].max(initial=0))
         return cls(
             compiled.function(SOURCE, "look", defined),
@@ -240,6 +267,11 @@ def _fill(table: NDArray[Any], array: Sections, size: int) -> None:
         table["before"] = starts * np.uint64(size) + np.uint64(array.before.data.ptr)
     if array.labels is not None:
         table["labels"] = starts * np.uint64(array.labels.dtype.itemsize) + np.uint64(array.labels.data.ptr)
+    if array.weights is not None and len(starts):
+        across, along = array.weights.across, array.weights.along
+        table["plane"] = across.size
+        planes, table["place"] = np.divmod(starts, np.uint64(across.size))
+        table["across"], table["along"] = across.data.ptr, planes * np.uint64(8) + np.uint64(along.data.ptr)
 
 
 def _on_cpu(array: Sections, division: Labelling) -> Partials:
@@ -249,13 +281,15 @@ def _on_cpu(array: Sections, division: Labelling) -> Partials:
     labels = np.empty(0, np.uint8) if array.labels is None else array.labels.reshape(-1)
     mask = labels.dtype.type(division.mask & np.iinfo(labels.dtype).max)
     found = np.empty((array.count, parts, NUMBERS))
+    weights = (None, None) if array.weights is None else (array.weights.across, array.weights.along)
+    given = values, labels, mask, array.bounds, *weights
 
     def work(first: int, end: int) -> None:
         room, seen = np.empty((parts, 4, cpu_fused.LANES)), np.empty(parts, np.uint8)
-        cpu_fused.look(values, labels, mask, array.bounds, room, seen, found, first, end)
+        cpu_fused.look(*given, room, seen, found, first, end)
         if tables is not None:
             of_part = tables.parts.reshape(-1, 6), tables.temperatures, tables.rises
-            cpu_fused.add_degrees(values, labels, mask, array.bounds, *of_part, found, first, end)
+            cpu_fused.add_degrees(*given, *of_part, found, first, end)
         if array.before is not None:
             cpu_fused.find_changes(values, array.before.reshape(-1), array.bounds, found, first, end)
 

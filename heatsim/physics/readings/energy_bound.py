@@ -98,7 +98,7 @@ class LargestHeat:
         self._materials = problem.materials
         around = [T - reference for T in surrounding(problem.boundary, problem.scenario.time.end)]
         self._lowest, self._highest = min(around, default=inf), max(around, default=-inf)
-        self._capacities = problem.materials.counts * problem.materials.cell_heat_capacity
+        self._capacities = problem.materials.volumes * problem.materials.cell_heat_capacity
 
     def __call__(self, low: float, high: float) -> float:
         """For a field with these extremes of T − T_ref in K."""

@@ -56,14 +56,14 @@ class CellParts:
         division: the number of parts, and how to read the labels.
         cell_types: the type of each part.
         owners: the region number of each part; 0 for all regions that are not watched.
-        counts: the number of cells of each part.
+        volumes: the volume of each part in mean volumes of a cell: the number of its cells if all are equal.
     """
 
     labels: Any
     division: Labelling
     cell_types: Numbers
     owners: Numbers
-    counts: Numbers
+    volumes: NDArray[np.float64]
 
     @classmethod
     def of_problem(cls, problem: HeatProblem, cells: Any, field: Field) -> "CellParts":
@@ -87,7 +87,7 @@ class CellParts:
         """A part for each cell type."""
         count = len(materials.types)
         division = WHOLE if materials.uniform else Labelling(count, int(CELL_TYPE))
-        numbers = np.arange(count), np.zeros(count, dtype=np.int64), np.asarray(materials.counts, dtype=np.int64)
+        numbers = np.arange(count), np.zeros(count, dtype=np.int64), materials.volumes
         return cls(None if materials.uniform else cells, division, *numbers)
 
     @classmethod
@@ -113,7 +113,9 @@ class CellParts:
         one = len(present) == 1
         division = WHOLE if one else Labelling(len(present))
         on_device = None if one else field.device.xp.asarray(labels)
-        return cls(on_device, division, present // 256, present % 256, count[present])
+        uniform = materials.grid.uniform
+        volumes = count[present].astype(np.float64) if uniform else _volumes(labels, len(present), field)
+        return cls(on_device, division, present // 256, present % 256, volumes)
 
     def with_thermometers(self, problem: HeatProblem, xp: Any, reference: float) -> "CellParts":
         """The same parts, with sums of temperatures and liquid parts in addition."""
@@ -162,3 +164,13 @@ def _pairs(problem: HeatProblem, own: tuple[int, int], owner_of: Numbers) -> Ite
         planes = slice(first, min(first + planes_at_once, own[1]))
         owners = painted.owner[painted.held.local(planes)]
         yield planes, 256 * materials.types_of(planes).astype(np.int64) + owner_of[owners]
+
+
+def _volumes(labels: NDArray[np.unsignedinteger], parts: int, field: Field) -> NDArray[np.float64]:
+    """The volume of each part in mean volumes of a cell, from the part of each own cell [z, y, x]. Collective."""
+    x, y, z = (axis.volume_factors for axis in field.grid.axes)
+    across, first = (y[:, None] * x).reshape(-1), field.slab.first
+    own = [z[first + n] * np.bincount(plane.reshape(-1), across, parts) for n, plane in enumerate(labels)]
+    # Planes are added in their order on all ranks: the same bits.
+    of_planes = np.concatenate(field.team.gathered(np.array(own).reshape(-1, parts)))
+    return np.asarray(of_planes.sum(axis=0))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import Grid
 from heatsim.kernels.reductions.find import Labelled, first_of_each
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, partials
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, Weights, partials
 from heatsim.kernels.reductions.statistics import FieldReduction, Partials, Statistics, combined
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import Slab
@@ -53,6 +53,7 @@ class Field:
         point_thermometer: the same for values on the host.
         division: the parts of the cells, whose statistics are found separately.
         labels: for each cell the number of its part, a device array [z, y, x]; None if there is one part.
+        weights: volumes of own cells over their mean, which count in sums; None if all cells are equal.
     """
 
     def __init__(self, device: Device, grid: Grid, precision: str, reference: float, halo: Halo | None = None) -> None:
@@ -74,6 +75,7 @@ class Field:
         self._bounds = grid.groups.starts(self.slab.count) * (ny * nx)
         self.division: Labelling = WHOLE
         self.labels: Any = None
+        self.weights = _weights(grid, self.slab, device.xp)
         self._reduction: FieldReduction | None = None
         self._statistics: list[Statistics] | None = None
         self._joined: Statistics | None = None
@@ -218,7 +220,7 @@ class Field:
 
     def largest_change(self, before: Any) -> float:
         """The largest magnitude in K of the change since ``own`` held ``before``, a device array like it."""
-        compared = replace(self.sections(), labels=None, before=before)
+        compared = replace(self.sections(), labels=None, before=before, weights=None)
         return combined(self._partials(compared, WHOLE))[0].largest_change
 
     def _partials(self, sections: Sections, division: Labelling) -> Partials:
@@ -228,10 +230,13 @@ class Field:
 
     def sections(self) -> Sections:
         """The current values of the own planes in groups of planes."""
-        return Sections(self.own, self._bounds, self.labels)
+        return Sections(self.own, self._bounds, self.labels, weights=self.weights)
 
     def total(self) -> float:
-        """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not."""
+        """Sum of the deviations in K, summed in float64 in a fixed order; not finite if any value is not.
+
+        Each counts with the volume of its cell over the mean volume.
+        """
         return self.statistics().total
 
     def first_with(self, *wanted: tuple[float, Labelled | None]) -> list[int]:
@@ -275,7 +280,7 @@ class Field:
         """A key that is equal for fields whose statistics one launch can find."""
         division, labels = self.division, self.labels
         label = None if labels is None else str(labels.dtype)
-        return self.precision, division.parts, division.mask, label, id(division.thermometers)
+        return self.precision, division.parts, division.mask, label, id(division.thermometers), self.weights is None
 
     def store(self, reduction: FieldReduction, at_points: Sequence[Sequence[PlacedValues]]) -> None:
         """Store the statistics and temperatures of the current values.
@@ -298,3 +303,11 @@ class Field:
         """
         own = held, values
         return joined([own] if self.slab.alone else self.team.gathered(own), shape)
+
+
+def _weights(grid: Grid, slab: Slab, xp: Any) -> Weights | None:
+    """The volumes of a rank's own cells over their mean, on the device of ``xp``; None if all cells are equal."""
+    if grid.uniform:
+        return None
+    x, y, z = (axis.volume_factors for axis in grid.axes)
+    return Weights(xp.asarray((y[:, None] * x).reshape(-1)), xp.asarray(z[slab.first : slab.last]))

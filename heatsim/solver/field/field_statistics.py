@@ -99,7 +99,7 @@ class FieldStatistics:
         if self._materials.varies:
             by_part = self._with_degrees()
         total = exact_sum([by_part[part].degrees if self._materials.varies else by_part[part].total for part in parts])
-        return total / int(self._parts.counts[parts].sum()) + self._field.reference
+        return total / exact_sum(self._parts.volumes[parts].tolist()) + self._field.reference
 
     def liquid_fraction(self, region: str | None = None) -> float:
         """The liquid part of the volume of the materials that melt, from 0 to 1; NaN if no cell can melt.
@@ -110,8 +110,8 @@ class FieldStatistics:
         materials = [self._materials.palette[cell_type.material].name for cell_type in self._materials.types]
         melts = [(material := palette[name]) is not None and material.solidus is not None for name in materials]
         parts = [part for part in self._part_extremes.parts_of(region) if melts[self._cell_types[part]]]
-        count = int(self._parts.counts[parts].sum())
-        return exact_sum([by_part[part].liquid for part in parts]) / count if count else nan
+        volume = exact_sum(self._parts.volumes[parts].tolist())
+        return exact_sum([by_part[part].liquid for part in parts]) / volume if volume else nan
 
     def temperatures_of_types(self) -> tuple[list[float], list[float]]:
         """The lowest and the highest temperature in K for each cell type; inf and −inf for void."""

@@ -31,12 +31,13 @@ def compile_ahead(
     from heatsim.kernels.reductions import cpu_fused
 
     codes, byte = codes_of_steps(problem, arrays, spec), np.dtype(np.uint8)
+    weighted = not problem.grid.uniform
     if ledger.recorded:
-        codes += cpu_fused.codes(np.dtype(np.float64), byte, thermometers=False)
+        codes += cpu_fused.codes(np.dtype(np.float64), byte, thermometers=False, weighted=weighted)
     if problem.materials.varies:
         label = byte if field.labels is None else field.labels.dtype
         # The sums themselves are asked for at once.
-        codes += cpu_fused.codes(np.dtype(problem.precision), label, thermometers=True)[1:]
+        codes += cpu_fused.codes(np.dtype(problem.precision), label, thermometers=True, weighted=weighted)[1:]
     compiling.compile_ahead(codes)
 
 

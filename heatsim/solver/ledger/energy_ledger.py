@@ -1,6 +1,6 @@
 """The heat that has passed each boundary face since the last row, summed over every step, not sampled.
 
-One float64 sum for each boundary face, in kelvin of its cell, added to by the thread that updates the cell; turned
+One float64 sum for each boundary face, in kelvins of its cell, added to by the thread that updates the cell; turned
 into joules in a fixed order when a row is due, so that two runs give the same digits. When steps go on from a row, all
 sums begin at 0 again. So a row knows for each boundary face how much heat has entered or left since the row before,
 and its sums over positive and over negative heats are what has entered and what has left. Methods that choose their
@@ -120,7 +120,7 @@ class Ledger:
         """A key that is equal for ledgers whose sums one launch can find; None if nothing is recorded."""
         if not self.recorded:
             return None
-        return self.division.parts, self.division.mask
+        return self.division.parts, self.division.mask, self._problem.grid.uniform
 
     @property
     def address(self) -> int:

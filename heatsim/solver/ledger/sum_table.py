@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from heatsim.device import Device
 from heatsim.grid import FACES
-from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections
+from heatsim.kernels.reductions.fused import WHOLE, Labelling, Sections, Weights
 from heatsim.kernels.reductions.statistics import MAGNITUDE, NUMBERS, TOTAL, Partials, exact_sums
 from heatsim.parallel.slab import Share
 from heatsim.parallel.team import Team
@@ -155,6 +155,18 @@ class SumTable:
         return {name: some for name, some in found.items() if any(self._counts[name])}
 
     @cached_property
+    def volumes(self) -> NDArray[np.float64]:
+        """For each sum the volume of its cell in mean volumes of a cell; 1 where no sum lies."""
+        problem, layout = self.problem, self.layout
+        found = np.ones(layout.size)
+        for faces in boundary_faces(problem.boundary, problem.materials, problem.open_faces):
+            found[layout.places_of(faces)] = problem.grid.volume_factors(faces.cells)
+        if layout.has_beams:
+            found[layout.to_beams :][: layout.boundary_faces] = found[: layout.boundary_faces]
+        found[layout.cells] = problem.grid.volume_factors(problem.materials.heated.cells)
+        return found
+
+    @cached_property
     def keys(self) -> Sequence[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
         """For each run the key of each sum (see :func:`_key`), and whether it belongs to a boundary face or a cell."""
         problem, layout = self.problem, self.layout
@@ -197,7 +209,7 @@ class SumSections:
     """Divides a rank's own sums into sections and parts, and calculates the heat from them.
 
     Sections lie between the same planes as those of a field (:class:`heatsim.grid.PlaneGroups`). Each run is divided
-    into parts by cell type and owner.
+    into parts by cell type and owner. On graded grids each sum counts with the volume of its cell.
 
     Args:
         table: the sums.
@@ -233,6 +245,8 @@ class SumSections:
         self._bounds, self._entries = np.concatenate(bounds), np.concatenate(entries)
         self.division = WHOLE if most == 1 else Labelling(most)
         self._labels = None if most == 1 else xp.asarray(labels.astype(np.uint8 if most <= 256 else np.uint16))
+        graded = not problem.grid.uniform
+        self._weights = Weights(xp.asarray(table.volumes), xp.ones(1)) if graded else None
 
     def _agree(self, of_ranks: Sequence[Sequence[tuple[str, int, int, list[int]]]]) -> dict[tuple[str, int], list[int]]:
         """The keys of the sums of each face that at least one rank has; notes where all ranks have their sums.
@@ -277,7 +291,7 @@ class SumSections:
 
     def sections(self, values: Any) -> Sections:
         """The sections of all sums; ``values``: the array of the layout."""
-        return Sections(values, self._bounds, self._labels)
+        return Sections(values, self._bounds, self._labels, weights=self._weights)
 
     def heats(self, rows: Sequence[OwnSums]) -> HeatRows:
         """The heats in J at some times.

@@ -41,10 +41,10 @@ typedef LABEL Label;
 // RESIDENT blocks of a multiprocessor leave enough registers; left alone, the compiler spills some.
 #if LABELLED
 #define CHUNK (THREADS * LABELLED)
-#define RESIDENT 2
+#define RESIDENT (WEIGHTED ? 1 : 2)
 #else
 #define CHUNK (ROUND * ROUNDS)
-#define RESIDENT 4
+#define RESIDENT (WEIGHTED ? 3 : 4)
 #endif
 
 #if THERMOMETERS

@@ -2,8 +2,8 @@
 
 Arrays are cut into sections: a field between the groups of planes of :class:`heatsim.grid.PlaneGroups`, the sums of a
 ledger at the same planes. Labels may divide the values into parts, such as the cell types of a body. The pass gives
-STATISTICS for each part of each section; :func:`heatsim.kernels.reductions.statistics.combined` combines them. Values of
-cells of unequal volumes have weights, which count in all sums.
+STATISTICS for each part of each section; :func:`heatsim.kernels.reductions.statistics.combined` combines them. Values
+of cells with unequal volumes have weights, which count in all sums.
 
 Sums are formed in float64, in an order that depends only on the length of the section and on its labels. So the same
 values give the same bits on every GPU, and on the CPU with any number of threads. GPU and CPU use different orders:

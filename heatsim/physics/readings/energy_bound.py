@@ -19,8 +19,10 @@ most u·H with H = Σ C·|T − T_ref| and the heat capacity C of a cell.
     increments    c_j·(T_j − T): 6 for products and sums, 1 for each face, source and void surface added. If cell
                   types differ, 1 for the difference and 2 for c_ab and c_ba, which are rounded separately; within one
                   type both sides use the same numbers. If contacts are weighted, 4 more for the weights of both sides
-                  and the products with them. The sums are at most 2σ·H, because the neighbours' coefficients add up
-                  to at most σ = dt/limit. T + increments adds 1 of H.
+                  and the products with them. On graded grids 2 more for the factor of a link's plane and the product
+                  with it, which are not those of the neighbour. In float64 7 instead: three roundings make a factor
+                  and three the volume of a cell, so V_a·c_ab and V_b·c_ba differ by these too. The sums are at most
+                  2σ·H, because the neighbours' coefficients add up to at most σ = dt/limit. T + increments adds 1 of H.
 
 **H, from one row to the next.** A step is monotone: a higher old value never gives a lower new one. The limit on dt
 guarantees this. So a step creates no new extremes and, because it only moves heat, does not increase Σ C·|T − T_ref|
@@ -62,6 +64,7 @@ Array = NDArray[np.float64]
 
 TOLERANCE = 1e-12
 UNIT_ROUNDOFF = {"float32": 2.0**-24, "float64": 2.0**-53}
+_OF_FACTORS = {"float32": 2.0, "float64": 7.0}  # on graded grids
 _SUMMING = 64.0 * 2.0**-53
 # A row between the ends of a step: the rounding of its field, and of the fields and rates that it is made of.
 _INTERPOLATING = 4.0
@@ -83,6 +86,8 @@ def roundings(problem: HeatProblem, sigma: Array) -> Array:
     if problem.scheme == "seven_term":
         return (7.0 + faces + (not problem.linear) + (len(materials.heated) > 0)) * (np.abs(1.0 - sigma) + sigma)
     of_increments = 6.0 + faces
+    if not problem.grid.uniform:
+        of_increments += _OF_FACTORS[problem.precision]
     if not problem.linear:
         of_increments += 2.0 if materials.uniform else 5.0
         of_increments += 4.0 if materials.weighted_surfaces.contacts else 0.0

@@ -96,7 +96,8 @@ class Extent:
             ends = self._ends(field, place, beside, along)
             low, high = min(low, ends[0]), max(high, ends[1])
         low, high = field.team.lowest(low), field.team.highest(high)
-        return max(high - low, 0.0) * grid.spacing[self._axis] if high > low else 0.0
+        unit = grid.spacing[self._axis] if grid.axes[self._axis].uniform else 1.0
+        return max(high - low, 0.0) * unit if high > low else 0.0
 
     def _beside(self, field: Field) -> tuple[Any, Any]:
         """The excess temperatures in the planes below and above the own planes, within the box; None without a cut."""
@@ -120,9 +121,10 @@ class Extent:
         )
 
     def _ends(self, field: Field, own: Any, beside: tuple[Any, Any], along: int) -> tuple[float, float]:
-        """The lowest and highest coordinate, in cells, of what is hot in the own planes of an index of the field.
+        """The lowest and highest coordinate of what is hot in the own planes of an index of the field.
 
-        They are inf and −inf if nothing is hot. ``beside``: from :meth:`_beside`.
+        In cells, or in m along an axis with cells of several widths. They are inf and −inf if nothing is hot.
+        ``beside``: from :meth:`_beside`.
         """
         xp, count, (planes, y, x) = field.device.xp, field.slab.count, own
         around = self._cells.with_neighbours(planes)
@@ -139,20 +141,29 @@ class Extent:
             return np.inf, -np.inf
         start = around.start + field.slab.first if along == 0 else own[along].start
         n = len(excess)
-        centres = xp.arange(n).reshape(-1, 1, 1) + (start + 0.5)
+        centres, halves = (xp.asarray(along).reshape(-1, 1, 1) for along in self._nodes(field, start, n))
+        between = centres[1:] - centres[:-1]
         beyond = {}
         for side in (-1, 1):
-            # How far the hot part of each hot cell reaches beyond its centre, in cells.
-            reach = xp.full(excess.shape, 0.5)
+            # How far the hot part of each hot cell reaches beyond its centre.
+            reach = xp.broadcast_to(halves, excess.shape).copy()
             here, other = (slice(0, n - 1), slice(1, n)) if side > 0 else (slice(1, n), slice(0, n - 1))
             colder = excess[other] < 0.0
             with np.errstate(invalid="ignore", divide="ignore"):
                 crossing = excess[here] / (excess[here] - excess[other])
-            reach[here] = xp.where(colder, crossing, 0.5)
+            reach[here] = xp.where(colder, crossing * between, reach[here])
             beyond[side] = reach
         low = float(xp.where(hot, centres - beyond[-1], np.inf).min())
         high = float(xp.where(hot, centres + beyond[1], -np.inf).max())
         return low, high
+
+    def _nodes(self, field: Field, start: int, count: int) -> tuple[Array, Array]:
+        """The centres and half widths of planes from ``start`` on: in cells, or in m if they have several widths."""
+        axis = field.grid.axes[self._axis]
+        if axis.uniform:
+            return np.arange(count, dtype=np.float64) + (start + 0.5), np.full(count, 0.5)
+        planes = np.arange(start, start + count) % len(axis)
+        return axis.centres[planes], axis.widths[planes] / 2.0
 
 
 @dataclass

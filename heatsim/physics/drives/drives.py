@@ -291,16 +291,16 @@ def _merged(drives: Iterable[Drive]) -> Iterator[Drive]:
 
 def _warming(boundary: Boundary, materials: CellTypes) -> Array:
     """By how many K/s a flux of 1 W/m² warms cells of each type, or more; shape (conditions, types)."""
-    spacing, capacity = materials.grid.spacing, _capacities(materials)
+    grid, capacity = materials.grid, _capacities(materials)
     found = np.zeros((len(boundary.conditions), len(capacity)))
     if any(time_functions(condition).flux != NO_FLUX for condition in boundary.conditions):
         for side in range(6):
             faces, of_side = at_box(boundary, materials.grid, side), np.zeros_like(found)
             np.maximum.at(of_side, (faces.conditions, faces.types(materials)), faces.fractions)
-            found += of_side / spacing[side // 2]
+            found += of_side / grid.mean_spacing[side // 2] * faces.gain_factors
         found /= capacity
         void = [boundary.is_towards_void(number) for number in range(len(found))]
-        found[void] = 1.0 / (capacity.min() * min(spacing))
+        found[void] = 1.0 / (capacity.min() * min(float(axis.widths.min()) for axis in grid.axes))
     return found
 
 
@@ -413,10 +413,11 @@ def _beam_rate(sources: Sources, source: Source) -> float:
     beam, materials = source.beam, sources.materials
     assert beam is not None
     axis = FACES.index(beam.face) // 2
-    depth = materials.grid.spacing[axis]
+    widths = [along.widths for along in materials.grid.axes]
+    depth = float(widths[axis][-(FACES.index(beam.face) % 2)] if materials.void is None else widths[axis].min())
     if beam.absorption_depth is not None:
         depth /= -expm1(-depth / beam.absorption_depth)
-    across = [spacing for other, spacing in enumerate(materials.grid.spacing) if other != axis]
+    across = [float(of_axis.min()) for other, of_axis in enumerate(widths) if other != axis]
     spot = np.prod([max(beam.radius * sqrt(pi / 2.0), d) for d in across])  # m², over which its peak flux gives all
     capacity = float(materials.heat_capacity[materials.heat_capacity > 0.0].min())
     return abs(beam.power * beam.absorptivity) / (float(spot) * depth * capacity)

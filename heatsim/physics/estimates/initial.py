@@ -24,10 +24,12 @@ class Unevenness(NamedTuple):
 
     Attributes:
         steps: the largest difference between neighbouring cells along x, y and z in K, shape (3,).
+        slopes: the steepest change between them in K for each mean width of a cell, shape (3,).
         faces: the lowest and highest temperature of the cells at each face of the box in K, shape (6, 2).
     """
 
     steps: Array
+    slopes: Array
     faces: Array
 
 
@@ -103,24 +105,35 @@ class InitialField:
     def unevenness(self) -> "Unevenness":
         """How much neighbouring cells differ, and what cells at the faces of the box have. Collective."""
         first, last = self.held.own_planes(self.scenario.grid.shape[0])
-        steps, faces, below = np.zeros(3), np.tile((np.inf, -np.inf), (6, 1)), None
+        steps, slopes, below = np.zeros(3), np.zeros(3), None
+        faces = np.tile((np.inf, -np.inf), (6, 1))
         if self.uniform:
-            return Unevenness(steps, np.full((6, 2), self.lowest))
+            return Unevenness(steps, slopes, np.full((6, 2), self.lowest))
         shared = min(last + 1, self.scenario.grid.shape[0])  # with the rank above
         for z, slab in self.slabs(first, shared):
             with_below = slab if below is None else np.concatenate((below, slab))
             for axis, along in enumerate((2, 1, 0)):
-                differences = np.diff(with_below, axis=along)
-                steps[axis] = max(steps[axis], np.abs(differences).max(initial=0.0))
+                differences = np.abs(np.diff(with_below, axis=along))
+                start = z + len(slab) - len(with_below) if axis == 2 else 0
+                nearness = self._nearness(axis)[start : start + differences.shape[along]]
+                steps[axis] = max(steps[axis], differences.max(initial=0.0))
+                by_distance = np.moveaxis(differences, along, -1) * nearness
+                slopes[axis] = max(slopes[axis], by_distance.max(initial=0.0))
                 ends = slab.take((0, -1), axis=along)
                 for upper in (0, 1):
                     if axis < 2 or z + (len(slab) - 1) * upper == (self.scenario.grid.shape[0] - 1) * upper:
                         values, face = ends.take(upper, axis=along), faces[2 * axis + upper]
                         face[:] = min(face[0], values.min()), max(face[1], values.max())
             below = slab[-1:]
-        of_ranks = np.array(self.held.gathered(np.concatenate((steps[:, None] * (1.0, 1.0), faces)).tolist()))
+        own = np.concatenate((np.column_stack((steps, steps)), np.column_stack((slopes, slopes)), faces))
+        of_ranks = np.array(self.held.gathered(own.tolist()))
         low, high = of_ranks[:, :, 0].min(axis=0), of_ranks[:, :, 1].max(axis=0)
-        return Unevenness(high[:3], np.column_stack((low, high))[3:])
+        return Unevenness(high[:3], high[3:6], np.column_stack((low, high))[6:])
+
+    def _nearness(self, axis: int) -> Array:
+        """The mean width of cells over the distance between neighbouring centres, shape (n − 1,)."""
+        along = self.scenario.grid.axes[axis]
+        return np.asarray(2.0 / (along.half_factors[:-1, 1] + along.half_factors[1:, 0]))
 
     def slabs(self, first: int = 0, last: int | None = None) -> Iterator[tuple[int, Array]]:
         """The grid from the bottom up: (first z index, temperatures in K of shape (planes, ny, nx)).
@@ -180,7 +193,10 @@ def _set_at_nodes(slab: Array, temperature: Expression, scenario: Scenario, laye
     here = slice(*np.searchsorted(layering.cells, (start, start + slab.size)))
     cells, node = layering.cells[here], layering.node[here]
     index = np.unravel_index(cells, grid.shape)[::-1]
-    x, y, z = (grid.centres(axis)[index[axis]] + node[:, axis] * grid.spacing[axis] / 2.0 for axis in range(3))
+    x, y, z = (
+        axis.centres[index[number]] + node[:, number] * axis.widths[index[number]] / 2.0
+        for number, axis in enumerate(grid.axes)
+    )
     slab.reshape(-1)[cells - start] = temperature.evaluate(x=x, y=y, z=z)
 
 

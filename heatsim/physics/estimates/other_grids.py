@@ -56,9 +56,10 @@ class GridChoice:
         """The choice for a scenario.
 
         Raises:
-            InputError: a file has one value for each cell.
+            InputError: a file has one value for each cell, or cells have several widths.
         """
         _refuse_files_of_cells(scenario)
+        _refuse_several_widths(scenario)
         grid = scenario.grid
         counts: list[list[int]] = [[], [], []]
         off: list[str] = []
@@ -211,6 +212,16 @@ def _nothing_along(scenario: Scenario, axis: int) -> bool:
     faces = [f"{AXES[axis]}_{end}" for end in ("min", "max")]
     types = {scenario.boundaries.face(face).type for face in faces}
     return types <= {"insulated", "periodic"} and not any(patch.face in faces for patch in scenario.patches)
+
+
+def _refuse_several_widths(scenario: Scenario) -> None:
+    graded = [f"domain.{name}" for name, axis in zip(AXES, scenario.grid.axes, strict=True) if not axis.uniform]
+    if graded:
+        raise InputError(
+            f"{scenario.path}: {' and '.join(graded)} has cells of several widths, and heatsim makes no other grid from "
+            "them to compare with; divide each cell into two, or double the cells of each interval and take the square "
+            "root of its growth, and compare the runs"
+        )
 
 
 def _refuse_files_of_cells(scenario: Scenario) -> None:

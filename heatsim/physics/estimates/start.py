@@ -46,9 +46,9 @@ class Start:
         conditions, materials = problem.boundary.conditions, problem.sources.materials
         self.multiple = OF_FEW_CELLS if materials.grid.cell_count <= _FEW_CELLS else 1.0
         self._range = field.highest - field.lowest
-        self._spacing = np.array(materials.grid.spacing)
+        self._spacing = np.array(materials.grid.mean_spacing)
         self._size = self._spacing * materials.grid.cells
-        self._steps, faces = field.unevenness()
+        self._steps, self._slopes, faces = field.unevenness()
         self._capacity, self._diffusivity = _diffusivities(materials)
         places: list[list[tuple[int | None, Any]]] = [[] for _ in conditions]
         for face in range(6):
@@ -68,7 +68,7 @@ class Start:
     def jump(self, time: float) -> float:
         """R in K at a time in s, with the multiples with which held faces, thin bodies and few cells count."""
         reach = np.sqrt(self._diffusivity * time)  # of each axis and cell type
-        within = float((self._steps * np.maximum(_REACH * reach.max(axis=1) / self._spacing, 1.0)).sum())
+        within = float(np.maximum(self._slopes * (_REACH * reach.max(axis=1) / self._spacing), self._steps).sum())
         largest, of_axes = 0.0, np.zeros(4)  # the last of surfaces that are not those of the box
         for axis, condition, jump, film in self._surfaces:
             multiple, place = self.multiple, 3 if axis is None else axis
@@ -103,7 +103,7 @@ def _diffusivities(materials: CellTypes) -> tuple[Array, Array]:
     some = materials.heat_capacity > 0.0
     capacity, half = materials.heat_capacity[some], materials.half[:, some]
     with np.errstate(divide="ignore"):  # a layer at a surface leaves no resistance to it
-        return capacity, np.array(materials.grid.spacing)[:, None] / (2.0 * half) / capacity
+        return capacity, np.array(materials.grid.mean_spacing)[:, None] / (2.0 * half) / capacity
 
 
 def _towards(condition: Condition, low: float, high: float) -> tuple[float, float]:

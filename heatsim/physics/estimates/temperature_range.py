@@ -300,18 +300,26 @@ def _energies(scenario: Scenario, conditions: Boundary, materials: CellTypes) ->
         void = conditions.is_towards_void(number)
         for face in range(6) if void else faces:
             at = divmod(face, 2)
-            largest = materials.weighted_surfaces.most[face] if void else 1.0
+            largest = (materials.weighted_surfaces.most[face] if void else 1.0) * _most_gain(materials, face, void)
             inwards[at] = max(inwards[at], largest * high)
             outwards[at] = max(outwards[at], -largest * low)
-    spacing = np.array(scenario.grid.spacing)
+    spacing = np.array(scenario.grid.mean_spacing)
     gained += float((inwards.sum(axis=1) / spacing).sum()) * end
     lost += float((outwards.sum(axis=1) / spacing).sum()) * end
     for source in sources.beams:
         assert source.beam is not None
         beam = source.beam
         peak = 2.0 * beam.power * beam.absorptivity / (pi * beam.radius**2) * source.scale.extremes(end)[1]
-        gained += max(peak, 0.0) / float(spacing[FACES.index(beam.face) // 2]) * end
+        face = FACES.index(beam.face)
+        peak *= _most_gain(materials, face, materials.void is not None)
+        gained += max(peak, 0.0) / float(spacing[face // 2]) * end
     return gained, lost
+
+
+def _most_gain(materials: CellTypes, face: int, everywhere: bool) -> float:
+    """The largest factor of area over volume of cells at a face of the box, or everywhere; see `Axis.gain_factors`."""
+    factors = materials.grid.axes[face // 2].gain_factors[:, face % 2]
+    return float(factors.max() if everywhere else factors[-(face % 2)])
 
 
 def _moments(scenario: Scenario, densities: list[TimeFunction]) -> Array:

@@ -132,12 +132,12 @@ class SurfacePoints:
         at = np.divmod(faces.places, grid.face_shape(faces.side)[1])[::-1]
         lows, highs = np.full((2, 3, len(faces)), grid.origin[axis] + grid.size[axis] * (faces.side % 2))
         for place, (other, cells) in enumerate(zip(face_axes(FACES[faces.side]), at, strict=True)):
-            middle, half = grid.centres(other)[cells], 0.5 * grid.spacing[other]
+            middle, half = grid.centres(other)[cells], 0.5 * grid.axes[other].widths[cells]
             lows[other], highs[other] = middle - half, middle + half
             if patch is not None:
                 lows[other] = np.maximum(lows[other], patch.rectangle.min[place])
                 highs[other] = np.minimum(highs[other], patch.rectangle.max[place])
-        conductance, every = 1.0 / materials.half[axis, faces.types(materials)], np.arange(len(faces))
+        conductance, every = 1.0 / faces.resistances(materials), np.arange(len(faces))
         points = points_in(lows, highs, condition)
         return cls(lows, highs, points, conductance, varies, EVERYTHING, every, every, len(faces))
 
@@ -158,16 +158,19 @@ def names_in(condition: Condition) -> set[str]:
     return {name for value in formulas for name in value.expression.used}
 
 
-def around(middles: Array, across: Numbers, flat: NDArray[np.bool_], grid: Grid) -> tuple[Array, Array]:
+def around(middles: Array, across: Numbers, flat: NDArray[np.bool_], cells: Numbers, grid: Grid) -> tuple[Array, Array]:
     """The lowest and the highest x, y and z in m of faces of cells, or of the middles of curved surfaces.
 
     Args:
         middles: x, y and z of the surfaces, shape (3, surfaces).
         across: the axis across each surface.
         flat: which of them are faces of cells.
+        cells: the cell of each surface, by its index in the flattened grid.
         grid: the cells.
     """
-    half = 0.5 * np.array(grid.spacing)[:, None] * (flat & (np.arange(3)[:, None] != across))
+    planes = np.unravel_index(cells, grid.shape)[::-1]
+    widths = np.array([axis.widths[places] for axis, places in zip(grid.axes, planes, strict=True)])
+    half = 0.5 * widths * (flat & (np.arange(3)[:, None] != across))
     return middles - half, middles + half
 
 

@@ -8,7 +8,6 @@ to the half cell behind the surface, at the smallest conductivity that can occur
 
 from dataclasses import dataclass
 from functools import reduce
-from math import inf
 
 import numpy as np
 
@@ -23,12 +22,21 @@ STEEPEST = 0.99
 
 @dataclass(frozen=True, order=True)
 class HalfCellBehind:
-    """A half cell behind a surface: its K in W/(m² K), the axis across the surface, the type of the cell, the ratio."""
+    """A half cell behind a surface.
+
+    Attributes:
+        conductance: K in W/(m² K).
+        axis: across the surface.
+        cell_type: of the cell.
+        ratio: of the area of the smooth surface to that of the voxel face.
+        factor: of the half cell's resistance, over that of a cell of the mean width.
+    """
 
     conductance: float
     axis: int
     cell_type: int
     ratio: float
+    factor: float
 
 
 def refuse_steep_laws(boundary: Boundary, materials: CellTypes, reached: tuple[float, float]) -> None:
@@ -60,11 +68,12 @@ def _least_conductances(boundary: Boundary, materials: CellTypes) -> dict[int, H
         for faces in boundary_faces(boundary, materials):
             for number, some in faces.by_condition():
                 if number in laws and len(some):
-                    types = some.types(materials)
-                    conductances = 1.0 / (materials.most_half[some.axis, types] * some.ratios)
+                    types, factors = some.types(materials), np.broadcast_to(some.half_factors, len(some))
+                    conductances = 1.0 / (some.resistances(materials, materials.most_half) * some.ratios)
                     least = int(conductances.argmin())
-                    here = float(conductances[least]), some.axis, int(types[least]), float(some.ratios[least])
-                    found[number] = min(found.get(number, HalfCellBehind(inf, 0, 0, 1.0)), HalfCellBehind(*here))
+                    numbers = float(some.ratios[least]), float(factors[least])
+                    here = HalfCellBehind(float(conductances[least]), some.axis, int(types[least]), *numbers)
+                    found[number] = min(found.get(number, here), here)
     of_ranks = materials.held.gathered(found)
     return {
         number: reduce(min, (of_rank[number] for of_rank in of_ranks if number in of_rank))
@@ -74,7 +83,7 @@ def _least_conductances(boundary: Boundary, materials: CellTypes) -> dict[int, H
 
 def _reason(materials: CellTypes, slope: float, behind: HalfCellBehind) -> str:
     axis, material = "xyz"[behind.axis], materials.palette[materials.types[behind.cell_type].material]
-    d = materials.grid.spacing[behind.axis]
+    d = materials.grid.mean_spacing[behind.axis] * behind.factor
     finer = STEEPEST * behind.conductance / slope * d
     conductivity = behind.conductance * behind.ratio * d / 2.0
     cause = f'2k/d with k = {conductivity:.3g} W/(m K) of "{material.name}" and d = {d:.3g} m along {axis}'

@@ -180,6 +180,7 @@ def _towards_void(
     """The places of the cells with a condition towards void, and these cells as :class:`SurfacePoints`. Collective."""
     grid, held = materials.grid, materials.weighted_surfaces.held
     places, faces, conductances = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    every = [np.zeros(0, np.int64)]
     is_own, axes, flat = [np.zeros(0, dtype=bool)], [np.zeros(0, np.int64)], [np.zeros(0, dtype=bool)]
     for of_side in towards_void(materials, boundary.periodic, boundary.mixed):
         some = of_side.where(of_side.conditions == number)
@@ -188,7 +189,8 @@ def _towards_void(
         below = (cells // stride - 1) % n - cells // stride % n
         faces.append(3 * (cells if side % 2 else cells + below * stride) + axis)
         places.append(place_of(TOWARDS_VOID + side, 0) + cells)
-        conductances.append(1.0 / (materials.half[axis, some.types(materials)] * some.ratios))
+        every.append(cells)
+        conductances.append(1.0 / (some.resistances(materials) * some.ratios))
         is_own.append(held.owns(cells // (grid.cells[0] * grid.cells[1])))
         axes.append(np.full(len(cells), axis))
         flat.append(some.ratios == 1.0)
@@ -197,7 +199,7 @@ def _towards_void(
     before = (np.cumsum(counts.T) - counts.T.reshape(-1)).reshape(counts.T.shape)[:, held.team.rank]
     order = [first + np.arange(np.count_nonzero(of_side)) for first, of_side in zip(before, is_own, strict=True)]
     middles, along = surfaces.centres[np.searchsorted(surfaces.faces, np.concatenate(faces))].T, np.concatenate(axes)
-    low, high = around(middles, along, np.concatenate(flat), grid)
+    low, high = around(middles, along, np.concatenate(flat), np.concatenate(every), grid)
     return np.concatenate(places), SurfacePoints(
         low=low,
         high=high,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import Grid
 from heatsim.physics.cells.cell_types import planes_at_once
 from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.geometry.division import Division
@@ -28,6 +29,8 @@ class ContactLinks:
         first: indices (z, y, x) of the cells of the first material or region, shape (3, links).
         second: those of their neighbours of the second.
         types: the types of both cells, shape (2, links).
+        halves: the factors of both half cells, see `Axis.half_factors`; shape (2, links).
+        areas: in m², shape (links,).
         weight: of each link, as :func:`heatsim.physics.readings.heat_flux.passing` takes it, shape (links,).
     """
 
@@ -35,6 +38,8 @@ class ContactLinks:
     first: Numbers
     second: Numbers
     types: NDArray[np.intp]
+    halves: Array
+    areas: Array
     weight: Array
 
 
@@ -53,11 +58,29 @@ def _links(problem: HeatProblem, joins: NDArray[np.bool_]) -> ContactLinks:
     axes = np.concatenate([np.full(part.shape[2], along) for along, part in parts] or [np.empty(0, np.int64)])
     ends = np.concatenate([part for _, part in parts] or [np.empty((2, 3, 0), np.int64)], axis=2)
     types = np.stack([problem.materials.types_of(tuple(end)) for end in ends])
-    own = axes, ends, types, _weights(problem, axes, *ends)
+    upwards = _upwards(axes, *ends)
+    own = axes, ends, types, _weights(problem, axes, ends[0], upwards), upwards
     arrays = zip(*problem.materials.held.gathered(own), strict=True)
-    axes, ends, types, weights = (np.concatenate(of_ranks, axis=-1) for of_ranks in arrays)
+    axes, ends, types, weights, upwards = (np.concatenate(of_ranks, axis=-1) for of_ranks in arrays)
     order = np.lexsort((*ends[1, ::-1], *ends[0, ::-1], axes))
-    return ContactLinks(axes[order], ends[0][:, order], ends[1][:, order], types[:, order], weights[order])
+    axes, ends, types, weights = axes[order], ends[..., order], types[:, order], weights[order]
+    halves, areas = _geometry(problem.grid, axes, ends, upwards[order])
+    return ContactLinks(axes, ends[0], ends[1], types, halves, areas, weights)
+
+
+def _geometry(grid: Grid, axes: Numbers, ends: Numbers, upwards: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """The factors of both half cells of links, shape (2, links), and their areas in m²."""
+    halves, areas = np.ones((2, len(axes))), np.zeros(len(axes))
+    cells = np.ravel_multi_index(tuple(ends[0]), grid.shape)
+    for axis, of_axis in enumerate(grid.axes):
+        here = np.flatnonzero(axes == axis)
+        side = upwards[here].astype(np.intp)
+        for end, sides in enumerate((side, 1 - side)):
+            halves[end, here] = of_axis.half_factors[ends[end, 2 - axis, here], sides]
+        for towards in (0, 1):
+            some = here[side == towards]
+            areas[some] = grid.mean_areas[axis] if grid.uniform else grid.side_areas(2 * axis + towards, cells[some])
+    return halves, areas
 
 
 def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second: Array) -> float:
@@ -70,11 +93,16 @@ def flow_through(problem: HeatProblem, links: ContactLinks, first: Array, second
         second: those of the second.
     """
     total, grid = 0.0, problem.grid
-    for axis, d in enumerate(grid.spacing):
+    for axis in range(3):
         here = links.axes == axis
         if here.any():
             one, other = zip(links.types[:, here], (first[here], second[here]), strict=True)
-            total += float(passing(problem, axis, one, other, links.weight[here]).sum()) * grid.cell_volume / d
+            halves = links.halves[0, here], links.halves[1, here]
+            flux = passing(problem, axis, one, other, links.weight[here], halves)
+            if grid.uniform:
+                total += float(flux.sum()) * grid.cell_volume / grid.spacing[axis]
+            else:
+                total += float((flux * links.areas[here]).sum())
     return total
 
 
@@ -118,7 +146,15 @@ def _along(problem: HeatProblem, axis: int, joins: NDArray[np.bool_]) -> list[tu
     return found
 
 
-def _weights(problem: HeatProblem, axes: Numbers, first: Numbers, second: Numbers) -> Array:
+def _upwards(axes: Numbers, first: Numbers, second: Numbers) -> NDArray[np.bool_]:
+    """Whether the second cell of each link lies above the first."""
+    links = np.arange(len(axes))
+    towards = second[2 - axes, links] - first[2 - axes, links]
+    # Across a periodic face the neighbour above has the lower index.
+    return np.where(np.abs(towards) > 1, towards < 0, towards > 0)
+
+
+def _weights(problem: HeatProblem, axes: Numbers, first: Numbers, upwards: NDArray[np.bool_]) -> Array:
     """The weight of each link, as :func:`heatsim.physics.readings.heat_flux.passing` takes it."""
     surfaces, weights = problem.materials.weighted_surfaces, np.ones(len(axes))
     if not surfaces.contacts or not len(axes):
@@ -126,11 +162,6 @@ def _weights(problem: HeatProblem, axes: Numbers, first: Numbers, second: Number
     nx, ny, _ = problem.grid.cells
     cells = (first[0] * ny + first[1]) * nx + first[2]
     at = np.minimum(np.searchsorted(surfaces.cells, cells), len(surfaces.cells) - 1)
-    links = np.arange(len(axes))
-    towards = second[2 - axes, links] - first[2 - axes, links]
-    # Across a periodic face the neighbour above has the lower index.
-    wraps = np.abs(towards) > 1
-    upwards = np.where(wraps, towards < 0, towards > 0)
     weighted = surfaces.cells[at] == cells
     found = surfaces.area if problem.materials.varies else link_factors(problem.materials)
     return np.where(weighted, found[at, 2 * axes + upwards], weights)

@@ -10,8 +10,9 @@ In the formula T_e = Σ w_i·T_i' of :mod:`heatsim.physics.readings.surface_edge
     T_e = Σ w_i·T_i' + Σ c_i·(T_i − L_i)
 
 where L_i continues the temperature of the cell behind the edge, d, to that cell: L = T∞ + Π (1 − 2·s)·(T_d − T∞), with
-the axes on which they lie apart. So fields T∞ + Π (1 + κ·x), for which the first sum is exact, keep their value.
-s = β/(1 + β) with β = h·d/(2k) is the part of T_d − T∞ that is lost in half a cell. c(s) is interpolated.
+the axes on which they lie apart; 1 + (width of i)/(width of d) stands for 2 between cells of different widths. So
+fields T∞ + Π (1 + κ·x), for which the first sum is exact, keep their value. s = β/(1 + β) with β = h·d/(2k) is the
+part of T_d − T∞ that is lost in half a cell. c(s) is interpolated.
 """
 
 from functools import cache
@@ -28,7 +29,7 @@ _NODES = np.clip(np.linspace(0.0, 1.0, 9), 0.02, 0.98)  # of s
 # Cells of the fine grid within the first cell on each side, which grow with this power. The others stay as they are, so
 # that the fine grid has no smaller errors elsewhere.
 _PARTS, _POWER = {2: 4, 3: 3}, 3
-_FIRST = 0.02  # the width of the first of them, in spacings
+_FIRST = 0.02  # the width of the first of them, in widths of the smallest cell at the edge
 # The wall between a low end and what is at 1, in lengths of the problem: c is then nearly that of larger problems.
 _BEYOND = 0.5
 # Where films are weak, T_i − L_i is small and what is left comes from errors elsewhere: c comes from least squares that
@@ -42,11 +43,24 @@ class Pattern(NamedTuple):
     Attributes:
         conductivities: along each axis, float64, shape (axes, n, …, n) with n = 2·CELLS; 0 for void. The edge lies in
             the middle, in front of the first half along each axis.
-        spacing: along each axis.
+        of_planes: the widths of the cells along each axis, relative to one of them; float64, shape (axes, n).
+        axes: their number.
     """
 
     conductivities: bytes
-    spacing: tuple[float, ...]
+    of_planes: bytes
+    axes: int
+
+    @property
+    def widths(self) -> Array:
+        """The widths of the cells along each axis, shape (axes, n)."""
+        return np.frombuffer(self.of_planes).reshape(self.axes, -1)
+
+    @property
+    def reach(self) -> Array:
+        """The distance between the centres of the cells before and behind the edge, in half widths of the first one."""
+        first, second = self.widths[:, CELLS[self.axes] - 1 : CELLS[self.axes] + 1].T
+        return np.asarray(1.0 + second / first)
 
 
 def corrections(pattern: Pattern, losses: Array) -> Array:
@@ -80,14 +94,13 @@ def corrections(pattern: Pattern, losses: Array) -> Array:
 @cache
 def _at(pattern: Pattern, node: tuple[int, ...]) -> Array:
     """The numbers c for s at nodes, shape (4 or 8,)."""
-    spacing, s = np.array(pattern.spacing), _NODES[list(node)]
-    axes = len(spacing)
+    axes, s, widths_of_grid = pattern.axes, _NODES[list(node)], pattern.widths
     count = CELLS[axes]
+    first, cells = widths_of_grid[:, count - 1], np.array(list(product((0, 1), repeat=axes)), dtype=bool)
     conductivities = np.frombuffer(pattern.conductivities).reshape(axes, *[2 * count] * axes)
     at_edge = conductivities[(slice(None), *[slice(count - 1, count + 1)] * axes)].reshape(axes, -1)
-    films = s / (1.0 - s) * 2.0 * at_edge[:, 0] / spacing
-    shares = np.append(1.0 / (spacing[:, None] / at_edge[:, :-1]).sum(axis=0), 0.0)
-    shares /= shares.sum()
+    films = s / (1.0 - s) * 2.0 * at_edge[:, 0] / first
+    conducting = np.append(1.0 / (first[:, None] / at_edge[:, :-1]).sum(axis=0), 0.0)
 
     def solved(widths: list[Array], parts: NDArray[np.intp]) -> tuple[Array, Array]:
         """The values of the cells at the edge, and its temperature; a cell of the grid has some parts."""
@@ -95,26 +108,38 @@ def _at(pattern: Pattern, node: tuple[int, ...]) -> Array:
         for axis in range(axes):
             of_parts = np.repeat(of_parts, parts, axis=1 + axis)
         values = _solved(widths, of_parts, films)
-        beta = films * np.array([width[len(width) // 2] for width in widths]) / (2.0 * at_edge[:, 0])
+        behind, beyond = (np.array([width[len(width) // 2 + step] for width in widths]) for step in (-1, 0))
+        shares = conducting / np.where(cells, beyond / behind, 1.0).prod(axis=1)
+        shares /= shares.sum()
+        beta = films * behind / (2.0 * at_edge[:, 0])
         return values, shares @ _estimates(values, at_edge, beta)
 
-    coarse, found_on_it = solved([np.full(2 * count, width) for width in spacing], np.ones(2 * count, np.intp))
+    coarse, found_on_it = solved(list(widths_of_grid), np.ones(2 * count, np.intp))
     fine = []
     for factor in (1, 2):
-        first = factor * _PARTS[axes]
-        steps = np.arange(first + 1) / first
-        ends = [spacing.min() * _FIRST * first * (steps - steps**_POWER) + width * steps**_POWER for width in spacing]
-        parts = np.array([first, *[1] * (count - 1)])
-        halves = [np.append(np.diff(end), [width] * (count - 1)) for end, width in zip(ends, spacing, strict=True)]
-        widths = [np.concatenate((half[::-1], half)) for half in halves]
-        fine.append(solved(widths, np.concatenate((parts[::-1], parts)))[1])
+        number = factor * _PARTS[axes]
+        parts = np.array([number, *[1] * (count - 1)])
+        fine.append(solved(_divided(widths_of_grid, number), np.concatenate((parts[::-1], parts)))[1])
     exact = (4.0 * fine[1] - fine[0]) / 3.0
-    cells = np.array(list(product((0, 1), repeat=axes)), dtype=bool)
-    beyond = coarse - np.where(cells, 1.0 - 2.0 * s, 1.0).prod(axis=1)[:, None] * coarse[0]
+    beyond = coarse - np.where(cells, 1.0 - pattern.reach * s, 1.0).prod(axis=1)[:, None] * coarse[0]
     found = np.zeros(len(cells))
     damping = _DAMPING * np.abs(exact).mean() * np.eye(len(cells) - 2)
     missed = np.append(exact - found_on_it, np.zeros(len(damping)))
     found[1:-1] = np.linalg.lstsq(np.vstack((beyond[1:-1].T, damping)), missed, rcond=None)[0]
+    return found
+
+
+def _divided(widths: Array, number: int) -> list[Array]:
+    """The widths along each axis of a grid whose cells at the edge are divided into parts, the smallest at the edge."""
+    middle, found = widths.shape[1] // 2, list[Array]()
+    steps = np.arange(number + 1) / number
+    least = widths[:, middle - 1 : middle + 1].min() * _FIRST * number
+    for along in widths:
+        low, high = (
+            np.append(np.diff(least * (steps - steps**_POWER) + half[0] * steps**_POWER), half[1:])
+            for half in (along[middle - 1 :: -1], along[middle:])
+        )
+        found.append(np.concatenate((low[::-1], high)))
     return found
 
 

@@ -3,9 +3,12 @@
 The flux between two centres is their conductance times the temperature difference, so two cells of different materials
 agree on it. Each component of a cell's vector is the mean of the fluxes through its two faces along that axis. Within a
 material that varies with temperature, the difference of potentials replaces that of temperatures.
+
+Where neighbours have different widths, the flux between their centres is that in the middle between these, to second
+order. So the mean is weighted: it is linear between these two places, or the surfaces beyond which nothing conducts.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +53,11 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         inner = np.moveaxis(passed, along, 0)
         cells, cell_type = np.moveaxis(T, along, 0), np.moveaxis(cell_types, along, 0)
         weights = [np.moveaxis(_weights(problem, first, last, 2 * axis + side), along, 0) for side in (0, 1)]
-        inner[1:n] = passing(problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1])
+        between = _Planes(problem, axis, slice(first, last) if axis == 2 else slice(None))
+        inner[1:n] = passing(
+            problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1], between.halves
+        )
+        neighbours: list[NDArray[np.intp] | None] = [None, None]
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], cell_type[-side]
@@ -64,12 +71,62 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
                 # From the lower cell to the upper one, as everywhere: so planes may be found in any number of parts.
                 if side == 1:
                     lower, upper = upper, lower
-                inner[-side] = passing(problem, axis, lower, upper, weight)
+                inner[-side] = passing(problem, axis, lower, upper, weight, between.at_end(side))
+                neighbours[side] = np.broadcast_to(other, own.shape)
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
                 inner[-side] = inwards if side == 0 else -inwards
-        flux[..., axis] = np.moveaxis((inner[:-1] + inner[1:]) / 2.0, 0, along)
+        flux[..., axis] = np.moveaxis(between.at_centres(inner, cell_type, neighbours), 0, along)
     return flux
+
+
+class _Planes:
+    """The planes of cells along an axis between which heat passes.
+
+    Args:
+        problem: the problem.
+        axis: 0, 1 or 2.
+        some: the planes.
+    """
+
+    def __init__(self, problem: HeatProblem, axis: int, some: slice) -> None:
+        of_axis = problem.grid.axes[axis]
+        self._void, self._uniform = problem.materials.void, of_axis.uniform
+        self._own, self._beyond = (
+            factors[some, :, None, None] for factors in (of_axis.half_factors, of_axis.beyond_factors)
+        )
+
+    @property
+    def halves(self) -> tuple[Array, Array]:
+        """The factors of the half cells between neighbouring planes, of the lower and of the upper cell."""
+        return self._own[:-1, 1], self._own[1:, 0]
+
+    def at_end(self, side: int) -> tuple[Array, Array]:
+        """The factors of the half cells between the first plane and the one below, or the last and the one above."""
+        own, beyond = self._own[-side, side, 0], self._beyond[-side, side, 0]
+        return (own, beyond) if side else (beyond, own)
+
+    def at_centres(
+        self, passed: Array, cell_types: NDArray[np.intp], beyond: Sequence[NDArray[np.intp] | None]
+    ) -> Array:
+        """The fluxes at the centres.
+
+        Args:
+            passed: those between the planes, and beyond both ends; shape (planes + 1, …).
+            cell_types: of the planes, shape (planes, …).
+            beyond: those of the planes below and above; None beyond the box.
+        """
+        if self._uniform:
+            return np.asarray((passed[:-1] + passed[1:]) / 2.0)
+        conducts = np.zeros((len(cell_types) + 2, *cell_types.shape[1:]), dtype=bool)
+        for places, types in ((slice(1, -1), cell_types), (0, beyond[0]), (-1, beyond[1])):
+            conducts[places] = types is not None and (True if self._void is None else types != self._void)
+        middles = (self._own + self._beyond) / 2.0
+        below, above = (
+            np.where(conducts[2 * side : len(cell_types) + 2 * side], middles[:, side], self._own[:, side])
+            for side in (0, 1)
+        )
+        return np.asarray((passed[:-1] * above + passed[1:] * below) / (below + above))
 
 
 def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:
@@ -87,15 +144,23 @@ def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Arr
     return weights
 
 
-def passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array) -> Array:
+def passing(
+    problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: Array, halves: tuple[Array, Array]
+) -> Array:
     """Heat flux from a cell to its neighbour in W/m².
 
-    ``weight``: of the link; if materials vary with temperature, the ratio of smooth to voxel area of a contact.
+    Args:
+        problem: the problem.
+        axis: along which they are neighbours.
+        one: the cell.
+        other: its neighbour.
+        weight: of the link; if materials vary with temperature, the ratio of smooth to voxel area of a contact.
+        halves: the factors of both half cells between them, see `Axis.half_factors`.
     """
     (type_a, T_a), (type_b, T_b) = one, other
-    materials = problem.materials
+    materials, conductance = problem.materials, 2.0 / (halves[0] + halves[1])
     if not materials.varies:
-        return np.asarray(materials.link[axis, type_a, type_b] * weight * (T_a - T_b))
+        return np.asarray(materials.link[axis, type_a, type_b] * weight * conductance * (T_a - T_b))
     material = np.array([cell_type.material for cell_type in materials.types])
     potentials = (
         materials.by_enthalpy(EnthalpyTable.potential_at, cell_type, T - problem.reference)
@@ -103,10 +168,11 @@ def passing(problem: HeatProblem, axis: int, one: Cells, other: Cells, weight: A
     )
     half_a, half_b = (
         materials.half[axis, cell_type]
+        * factor
         / materials.by_enthalpy(EnthalpyTable.conductivity_at, cell_type, T - problem.reference)
-        for cell_type, T in (one, other)
+        for (cell_type, T), factor in zip((one, other), halves, strict=True)
     )
-    within = materials.link[axis, type_a, type_b] * (next(potentials) - next(potentials))
+    within = materials.link[axis, type_a, type_b] * conductance * (next(potentials) - next(potentials))
     resistance = materials.resistance[type_a, type_b]
     with np.errstate(divide="ignore", invalid="ignore"):
         contact = np.where(resistance > 0.0, resistance / weight, 0.0)
@@ -123,7 +189,8 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
     sides = [at_box(problem.boundary, problem.grid, face) for face in range(6)]
 
     def through_face(face: int, rows: slice, T: Array, cell_types: NDArray[np.intp]) -> Array:
-        conductance = 1.0 / materials.half[face // 2, cell_types]
+        factor = problem.grid.axes[face // 2].half_factors[-(face % 2), face % 2]
+        conductance = 1.0 / (materials.half[face // 2, cell_types] * factor)
         if materials.varies:
             conductance = conductance * materials.by_enthalpy(
                 EnthalpyTable.conductivity_at, cell_types, T - problem.reference
@@ -145,7 +212,7 @@ def _faces_at(problem: HeatProblem, step: int) -> Callable[[int, slice, Array, N
                     materials.by_enthalpy(EnthalpyTable.potential_at, types, temperature - problem.reference)
                     for temperature in (ambient, own)
                 )
-                passing = (next(potentials) - next(potentials)) / materials.half[face // 2, types]
+                passing = (next(potentials) - next(potentials)) / (materials.half[face // 2, types] * factor)
             np.add.at(flux, at, faces.fractions * passing)
         return flux.reshape(T.shape)
 

@@ -8,7 +8,8 @@ s from 0 to 1 between the centres a and b, and r = d/2k of each half cell:
         ●------------|------------●         in b:  T = T_b − 2(1 − s)·r_b/(r_a + R + r_b) · (T_b − T_a)
         s = 0        ½            1         with a contact R, T jumps by R/(r_a + R + r_b) · (T_b − T_a) at s = ½
 
-R is the resistance with the smooth area of the interface, as in the kernels. Within one material T is linear in s.
+R is the resistance with the smooth area of the interface, as in the kernels. Within one material T is linear in the
+coordinate, also between cells of different widths.
 Interpolation along x, then y, then z is trilinear within one material. It is exact if the temperature changes along one
 axis only, or linearly along interfaces. After the step along x, the values on the point's own side of the interfaces
 across x are used along y, and so on. If a material varies with temperature, each half cell has the conductivity at its
@@ -58,19 +59,23 @@ class _Step:
         axis: 0, 1 or 2.
         known: whether the first and the second value are known; None if all are.
         share: the weight of the second value; if materials vary with temperature, that within one material.
+        place: s, with the interface at ½.
         side: the side of the interface on which the point lies, 0 or 1.
         cell_types: of the first and the second value.
         contact: resistances in m² K/W of contacts and layers between them; None if all cells are of one type.
         nodes: places of both nodes, in half cells from the centres.
+        halves: the factors of the half cells on both sides of the interface, see `Axis.half_factors`.
     """
 
     axis: int
     known: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None
     share: Array
+    place: Array
     side: NDArray[np.intp]
     cell_types: tuple[NDArray[np.intp], NDArray[np.intp]]
     contact: Array | None
     nodes: tuple[Array, Array]
+    halves: tuple[Array, Array]
 
 
 class _BesideFaces(NamedTuple):
@@ -109,7 +114,8 @@ class Interpolation:
         nx, ny, _ = problem.grid.cells
         self._places = (self.cells[2] * ny + self.cells[1]) * nx + self.cells[0]
         self._points = list(points)
-        self._shares = np.array([[at.weight for at in positions] for positions in self._positions]).reshape(-1, 3)
+        of_points = [[(at.share, at.weight) for at in positions] for positions in self._positions]
+        self._shares, self._weights = np.moveaxis(np.array(of_points).reshape(-1, 3, 2), 2, 0)
         self._cell_types, self._known = _cell_types(problem.materials, self.cells)
         materials = problem.materials
         self._half = np.array([half(problem.grid, materials.palette[one.material]) for one in materials.types]).T
@@ -182,11 +188,14 @@ class Interpolation:
         for axis in range(3):
             pair = (cell_types[..., 0], cell_types[..., 1])
             side = self._sides[:, axis].reshape(-1, *[1] * (pair[0].ndim - 1))
-            share = self._shares[:, axis].reshape(side.shape)
-            nodes = (layering.node_of(axis, places[..., 0]), layering.node_of(axis, places[..., 1]))
-            contact = self._contact(axis, pair, (places[..., 0], places[..., 1]), nodes) if mixed else None
+            share, place = (of[:, axis].reshape(side.shape) for of in (self._shares, self._weights))
+            ends = (places[..., 0], places[..., 1])
+            nodes = (layering.node_of(axis, ends[0]), layering.node_of(axis, ends[1]))
+            halves = (self._half_factors(axis, ends[0], 1), self._half_factors(axis, ends[1], 0))
             both = None if known.all() else (known[..., 0], known[..., 1])
-            step = _Step(axis, both, share, side, pair, contact, nodes)
+            step = _Step(axis, both, share, place, side, pair, None, nodes, halves)
+            contact = self._contact(step, ends) if mixed else None
+            step = replace(step, contact=contact)
             if contact is not None and not self._problem.materials.varies:
                 step = replace(step, share=self._share(step, contact))
             steps.append(step)
@@ -202,15 +211,16 @@ class Interpolation:
         )
         return x, y, z
 
-    def _contact(
-        self,
-        axis: int,
-        cell_types: tuple[NDArray[np.intp], NDArray[np.intp]],
-        places: tuple[NDArray[np.int64], NDArray[np.int64]],
-        nodes: tuple[Array, Array],
-    ) -> Array:
+    def _half_factors(self, axis: int, places: NDArray[np.int64], side: int) -> Array:
+        """The factors of the half cells of cells on a side along an axis; see `Axis.half_factors`."""
+        cells = self._problem.grid.cells
+        planes = places // (1, cells[0], cells[0] * cells[1])[axis] % cells[axis]
+        return np.asarray(self._problem.grid.axes[axis].half_factors[planes, side])
+
+    def _contact(self, step: _Step, places: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Array:
         """Resistances in m² K/W of contacts and layers between cells and their upper neighbours along an axis."""
         materials, (lower, upper) = self._problem.materials, places
+        axis, cell_types = step.axis, step.cell_types
         nx, ny, _ = self._problem.grid.cells
         contact = materials.resistance[cell_types]
         ratio = materials.weighted_surfaces.ratios(lower, 2 * axis + 1, nx * ny)
@@ -220,24 +230,26 @@ class Interpolation:
             return contact
         # What the link has beyond both half cells; along a layer it has less.
         link = np.where(lower != upper, materials.layering.link_of(3 * lower + axis), 0.0)
-        own, other = self._half_cells(axis, cell_types, nodes)
+        own, other = self._half_cells(step)
+        own, other = (1.0 - step.nodes[0]) * own, (1.0 + step.nodes[1]) * other
         beyond = 1.0 / np.where(link > 0.0, link, 1.0) - own - other
         return np.where((link > 0.0) & (beyond > 0.0), beyond, contact)
 
-    def _half_cells(
-        self, axis: int, cell_types: tuple[NDArray[np.intp], NDArray[np.intp]], nodes: tuple[Array, Array]
-    ) -> tuple[Array, Array]:
-        """Resistances in m² K/W between each of two nodes and the interface between them."""
-        own, other = (self._half[axis, cell_type] for cell_type in cell_types)
-        return (1.0 - nodes[0]) * own, (1.0 + nodes[1]) * other
+    def _half_cells(self, step: _Step) -> tuple[Array, Array]:
+        """Resistances in m² K/W between each of two centres and the interface between them."""
+        own, other = (
+            self._half[step.axis, cell_type] * factors
+            for cell_type, factors in zip(step.cell_types, step.halves, strict=True)
+        )
+        return own, other
 
     def _share(self, step: _Step, contact: Array, temperatures: tuple[Array, ...] = ()) -> Array:
         """The weight of the second of two values along an axis, from the resistances between them.
 
         It depends on their temperatures only if a material varies with temperature.
         """
-        materials, cell_types, s = self._problem.materials, step.cell_types, step.share
-        own, other = (self._half[step.axis, cell_type] for cell_type in cell_types)
+        materials, cell_types, s = self._problem.materials, step.cell_types, step.place
+        own, other = self._half_cells(step)
         material = np.array([cell_type.material for cell_type in materials.types])
         alike = (material[cell_types[0]] == material[cell_types[1]]) & (contact == 0.0)
         alike &= (step.nodes[0] == 0.0) & (step.nodes[1] == 0.0)
@@ -255,7 +267,7 @@ class Interpolation:
         whole = np.where(resisting & (whole > 0.0), whole, 1.0)
         before = (2.0 * np.minimum(s, 0.5) - step.nodes[0]) * own / whole
         behind = 1.0 - (2.0 * (1.0 - np.maximum(s, 0.5)) + step.nodes[1]) * other / whole
-        return np.asarray(np.where(alike | ~resisting, s, np.where(step.side == 1, behind, before)))
+        return np.asarray(np.where(alike | ~resisting, step.share, np.where(step.side == 1, behind, before)))
 
 
 def _nodes_at(problem: HeatProblem, point: tuple[float, float, float]) -> list[float]:

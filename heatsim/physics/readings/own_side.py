@@ -42,7 +42,8 @@ def own_side(
         return max(candidates, key=lambda sides: float(np.prod(_weights(positions, sides))))
     if len(candidates) == 1 or problem.parts is None:
         return candidates[-1]
-    regions, margin = problem.scenario.regions, BETWEEN * min(problem.grid.spacing)
+    widths = (axis.widths[list(at.cells)].min() for axis, at in zip(problem.grid.axes, positions, strict=True))
+    regions, margin = problem.scenario.regions, BETWEEN * float(min(widths))
 
     def rank(sides: Sides) -> tuple[bool, int, Sides]:
         x, y, z = sides

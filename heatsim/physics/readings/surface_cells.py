@@ -159,7 +159,7 @@ def rises_of(
         acting: the conditions at one time.
         fluxes: those of beams at that time, from :func:`heatsim.physics.operator.balance_surfaces.beam_fluxes`.
     """
-    half = conducting / (problem.materials.half[faces.axis, types] * faces.ratios)
+    half = conducting / (problem.materials.half[faces.axis, types] * faces.half_factors * faces.ratios)
     lit, beam = faces.lit(problem.materials), np.zeros(len(faces))
     if lit is not None and faces.side in fluxes:
         beam = np.where(lit >= 0, fluxes[faces.side][lit], 0.0) / faces.ratios

@@ -7,7 +7,8 @@ mean:
     T_e = Σ k·T' / Σ k      T' = T + Σ (T_s − T)      k: conductivity of the cell at the reference temperature
 
 Along each axis two cells face each other across the corner. If both conduct, the errors of first order cancel, because
-heat flows from one to the other: k·∂T/∂x is equal. If one conducts, its surface lies at the corner. So any edge or
+heat flows from one to the other: k·∂T/∂x is equal. (If cells have different widths, the weight is k over the widths of
+the cell: its deviation grows with them.) If one conducts, its surface lies at the corner. So any edge or
 corner, convex or concave, is exact for fields that are linear in each cell, and for a product of linear fields beside
 films. Behind a concave edge across x and y, the term of x·y is removed: rise_x(T) − rise_x(T + rise_y(T)) is added,
 where rise(T) = T_s − T with the surfaces that meet there; at a corner of three planes also that of x·y·z. Beside
@@ -131,7 +132,8 @@ class SurfaceEdges:
         self.count = len(everything)
         sorting = np.lexsort(everything.T[3::-1])
         order = np.argsort(sorting)[before : before + len(keys)]
-        weights = np.concatenate(team.gathered(1.0 / problem.materials.half[:, self._types].sum(axis=0)))
+        own_weights = 1.0 / problem.materials.half[:, self._types].sum(axis=0) / self._sizes(which)
+        weights = np.concatenate(team.gathered(own_weights))
         self._arrange(everything[sorting], weights[sorting])
         self._concave = self._concave_of(everything[sorting], team)
         self.shape = self.count, (_NUMBERS if self._concave else 1)
@@ -234,14 +236,28 @@ class SurfaceEdges:
         own = problem.slab.holds(z)
         types = np.full(z.shape, -1)
         types[own] = problem.materials.types_of(((z[own] - problem.slab.start) % problem.slab.planes, y[own], x[own]))
-        types, pattern = np.unique(np.max(team.gathered(types), axis=0), axis=0, return_inverse=True)
-        spacing = np.array(problem.whole.grid.spacing)[list(axes)]
-        found = []
-        for of_pattern in types:
+        grid, shape = problem.whole.grid, (len(number), *steps[0].shape)
+        of_axes = list[Array]()
+        for along, axis in enumerate(axes):
+            planes = np.moveaxis(places[axis].reshape(shape), 1 + along, 1).reshape(*shape[:2], -1)
+            of_axes.append(grid.axes[axis].widths[planes[:, :, 0]])
+        widths = np.stack(of_axes, axis=1)
+        widths = (widths / widths.min(axis=(1, 2), keepdims=True)).round(9)
+        both = np.column_stack((np.max(team.gathered(types), axis=0), widths.reshape(len(widths), -1)))
+        both, first, pattern = np.unique(both, axis=0, return_index=True, return_inverse=True)
+        spacing, found = np.array(grid.mean_spacing)[list(axes)], []
+        for of_pattern, own_widths in zip(both[:, : steps[0].size].astype(np.intp), widths[first], strict=True):
             k = spacing[:, None] / (2.0 * problem.materials.half[list(axes)][:, of_pattern])
             k = (k / k[0, np.ravel_multi_index([count - 1] * len(axes), steps[0].shape)]).round(9)
-            found.append(Pattern(k.tobytes(), tuple((spacing / spacing.min()).round(9).tolist())))
+            found.append(Pattern(k.tobytes(), own_widths.tobytes(), len(axes)))
         return found, pattern.reshape(-1)
+
+    def _sizes(self, which: NDArray[np.intp]) -> Array:
+        """The volumes of this rank's entries' cells on their side of the corner, over those of cells of mean widths."""
+        found = np.ones(len(which))
+        for number, (axis, places) in enumerate(zip(self._problem.whole.grid.axes, self.own_places, strict=True)):
+            found *= axis.half_factors[places, (_OFFSETS[which, number] < 0).astype(np.intp)]
+        return found
 
     def _arrange(self, entries: Indices, weights: Array) -> None:
         """Group the sorted entries by their corners; find what surfaces with a held temperature change."""
@@ -259,7 +275,7 @@ class SurfaceEdges:
         self._shares = weights / np.bincount(self._corner, weights)[self._corner]
         grid, at = self._problem.whole.grid, np.unravel_index(corners[self._even], self._nodes)[::-1]
         number = entries[self._first[self._even], 2]
-        self.points = np.stack([grid.origin[axis] + at[axis] * grid.spacing[axis] for axis in range(3)], axis=1)
+        self.points = np.stack([axis.coordinates(along) for axis, along in zip(grid.axes, at, strict=True)], axis=1)
         self.cells = np.stack(np.unravel_index(number, self._cells[::-1])[::-1], axis=1)
 
     def _corners(self, surface: SurfaceCells) -> Indices:
@@ -382,17 +398,18 @@ class _Concave:
             estimates[behind] += (
                 sum(rises[a] * losses[b] * losses[c] for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1))) / 3
             )
-        found = np.zeros((2 ** len(axes), len(behind)))
+        found, reach = np.zeros((2 ** len(axes), len(behind))), np.zeros((len(axes), len(behind)))
         for number, pattern in enumerate(self.patterns):
             some = self.pattern == number
             found[:, some] = corrections(pattern, losses[:, some])
+            reach[:, some] = pattern.reach[:, None]
         T, total = numbers[:, 1], np.zeros(len(behind))
         for cell, flips in enumerate(product((False, True), repeat=len(axes))):
             flipped = np.flatnonzero(flips)
-            continued = T[behind] + 2.0 * rises[flipped].sum(axis=0)
+            continued = T[behind] + (reach[flipped] * rises[flipped]).sum(axis=0)
             if len(flipped) == 2:
                 a, b = flipped
-                continued -= 2.0 * (rises[a] * losses[b] + rises[b] * losses[a])
+                continued -= reach[a] * reach[b] / 2.0 * (rises[a] * losses[b] + rises[b] * losses[a])
             if 0 < cell < 2 ** len(axes) - 1:
                 total += found[cell] * (T[self.beside[:, cell]] - continued)
         parts = shares[self.beside[:, :-1]].sum(axis=1)

@@ -99,7 +99,8 @@ class SurfaceTemperatures:
         x, y, z = np.array([at.cell for at in points]).T
         self._cell_types = problem.materials.types_at(x, y, z)
         self._conducts = self._cell_types != (-1 if problem.materials.void is None else problem.materials.void)
-        half = problem.materials.half[self._faces // 2, self._cell_types]
+        ends = [problem.grid.axes[face // 2].half_factors[-(face % 2), face % 2] for face in self._faces.tolist()]
+        half = problem.materials.half[self._faces // 2, self._cell_types] * np.array(ends)
         self._conductance = 1.0 / np.where(self._conducts, half, 1.0)
         self._latest: tuple[Array, SurfaceConditions] | None = None
 

@@ -53,75 +53,75 @@ __device__ __forceinline__ Parts parts_of(const Level& level, const Cell& first)
     return {min(of_second / (total * inside), most), min(of_first / (total * inside), most)};
 }
 
-// The link from the pair before to the pair of a cell, through one tube; of an axis that is not coarsened the cell's own.
+// The link from the coarse plane before to a coarse plane, through one tube; between single cells their own.
 template <int AXIS>
-__device__ __forceinline__ Link tube(const Level& level, const Cell& first, const unsigned int factor)
+__device__ __forceinline__ Link tube(const Level& level, const Cell& first, const Merged& planes, const unsigned int coarse)
 {
+    const unsigned int here = planes.first[coarse], end = planes.first[coarse + 1];
+    const unsigned int before = planes.first[coarse > 0 ? coarse - 1 : planes.count - 1];
+    const unsigned int end_before = planes.first[coarse > 0 ? coarse : planes.count];
     const Link between = link_of<AXIS>(level, first);
-    if (factor == 1 || !(between > 0)) return between > 0 ? between : Link(0);
-    const unsigned int n = AXIS == 0 ? level.nx : AXIS == 1 ? level.ny : level.nz, here = along<AXIS>(first);
-    if (n <= 2) return 0;
-    const unsigned int before = here > 0 ? here - 2 : (n - 1) / 2 * 2;
+    const bool single = end == here + 1 && end_before == before + 1;
+    if (single || !(between > 0)) return between > 0 ? between : Link(0);
+    if (planes.count == 1) return 0;
     Link resistance = Link(1) / between;
-    if (here + 1 < n) resistance += parts_of<AXIS>(level, first).first;
-    if (before + 1 < n) resistance += parts_of<AXIS>(level, moved<AXIS>(first, before)).second;
+    if (here + 1 < end) resistance += parts_of<AXIS>(level, first).first;
+    if (before + 1 < end_before) resistance += parts_of<AXIS>(level, moved<AXIS>(first, before)).second;
     return Link(1) / resistance;
 }
 
 // Of a cell that ends its body along an axis: what lies between it and the place of its pair.
 template <int AXIS>
-__device__ __forceinline__ void add_end(const Level& level, const Cell& cell, const unsigned int factor, Link& resistance,
-                                        unsigned int& ends)
+__device__ __forceinline__ void add_end(const Level& level, const Cell& cell, const Merged& planes, const unsigned int coarse,
+                                        Link& resistance, unsigned int& ends)
 {
     const unsigned int n = AXIS == 0 ? level.nx : AXIS == 1 ? level.ny : level.nz, here = along<AXIS>(cell);
     const bool is_first = !(link_of<AXIS>(level, cell) > 0);
     const bool is_last = !(link_of<AXIS>(level, moved<AXIS>(cell, here + 1 < n ? here + 1 : 0)) > 0);
     ends += is_first || is_last;
-    if (factor == 1) return;
-    if (here % 2 == 0 && is_first && here + 1 < n) resistance += parts_of<AXIS>(level, cell).first;
-    if (here % 2 == 1 && is_last) resistance += parts_of<AXIS>(level, moved<AXIS>(cell, here - 1)).second;
-}
-
-__device__ __forceinline__ Link coarse_ground(const Level& level, const Cell& cell, const unsigned int fx,
-                                              const unsigned int fy, const unsigned int fz)
-{
-    const Link ground = level.ground[number_of(level, cell)];
-    if (!(ground > 0)) return 0;
-    Link resistance = 0;
-    unsigned int ends = 0;
-    add_end<0>(level, cell, fx, resistance, ends);
-    add_end<1>(level, cell, fy, resistance, ends);
-    add_end<2>(level, cell, fz, resistance, ends);
-    const Link shared = ends > 1 ? ends * ends : 1;
-    return ground / (resistance / shared * ground + Link(1));
+    const unsigned int first = planes.first[coarse], end = planes.first[coarse + 1];
+    if (here == first && is_first && here + 1 < end) resistance += parts_of<AXIS>(level, cell).first;
+    if (here > first && is_last) resistance += parts_of<AXIS>(level, moved<AXIS>(cell, here - 1)).second;
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-coarsen(LEVEL_PARAMETERS, Link* __restrict__ coarse_x, Link* __restrict__ coarse_y, Link* __restrict__ coarse_z,
-        Link* __restrict__ ground_below, const unsigned int fx, const unsigned int fy, const unsigned int fz)
+coarsen(LEVEL_PARAMETERS, Link* __restrict__ out_x, Link* __restrict__ out_y, Link* __restrict__ out_z,
+        Link* __restrict__ ground_below, MERGED_PARAMETERS)
 {
     const Level level = LEVEL;
-    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy, coarse_nz = (nz + fz - 1) / fz;
+    const Merged x_planes = MERGED_X, y_planes = MERGED_Y, z_planes = MERGED_Z;
     const unsigned int i = thread_number();
     if (i >= coarse_nx * coarse_ny * coarse_nz) return;
-    const unsigned int row = i / coarse_nx, first_z = row / coarse_ny * fz;
-    const unsigned int first_y = row % coarse_ny * fy, first_x = (i - row * coarse_nx) * fx;
+    const unsigned int row = i / coarse_nx, coarse_z = row / coarse_ny;
+    const unsigned int coarse_y = row - coarse_z * coarse_ny, coarse_x = i - row * coarse_nx;
+    const Cell first = {x_planes.first[coarse_x], y_planes.first[coarse_y], z_planes.first[coarse_z]};
+    const Cell end = {x_planes.first[coarse_x + 1], y_planes.first[coarse_y + 1], z_planes.first[coarse_z + 1]};
     Link x_link = 0, y_link = 0, z_link = 0;
-    for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
-        for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y)
-            for (unsigned int x = first_x; x < min(first_x + fx, nx); ++x) {
+    for (unsigned int z = first.z; z < end.z; ++z)
+        for (unsigned int y = first.y; y < end.y; ++y)
+            for (unsigned int x = first.x; x < end.x; ++x) {
                 const Cell cell = {x, y, z};
-                if (x == first_x) x_link += tube<0>(level, cell, fx);
-                if (y == first_y) y_link += tube<1>(level, cell, fy);
-                if (z == first_z) z_link += tube<2>(level, cell, fz);
+                if (x == first.x) x_link += tube<0>(level, cell, x_planes, coarse_x);
+                if (y == first.y) y_link += tube<1>(level, cell, y_planes, coarse_y);
+                if (z == first.z) z_link += tube<2>(level, cell, z_planes, coarse_z);
             }
-    coarse_x[i] = x_link;
-    coarse_y[i] = y_link;
-    coarse_z[i] = z_link;
+    out_x[i] = x_link;
+    out_y[i] = y_link;
+    out_z[i] = z_link;
     Link sum = 0;
-    for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
-        for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y)
-            for (unsigned int x = first_x; x < min(first_x + fx, nx); ++x)
-                sum += coarse_ground(level, {x, y, z}, fx, fy, fz);
+    for (unsigned int z = first.z; z < end.z; ++z)
+        for (unsigned int y = first.y; y < end.y; ++y)
+            for (unsigned int x = first.x; x < end.x; ++x) {
+                const Cell cell = {x, y, z};
+                const Link ground = level.ground[number_of(level, cell)];
+                if (!(ground > 0)) continue;
+                Link resistance = 0;
+                unsigned int ends = 0;
+                add_end<0>(level, cell, x_planes, coarse_x, resistance, ends);
+                add_end<1>(level, cell, y_planes, coarse_y, resistance, ends);
+                add_end<2>(level, cell, z_planes, coarse_z, resistance, ends);
+                const Link shared = ends > 1 ? ends * ends : 1;
+                sum += ground / (resistance / shared * ground + Link(1));
+            }
     ground_below[i] = sum;
 }

@@ -44,6 +44,22 @@ class LevelArrays(NamedTuple):
     ground: Any
 
 
+class Merged(NamedTuple):
+    """How the planes of a level merge, as compiled functions see it.
+
+    Attributes:
+        first_x, first_y, first_z: the first plane of each coarse plane along each axis, and the number of planes.
+        x, y, z: the coarse plane of each plane.
+    """
+
+    first_x: Any
+    first_y: Any
+    first_z: Any
+    x: Any
+    y: Any
+    z: Any
+
+
 @inlined
 def _beside(level: LevelArrays, row: int) -> Any:
     """The rows before and after along y and z, by their first cells."""
@@ -154,20 +170,19 @@ def apply(level: LevelArrays, T: Any, out: Any, sums: Any, first: int, last: int
 
 
 @compiled
-def restrict(level: LevelArrays, T: Any, b: Any, out: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
+def restrict(level: LevelArrays, T: Any, b: Any, out: Any, merged: Merged, first: int, last: int) -> None:
     """Residual b − A·T, summed over the cells of each coarse cell; rows are those of the coarse level."""
     one, nx = np.uint64(1), np.uint64(level.nx)
     end = nx - one
-    coarse_ny, coarse_nx = (level.ny + fy - 1) // fy, np.uint64((level.nx + fx - 1) // fx)
-    half = np.uint64(fx - 1)
+    coarse_ny, coarse_nx = len(merged.first_y) - 1, np.uint64(len(merged.first_x) - 1)
     for row in range(first, last):
         z = row // coarse_ny
         y = row - z * coarse_ny
         there = np.uint64(row) * coarse_nx
         for j in range(there, there + coarse_nx):
             out[j] = 0
-        for fine_z in range(z * fz, min((z + 1) * fz, level.nz)):
-            for fine_y in range(y * fy, min((y + 1) * fy, level.ny)):
+        for fine_z in range(merged.first_z[z], merged.first_z[z + 1]):
+            for fine_y in range(merged.first_y[y], merged.first_y[y + 1]):
                 fine = fine_z * level.ny + fine_y
                 here = np.uint64(fine) * nx
                 south, north, below, above = _beside(level, fine)
@@ -175,21 +190,21 @@ def restrict(level: LevelArrays, T: Any, b: Any, out: Any, fx: int, fy: int, fz:
                     i = here + x
                     west, east = here + (x - one if x else end), here + (x + one if x < end else np.uint64(0))
                     gain = _gain(level, T, i, west, east, south + x, north + x, below + x, above + x)
-                    out[there + (x >> half)] += b[i] + gain
+                    out[there + np.uint64(merged.x[x])] += b[i] + gain
 
 
 @compiled
-def prolong(level: LevelArrays, T: Any, correction: Any, fx: int, fy: int, fz: int, first: int, last: int) -> None:
+def prolong(level: LevelArrays, T: Any, correction: Any, merged: Merged, first: int, last: int) -> None:
     """Add to every cell what its coarse cell has."""
-    nx, half = np.uint64(level.nx), np.uint64(fx - 1)
-    coarse_ny, coarse_nx = (level.ny + fy - 1) // fy, (level.nx + fx - 1) // fx
+    nx = np.uint64(level.nx)
+    coarse_ny, coarse_nx = len(merged.first_y) - 1, len(merged.first_x) - 1
     for row in range(first, last):
         here = np.uint64(row) * nx
         z = row // level.ny
         y = row - z * level.ny
-        there = np.uint64(((z // fz) * coarse_ny + y // fy) * coarse_nx)
+        there = np.uint64((merged.z[z] * coarse_ny + merged.y[y]) * coarse_nx)
         for x in range(nx):
-            T[here + x] += correction[there + (x >> half)]
+            T[here + x] += correction[there + np.uint64(merged.x[x])]
 
 
 @compiled
@@ -280,48 +295,50 @@ def _parts(level: LevelArrays, along: Any, first: int, second: int) -> Any:
 
 
 @inlined
-def _tube(level: LevelArrays, along: Any, axis: int, factor: int, here: int, row: int, column: int) -> Any:
-    """The link from the pair before to the pair of a cell; of an axis that is not coarsened the cell's own."""
-    i, n = _number(level, axis, here, row, column), _length(level, axis)
+def _tube(level: LevelArrays, along: Any, axis: int, starts: Any, coarse: int, row: int, column: int) -> Any:
+    """The link from the coarse plane before to a coarse plane, through one tube; between single cells their own."""
+    here, end = starts[coarse], starts[coarse + 1]
+    i, planes = _number(level, axis, here, row, column), len(starts) - 1
     between = along[i]
-    if factor == 1:
+    before = starts[coarse - 1 if coarse > 0 else planes - 1]
+    end_before = starts[coarse if coarse > 0 else planes]
+    if end == here + 1 and end_before == before + 1:
         return between
-    if not between > 0 or n <= 2:
+    if not between > 0 or planes == 1:
         return between - between
     one = along.dtype.type(1.0)
     resistance = one / between
-    before = here - 2 if here > 0 else (n - 1) // 2 * 2
-    if here + 1 < n:
+    if here + 1 < end:
         resistance += _parts(level, along, i, _number(level, axis, here + 1, row, column))[0]
-    if before + 1 < n:
+    if before + 1 < end_before:
         first, second = (_number(level, axis, before, row, column), _number(level, axis, before + 1, row, column))
         resistance += _parts(level, along, first, second)[1]
     return one / resistance
 
 
 @inlined
-def _end(level: LevelArrays, along: Any, axis: int, factor: int, here: int, row: int, column: int) -> Any:
+def _end(level: LevelArrays, along: Any, axis: int, starts: Any, coarse: int, here: int, row: int, column: int) -> Any:
     """Whether a cell ends its body along an axis, and what lies between it and the place of its pair then."""
     i, n = _number(level, axis, here, row, column), _length(level, axis)
     is_first = not along[i] > 0
     is_last = not along[_number(level, axis, here + 1 if here + 1 < n else 0, row, column)] > 0
     resistance = along[i] - along[i]
-    if factor == 2 and here % 2 == 0 and is_first and here + 1 < n:
+    if here == starts[coarse] and is_first and here + 1 < starts[coarse + 1]:
         resistance = _parts(level, along, i, _number(level, axis, here + 1, row, column))[0]
-    if factor == 2 and here % 2 == 1 and is_last:
+    if here > starts[coarse] and is_last:
         resistance = _parts(level, along, _number(level, axis, here - 1, row, column), i)[1]
     return is_first or is_last, resistance
 
 
 @inlined
-def _ground(level: LevelArrays, fx: int, fy: int, fz: int, x: int, y: int, z: int) -> Any:
+def _ground(level: LevelArrays, merged: Merged, x: int, y: int, z: int) -> Any:
     """The ground of a cell as its coarse cell sees it."""
     ground = level.ground[(z * level.ny + y) * level.nx + x]
     if not ground > 0:
         return ground
-    along_x, ohms_x = _end(level, level.x, 0, fx, x, z, y)
-    along_y, ohms_y = _end(level, level.y, 1, fy, y, z, x)
-    along_z, ohms_z = _end(level, level.z, 2, fz, z, y, x)
+    along_x, ohms_x = _end(level, level.x, 0, merged.first_x, merged.x[x], x, z, y)
+    along_y, ohms_y = _end(level, level.y, 1, merged.first_y, merged.y[y], y, z, x)
+    along_z, ohms_z = _end(level, level.z, 2, merged.first_z, merged.z[z], z, y, x)
     number = level.ground.dtype.type
     ends = larger(int(along_x) + int(along_y) + int(along_z), 1)
     return ground / ((ohms_x + ohms_y + ohms_z) / number(ends * ends) * ground + number(1.0))
@@ -331,9 +348,7 @@ def _ground(level: LevelArrays, fx: int, fy: int, fz: int, x: int, y: int, z: in
 def coarsen(
     level: LevelArrays,
     out: LevelArrays,
-    fx: int,
-    fy: int,
-    fz: int,
+    merged: Merged,
     first: int,
     last: int,
     other_sources: str = _OTHER_SOURCES,
@@ -345,19 +360,19 @@ def coarsen(
     zero = level.ground[0] - level.ground[0]
     for row in range(first, last):
         coarse_z = row // out.ny
-        first_y, first_z = (row - coarse_z * out.ny) * fy, coarse_z * fz
+        coarse_y = row - coarse_z * out.ny
+        first_y, first_z = merged.first_y[coarse_y], merged.first_z[coarse_z]
         for coarse_x in range(out.nx):
-            first_x = coarse_x * fx
             link_x = link_y = link_z = ground = zero
-            for z in range(first_z, smaller(first_z + fz, level.nz)):
-                for y in range(first_y, smaller(first_y + fy, level.ny)):
-                    link_x += _tube(level, level.x, 0, fx, first_x, z, y)
-                    for x in range(first_x, smaller(first_x + fx, level.nx)):
+            for z in range(first_z, merged.first_z[coarse_z + 1]):
+                for y in range(first_y, merged.first_y[coarse_y + 1]):
+                    link_x += _tube(level, level.x, 0, merged.first_x, coarse_x, z, y)
+                    for x in range(merged.first_x[coarse_x], merged.first_x[coarse_x + 1]):
                         if y == first_y:
-                            link_y += _tube(level, level.y, 1, fy, first_y, z, x)
+                            link_y += _tube(level, level.y, 1, merged.first_y, coarse_y, z, x)
                         if z == first_z:
-                            link_z += _tube(level, level.z, 2, fz, first_z, y, x)
-                        ground += _ground(level, fx, fy, fz, x, y, z)
+                            link_z += _tube(level, level.z, 2, merged.first_z, coarse_z, y, x)
+                        ground += _ground(level, merged, x, y, z)
             i = row * out.nx + coarse_x
             out.x[i], out.y[i], out.z[i], out.ground[i] = link_x, link_y, link_z, ground
 
@@ -374,15 +389,16 @@ def codes(dtype: np.dtype[Any]) -> list[Code]:
     run, exact = types.Array(number, 1, "C"), types.Array(real, 1, "C")
     named: Any = types.NamedTuple
     level = named([long] * 3 + [run] * 4, LevelArrays)
-    factors, share = (long, long, long), (long, long)
+    merged = named([types.Array(long, 1, "C")] * 6, Merged)
+    share = (long, long)
     return [
-        Code(coarsen, (level, level, *factors, *share, last_default(coarsen))),
+        Code(coarsen, (level, level, merged, *share, last_default(coarsen))),
         Code(residual, (level, exact, run, run, *share)),
         Code(smooth, (level, run, run, run, number, *share)),
         Code(start, (level, run, run, number, *share)),
-        Code(restrict, (level, run, run, run, *factors, *share)),
+        Code(restrict, (level, run, run, run, merged, *share)),
         Code(apply, (level, run, run, exact, *share)),
-        Code(prolong, (level, run, run, *factors, *share)),
+        Code(prolong, (level, run, run, merged, *share)),
         Code(inner, (run, run, long, exact, exact, *share)),
         Code(advance, (exact, run, run, run, real, *share)),
         Code(direct, (run, run, real, *share)),

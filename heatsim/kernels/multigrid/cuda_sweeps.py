@@ -1,11 +1,12 @@
 """Sweeps over a level on a GPU: the functions of multigrid.cu."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels import binaries, compilation
 from heatsim.kernels.compiled import REAL
-from heatsim.kernels.multigrid.operator import Factors, Operator
+from heatsim.kernels.multigrid.operator import Operator
+from heatsim.kernels.multigrid.pairs import Factors, Pairs, pairs_of, relative_links, strengths
 from heatsim.kernels.multigrid.sweeps import SCALARS, Scalars, WholeLevels
 from heatsim.parallel.team import ALONE, Team
 
@@ -76,6 +78,7 @@ class CudaSweeps(WholeLevels):
         self._compile = cache(lambda name, precision: compile_function(name, macros(precision)))
         self._device, self._record, self._team = device, record, team
         self._sums: dict[tuple[tuple[int, int, int], int], SumOver] = {}
+        self._tables: WeakKeyDictionary[Pairs, Any] = WeakKeyDictionary()
 
     def scalars(self) -> Any:
         """See :class:`LevelSweeps`."""
@@ -120,13 +123,16 @@ class CudaSweeps(WholeLevels):
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        self._launch("restrict_residual", factors[0] * out.size, A, T, b, out, *map(np.uint32, factors))
+        width = pairs_of(factors[0], A.shape[2]).widest
+        merged = self._merged(A, factors)
+        self._launch("restrict_residual", width * out.size, A, T, b, out, *merged, np.uint32(width))
 
     def smooth_corrected(
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
     ) -> None:
         """See :class:`LevelSweeps`; in one pass."""
-        self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *map(np.uint32, factors))
+        merged = self._merged(A, factors)
+        self._launch("smooth_corrected", A.size, A, T, correction, b, out, np.float32(tau), *merged)
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -134,7 +140,7 @@ class CudaSweeps(WholeLevels):
 
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        self._launch("coarsen", out.size, A, *out.links, out.ground, *map(np.uint32, factors))
+        self._launch("coarsen", out.size, A, *out.links, out.ground, *self._merged(A, factors))
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """See :class:`LevelSweeps`."""
@@ -145,6 +151,13 @@ class CudaSweeps(WholeLevels):
             self._total("total_of_links", A, over, scalars, np.uint32(axis))
         x, y, z = (total / A.cells for total in self.read(scalars).links)
         return x, y, z
+
+    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+        """See :class:`LevelSweeps`."""
+        rows = relative_links(self._device.xp, A.links, self._device.to_host)
+        if A.slab is not None:
+            rows = np.concatenate(self._team.gathered(rows[A.slab.own]))
+        return strengths(rows, A.whole_shape[::-1])
 
     def apply(self, A: Operator, T: Any, out: Any, scalars: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -205,6 +218,18 @@ class CudaSweeps(WholeLevels):
 
     def _unite(self, name: str, parts: Any, scalars: Any, *arguments: Any) -> None:
         self._call(name, "float32", THREADS, parts, np.uint32(parts.size // _FOUND), scalars, *arguments)
+
+    def _merged(self, A: Operator, factors: Factors) -> tuple[Any, ...]:
+        """How the planes of a level merge: a table for each axis, and the numbers of coarse planes."""
+        x, y, z = (pairs_of(factor, n) for factor, n in zip(factors, A.shape[::-1], strict=True))
+        return self._table(x), self._table(y), self._table(z), *(np.uint32(len(pairs)) for pairs in (x, y, z))
+
+    def _table(self, pairs: Pairs) -> Any:
+        """Pairs on the device. They are kept as long as the pairs: graphs use them again."""
+        if pairs not in self._tables:
+            table = np.concatenate((pairs.first, pairs.coarse)).astype(np.uint32)
+            self._tables[pairs] = self._device.xp.asarray(table)
+        return self._tables[pairs]
 
     def _launch(self, name: str, threads: int, A: Operator, *arguments: Any) -> None:
         """A function that looks at the operator."""

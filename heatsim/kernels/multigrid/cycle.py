@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from heatsim.kernels.multigrid.operator import (
     COARSEST,
     COARSEST_IN_TIME,
-    Factors,
     Operator,
     choose_factors,
     empty_like,
 )
+from heatsim.kernels.multigrid.pairs import Factors, choose_pairs
 from heatsim.kernels.multigrid.sweeps import LevelSweeps
 
 STEPS = 2  # of smoothing, before and after the correction
@@ -40,7 +40,7 @@ class Level:
     """A level below the finest.
 
     Attributes:
-        factors: how many cells of the level above merge along x, y, z.
+        factors: how cells of the level above merge along x, y, z.
         operator: A on its cells.
         b: right-hand side.
         solution, spare: vectors.
@@ -73,7 +73,7 @@ class VCycle:
         coarsest, fine = COARSEST if operator.capacity is None else COARSEST_IN_TIME, operator
         sweeps.complete(operator)
         while fine.cells > coarsest:
-            factors = choose_factors(fine.whole_shape, sweeps.mean_links(fine))
+            factors = self._choose(fine)
             coarse = empty_like(xp, fine, factors, sweeps.slab_below(fine, factors))
             vectors = (xp.empty(coarse.shape, dtype="float32") for _ in range(3))
             self._levels.append(Level(factors, coarse, *vectors))
@@ -84,8 +84,14 @@ class VCycle:
         self._inverse = xp.empty((fine.cells, fine.cells), dtype="float64")
         self._invert(fine)
 
+    def _choose(self, fine: Operator) -> Factors:
+        """How the cells of a level merge. Collective."""
+        if fine.graded:
+            return choose_pairs(self._sweeps.strengths(fine))
+        return choose_factors(fine.whole_shape, self._sweeps.mean_links(fine))
+
     def refresh(self) -> None:
-        """Calculate the coarse levels again after A has changed, in the same arrays and with the same axes merged."""
+        """Calculate the coarse levels again after A has changed, in the same arrays and with the same cells merged."""
         fine = self._operator
         self._sweeps.complete(fine)
         for level in self._levels:

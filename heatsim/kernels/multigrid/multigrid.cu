@@ -93,6 +93,23 @@ __device__ __forceinline__ unsigned int thread_number()
         const Link *__restrict__ ground, const unsigned int nx, const unsigned int ny, const unsigned int nz
 #define LEVEL {link_x, link_y, link_z, ground, nx, ny, nz}
 
+// How the planes of an axis merge: the first plane of each of `count` coarse planes and the number of planes, then the coarse
+// plane of each plane.
+struct Merged {
+    const unsigned int* first;
+    unsigned int count;
+
+    __device__ __forceinline__ unsigned int coarse(const unsigned int plane) const { return first[count + 1 + plane]; }
+};
+
+#define MERGED_PARAMETERS                                                                                              \
+    const unsigned int *__restrict__ planes_x, const unsigned int *__restrict__ planes_y,                              \
+        const unsigned int *__restrict__ planes_z, const unsigned int coarse_nx, const unsigned int coarse_ny,         \
+        const unsigned int coarse_nz
+#define MERGED_X {planes_x, coarse_nx}
+#define MERGED_Y {planes_y, coarse_ny}
+#define MERGED_Z {planes_z, coarse_nz}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 start(LEVEL_PARAMETERS, const float* __restrict__ b, float* __restrict__ out, const float tau)
 {
@@ -123,53 +140,54 @@ residual(LEVEL_PARAMETERS, const double* __restrict__ T, const Link* __restrict_
     if (i < nx * ny * nz) out[i] = (float)(b[i] + gain_of(level, T, place_of(level, i)));
 }
 
-// A thread for each fine cell along x of a coarse cell, so that neighbouring threads read neighbouring cells.
+// `width` threads along x for each coarse cell, one for each of its cells, so that neighbouring threads read neighbouring cells.
 extern "C" __global__ void __launch_bounds__(THREADS)
 restrict_residual(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ b, float* __restrict__ out,
-                  const unsigned int fx, const unsigned int fy, const unsigned int fz)
+                  MERGED_PARAMETERS, const unsigned int width)
 {
     const Level level = LEVEL;
-    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy, coarse_nz = (nz + fz - 1) / fz;
-    const unsigned int width = coarse_nx * fx, row = thread_number() / width, x = thread_number() - row * width;
-    const unsigned int first_z = row / coarse_ny * fz, first_y = row % coarse_ny * fy;
+    const Merged x_planes = MERGED_X, y_planes = MERGED_Y, z_planes = MERGED_Z;
+    const unsigned int coarse = thread_number() / width, part = thread_number() - coarse * width;
+    const unsigned int row = coarse / coarse_nx, coarse_x = coarse - row * coarse_nx;
     const bool there = row < coarse_ny * coarse_nz;
     float sum = 0.0f;
-    if (there && x < nx)
-        for (unsigned int z = first_z; z < min(first_z + fz, nz); ++z)
-            for (unsigned int y = first_y; y < min(first_y + fy, ny); ++y) {
+    if (there && x_planes.first[coarse_x] + part < x_planes.first[coarse_x + 1]) {
+        const unsigned int x = x_planes.first[coarse_x] + part, coarse_z = row / coarse_ny, coarse_y = row - coarse_z * coarse_ny;
+        for (unsigned int z = z_planes.first[coarse_z]; z < z_planes.first[coarse_z + 1]; ++z)
+            for (unsigned int y = y_planes.first[coarse_y]; y < y_planes.first[coarse_y + 1]; ++y) {
                 const Place at = place_of(level, x, y, z);
                 sum += b[at.here] + gain_of(level, T, at);
             }
+    }
     // Pairs begin at even threads, so they do not leave a warp.
     const float next = __shfl_down_sync(ALL_LANES, sum, 1);
-    if (fx == 2) sum += next;
-    if (there && x % fx == 0) out[row * coarse_nx + x / fx] = sum;
+    if (width == 2) sum += next;
+    if (there && part == 0) out[coarse] = sum;
 }
 
 // The first step of smoothing after a correction, which is added to T on the way: T itself stays as it is.
 extern "C" __global__ void __launch_bounds__(THREADS)
 smooth_corrected(LEVEL_PARAMETERS, const float* __restrict__ T, const float* __restrict__ correction,
-                 const float* __restrict__ b, float* __restrict__ out, const float tau, const unsigned int fx,
-                 const unsigned int fy, const unsigned int fz)
+                 const float* __restrict__ b, float* __restrict__ out, const float tau, MERGED_PARAMETERS)
 {
     const Level level = LEVEL;
+    const Merged x_planes = MERGED_X, y_planes = MERGED_Y, z_planes = MERGED_Z;
     const unsigned int i = thread_number();
     if (i >= nx * ny * nz) return;
     const unsigned int row = i / nx, z = row / ny, y = row - z * ny, x = i - row * nx;
     const Place at = place_of(level, x, y, z);
-    const unsigned int coarse_nx = (nx + fx - 1) / fx, coarse_ny = (ny + fy - 1) / fy;
-    // Factors are 1 or 2.
+    const unsigned int there_x = x_planes.coarse(x), there_y = y_planes.coarse(y), there_z = z_planes.coarse(z);
     const auto coarse = [=](unsigned int x, unsigned int y, unsigned int z) {
-        return correction[((z >> (fz - 1)) * coarse_ny + (y >> (fy - 1))) * coarse_nx + (x >> (fx - 1))];
+        return correction[(z * coarse_ny + y) * coarse_nx + x];
     };
     Around<float> sum = around(T, at);
-    sum.here += coarse(x, y, z);
-    sum.west += coarse(x > 0 ? x - 1 : nx - 1, y, z);
-    sum.east += coarse(x + 1 < nx ? x + 1 : 0, y, z);
-    sum.south += coarse(x, y > 0 ? y - 1 : ny - 1, z);
-    sum.north += coarse(x, y + 1 < ny ? y + 1 : 0, z);
-    sum.below += coarse(x, y, z > 0 ? z - 1 : nz - 1);
-    sum.above += coarse(x, y, z + 1 < nz ? z + 1 : 0);
+    sum.here += coarse(there_x, there_y, there_z);
+    sum.west += coarse(x_planes.coarse(x > 0 ? x - 1 : nx - 1), there_y, there_z);
+    sum.east += coarse(x_planes.coarse(x + 1 < nx ? x + 1 : 0), there_y, there_z);
+    sum.south += coarse(there_x, y_planes.coarse(y > 0 ? y - 1 : ny - 1), there_z);
+    sum.north += coarse(there_x, y_planes.coarse(y + 1 < ny ? y + 1 : 0), there_z);
+    sum.below += coarse(there_x, there_y, z_planes.coarse(z > 0 ? z - 1 : nz - 1));
+    sum.above += coarse(there_x, there_y, z_planes.coarse(z + 1 < nz ? z + 1 : 0));
     const Link diagonal = diagonal_of(level, at);
     out[i] = diagonal > 0 ? (float)(sum.here + tau * (b[i] + gain_of(level, sum, at)) / diagonal) : 0.0f;
 }

@@ -28,9 +28,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from heatsim.kernels.multigrid.pairs import Factors, pairs_of, planes_below
 from heatsim.parallel.slab import Slab
-
-Factors = tuple[int, int, int]
 
 # An axis whose mean link is below this fraction of the strongest is not coarsened: smoothing does not flatten errors
 # along a weak axis. 0.07 to 0.25 were tried: the number of cycles changes by a quarter.
@@ -52,12 +51,14 @@ class Operator:
         capacity: the part of ``ground`` that is the heat capacity of the cells over the length of a step in time; None
             for steady states.
         slab: the planes of the arrays, if several ranks share the cells; None if this rank has all of them.
+        graded: whether planes of cells merge where their links are strong; else whole axes do.
     """
 
     links: tuple[Any, Any, Any]
     ground: Any
     capacity: Any = None
     slab: Slab | None = None
+    graded: bool = False
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -88,7 +89,7 @@ class Operator:
         return capacity + int(self.ground.nbytes) + sum(int(link.nbytes) for link in self.links)
 
 
-def choose_factors(shape: tuple[int, int, int], links: tuple[float, float, float]) -> Factors:
+def choose_factors(shape: tuple[int, int, int], links: tuple[float, float, float]) -> tuple[int, int, int]:
     """How many cells merge along x, y, z: 2 along each axis that conducts strongly, compared among those left to merge.
 
     Args:
@@ -99,7 +100,7 @@ def choose_factors(shape: tuple[int, int, int], links: tuple[float, float, float
     return _strong(shape, [link * n / (n - 1) if n > 1 else 0.0 for n, link in zip(shape[::-1], links, strict=True)])
 
 
-def _strong(shape: tuple[int, int, int], means: Sequence[float]) -> Factors:
+def _strong(shape: tuple[int, int, int], means: Sequence[float]) -> tuple[int, int, int]:
     strongest = max(mean for n, mean in zip(shape[::-1], means, strict=True) if n > 1)
     x, y, z = (2 if n > 1 and mean >= STRONG * strongest else 1 for n, mean in zip(shape[::-1], means, strict=True))
     return x, y, z
@@ -117,7 +118,7 @@ def shapes_below(shape: tuple[int, int, int], means: Sequence[float]) -> Iterato
 
 def shape_below(shape: tuple[int, int, int], factors: Factors) -> tuple[int, int, int]:
     """The shape (nz, ny, nx) of a level of cells merged by ``factors`` along x, y, z."""
-    nz, ny, nx = (-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True))
+    nz, ny, nx = (planes_below(factor, n) for n, factor in zip(shape, factors[::-1], strict=True))
     return nz, ny, nx
 
 
@@ -127,22 +128,20 @@ def empty_like(xp: Any, operator: Operator, factors: Factors, slab: Slab | None 
     Args:
         xp: NumPy, or CuPy.
         operator: of the fine cells.
-        factors: 1 or 2 for each axis.
+        factors: how planes merge along each axis.
         slab: the planes that this rank has of them; None for all planes.
     """
     nz, ny, nx = shape_below(operator.whole_shape, factors)
     shape = (nz if slab is None else slab.depth), ny, nx
     x, y, z, ground = (xp.empty(shape, dtype=operator.ground.dtype) for _ in range(4))
-    return Operator((x, y, z), ground, None if operator.capacity is None else xp.empty_like(ground), slab)
+    capacity = None if operator.capacity is None else xp.empty_like(ground)
+    return Operator((x, y, z), ground, capacity, slab, operator.graded)
 
 
 def merge(capacity: Any, factors: Factors) -> Any:
     """The sum of ``capacity`` [z, y, x] over the cells that merge by ``factors`` along x, y, z, in a fixed order."""
     for dimension, factor in enumerate(factors[::-1]):
-        if factor == 2:
-            before = (slice(None),) * dimension
-            merged = capacity[(*before, slice(None, None, 2))].copy()
-            second = capacity[(*before, slice(1, None, 2))]
-            merged[(*before, slice(second.shape[dimension]))] += second
-            capacity = merged
+        pairs = pairs_of(factor, capacity.shape[dimension])
+        if pairs.widest == 2:
+            capacity = pairs.merge(capacity, dimension)
     return capacity

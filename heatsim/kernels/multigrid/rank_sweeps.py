@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid.cycle import STEPS
-from heatsim.kernels.multigrid.operator import Factors, Operator, merge, shape_below
+from heatsim.kernels.multigrid.operator import Operator, merge, shape_below
+from heatsim.kernels.multigrid.pairs import Factors
 from heatsim.kernels.multigrid.sweeps import LevelSweeps, Scalars
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, Slab

@@ -8,7 +8,7 @@ The numbers of conjugate gradients are an array on the device, so that a GPU doe
              r·z   r·z before   p·A·p    largest   lowest   Σ of the links along x, y, z
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.oracle import share_rows
-from heatsim.kernels.multigrid.operator import Factors, Operator, merge
+from heatsim.kernels.multigrid.operator import Operator, merge
+from heatsim.kernels.multigrid.pairs import Factors, pairs_of, relative_links, strengths
 from heatsim.kernels.reductions.statistics import exact_sum
 from heatsim.parallel.slab import Slab
 from heatsim.parallel.team import ALONE, Team
@@ -86,6 +87,9 @@ class LevelSweeps(Protocol):
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
         """Return Σ of the links along x, y, z over the number of cells of the whole level."""
+
+    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+        """Return the strength of each plane of the whole level with the next one, along x, y, z; see pairs.py."""
 
     def scalars(self) -> Any:
         """Return an array for the numbers of conjugate gradients, on the device."""
@@ -161,14 +165,14 @@ class CpuSweeps(WholeLevels):
 
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
-        work = partial(self._compiled.restrict, self._level(A), _run(T), _run(b), _run(out), *factors)
+        work = partial(self._compiled.restrict, self._level(A), _run(T), _run(b), _run(out), self._merged(A, factors))
         share_rows(work, _rows(out), A.size)
 
     def smooth_corrected(
         self, A: Operator, T: Any, correction: Any, factors: Factors, b: Any, out: Any, tau: float
     ) -> None:
         """See :class:`LevelSweeps`."""
-        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), *factors)
+        self._share(A, self._compiled.prolong, self._level(A), _run(T), _run(correction), self._merged(A, factors))
         self.smooth(A, T, b, out, tau)
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
@@ -178,7 +182,7 @@ class CpuSweeps(WholeLevels):
     def coarsen(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
         self._compiled.compile_cycle(A.ground.dtype)
-        work = partial(self._compiled.coarsen, self._level(A), self._level(out), *factors)
+        work = partial(self._compiled.coarsen, self._level(A), self._level(out), self._merged(A, factors))
         share_rows(work, _rows(out.ground), A.size)
 
     def mean_links(self, A: Operator) -> tuple[float, float, float]:
@@ -187,6 +191,10 @@ class CpuSweeps(WholeLevels):
         of_planes = (np.array([plane.sum(dtype=np.float64) for plane in link]) for link in A.links)
         x, y, z = (_total(self._of_all(A, sums)) / A.cells for sums in of_planes)
         return x, y, z
+
+    def strengths(self, A: Operator) -> Sequence[NDArray[np.float64]]:
+        """See :class:`LevelSweeps`."""
+        return strengths(self._of_all(A, relative_links(np, A.links, np.asarray)), A.whole_shape[::-1])
 
     def scalars(self) -> Any:
         """See :class:`LevelSweeps`."""
@@ -251,6 +259,11 @@ class CpuSweeps(WholeLevels):
             found = self._compiled.LevelArrays(nz, ny, nx, _run(x), _run(y), _run(z), _run(A.ground))
             self._levels[A] = found
         return found
+
+    def _merged(self, A: Operator, factors: Factors) -> Any:
+        """How the planes of a level merge, for compiled functions."""
+        x, y, z = (pairs_of(factor, n) for factor, n in zip(factors, A.shape[::-1], strict=True))
+        return self._compiled.Merged(x.first, y.first, z.first, x.coarse, y.coarse, z.coarse)
 
     def _share(self, A: Operator, work: Any, *arguments: Any) -> None:
         share_rows(partial(work, *arguments), _rows(A.ground), A.size)

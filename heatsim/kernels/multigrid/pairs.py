@@ -1,0 +1,166 @@
+"""Which planes of cells merge into planes of the level below.
+
+Equal cells merge along whole axes (operator.py). On a graded grid a plane merges with the next one where the links
+between both are strong: smoothing does not flatten errors across weak links. Along an axis the strength of a pair is
+
+    mean of  link / strongest link of both cells                 over all pairs of cells that conduct
+
+Pairs from STRONG on merge, whatever other axes do. So cells become more alike from level to level, and each level
+has whole planes. If little merges, weaker pairs do too: each level has at most MOST of the cells of the level above.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import fsum, prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The strength from which on pairs merge; 0.25, 0.35 and 0.5 were tried. Pairs of which half conduct fully have 0.5.
+STRONG = 0.6
+# What is tried where less than this part of the cells would vanish.
+_WEAKER = (0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.0)
+MOST = 0.8
+_CELLS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """How the planes of cells along an axis merge: each coarse plane has one or two of them.
+
+    Attributes:
+        first: the first plane of each coarse plane, and the number of planes; shape (coarse planes + 1,).
+        coarse: the coarse plane of each plane, shape (planes,).
+    """
+
+    first: NDArray[np.int64]
+    coarse: NDArray[np.int64]
+
+    @classmethod
+    def starting(cls, first: Sequence[int] | NDArray[np.integer]) -> "Pairs":
+        """Pairs from their first planes and the number of planes."""
+        starts = np.array(first, dtype=np.int64)
+        return cls(starts, np.repeat(np.arange(len(starts) - 1), np.diff(starts)))
+
+    @classmethod
+    def joining(cls, strong: Sequence[bool] | NDArray[np.bool_]) -> "Pairs":
+        """Join each plane to the next one where ``strong`` says so, from the first plane on; shape (planes − 1,)."""
+        first, plane, planes = [], 0, len(strong) + 1
+        while plane < planes:
+            first.append(plane)
+            plane += 2 if plane + 1 < planes and strong[plane] else 1
+        return cls.starting([*first, planes])
+
+    @property
+    def widest(self) -> int:
+        """The most planes of a coarse plane: 1 or 2."""
+        return int(np.diff(self.first).max())
+
+    def __len__(self) -> int:
+        """Number of coarse planes."""
+        return len(self.first) - 1
+
+    def merge(self, values: Any, dimension: int) -> Any:
+        """The sums of values over the planes that merge along a dimension of an array, in a fixed order; a copy."""
+        before = (slice(None),) * dimension
+        merged = values[(*before, self.first[:-1])]
+        two = np.flatnonzero(np.diff(self.first) == 2)
+        merged[(*before, two)] += values[(*before, self.first[two] + 1)]
+        return merged
+
+
+# How planes merge along an axis: 1 for no plane, 2 for each plane with an even number with the next one, or pairs.
+Factor = int | Pairs
+Factors = tuple[Factor, Factor, Factor]
+
+
+@cache
+def _regular(planes: int, factor: int) -> Pairs:
+    return Pairs.starting([*range(0, planes, factor), planes])
+
+
+def pairs_of(factor: Factor, planes: int) -> Pairs:
+    """How ``planes`` planes merge."""
+    return factor if isinstance(factor, Pairs) else _regular(planes, factor)
+
+
+def planes_below(factor: Factor, planes: int) -> int:
+    """The number of coarse planes."""
+    return len(factor) if isinstance(factor, Pairs) else -(-planes // factor)
+
+
+def choose_pairs(strengths: Sequence[NDArray[np.float64]]) -> Factors:
+    """The pairs along x, y, z.
+
+    Args:
+        strengths: along x, y, z those of each plane with the next one, shape (planes − 1,).
+    """
+    cells = prod(len(along) + 1 for along in strengths)
+    for least in (STRONG, *_WEAKER):
+        x, y, z = (Pairs.joining(along >= least) for along in strengths)
+        if len(x) * len(y) * len(z) <= MOST * cells:
+            break
+    return x, y, z
+
+
+def strengths(rows: NDArray[np.float64], planes: Sequence[int]) -> list[NDArray[np.float64]]:
+    """The strength of each plane with the next one, along x, y, z.
+
+    Args:
+        rows: those of :func:`relative_links` of all planes across z; the first one has no plane before it.
+        planes: cells along x, y, z.
+    """
+    nx, ny, _ = planes
+    across = np.array([[fsum(column) for column in kind.T] for kind in rows[:, :, :-1].transpose(1, 0, 2)])
+    found = []
+    for sums, counts in (across[:, 1:nx], across[:, nx + 1 : nx + ny], rows[1:, :, -1].T):
+        # Planes between which nothing conducts may merge: it does not matter.
+        found.append(np.where(counts > 0.0, sums / np.where(counts > 0.0, counts, 1.0), 1.0))
+    return found
+
+
+def relative_links(xp: Any, links: Sequence[Any], to_host: Any) -> NDArray[np.float64]:
+    """Sums over the links of each plane across z, relative to the strongest link of both cells, and their numbers.
+
+    Args:
+        xp: the library of the arrays.
+        links: along x, y, z, arrays [z, y, x].
+        to_host: copies an array to the host.
+
+    Returns:
+        Shape (nz, 2, nx + ny + 1): sums and numbers of the links along x that end at each x, of those along y that end
+        at each y, and of those from the plane before. Links from the last plane to the first one count as 0.
+    """
+    nz, ny, nx = links[0].shape
+    found = np.zeros((nz, 2, nx + ny + 1))
+    at_once = max(1, _CELLS_AT_ONCE // (ny * nx))
+    for start in range(0, nz, at_once):
+        first, last = max(start - 1, 0), min(start + at_once, nz)  # with the plane before
+        strongest, own = _strongest(xp, links, first, last), slice(start - first, None)
+        x, y, z = (link[first:last] for link in links)
+        rows = found[start:last]
+        for kind, sums in enumerate(_relative(xp, x[own], strongest[own], 2, 1)):
+            rows[:, kind, 1:nx] = to_host(sums)
+        for kind, sums in enumerate(_relative(xp, y[own], strongest[own], 1, 2)):
+            rows[:, kind, nx + 1 : nx + ny] = to_host(sums)
+        for kind, sums in enumerate(_relative(xp, z, strongest, 0, (1, 2))):
+            found[first + 1 : last, kind, -1] = to_host(sums)
+    return found
+
+
+def _relative(xp: Any, link: Any, strongest: Any, along: int, over: int | tuple[int, int]) -> tuple[Any, Any]:
+    """Sums of the relative links along a dimension over others, and the numbers of those that count."""
+    later, before = ((*(slice(None),) * along, each) for each in (slice(1, None), slice(None, -1)))
+    most = xp.maximum(strongest[later], strongest[before])
+    ratio = xp.where(most > 0, link[later] / xp.where(most > 0, most, 1), 0)
+    return ratio.sum(axis=over, dtype="float64"), (most > 0).sum(axis=over, dtype="float64")
+
+
+def _strongest(xp: Any, links: Sequence[Any], first: int, last: int) -> Any:
+    """The strongest link of each cell in some planes across z."""
+    x, y, z = (link[first:last] for link in links)
+    above = links[2][xp.arange(first + 1, last + 1) % len(links[2])]
+    most = xp.maximum(xp.maximum(x, xp.roll(x, -1, 2)), xp.maximum(y, xp.roll(y, -1, 1)))
+    return xp.maximum(most, xp.maximum(z, above))

@@ -1,4 +1,4 @@
-"""`heatsim render` and `export`: convert a run's output to pictures, animations and VTI files."""
+"""`heatsim render` and `export`: convert a run's output to pictures, animations and VTK files."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -114,10 +114,11 @@ def export(
     /,
     *,
     format: Annotated[
-        Literal["vti", "pvd"], Parameter(help="vti: VTI files only; pvd: also a PVD file that lists all times.")
+        Literal["vti", "pvd"],
+        Parameter(help="vti: VTI files only (VTR on graded grids); pvd: also a PVD file that lists all times."),
     ] = "pvd",
 ) -> int:
-    """Write the fields as VTI files, one for each time, into the folder export/."""
+    """Write the fields as VTI files (VTR on graded grids), one for each time, into the folder export/."""
     from heatsim.storage.export import export
 
     for path in export(folder, format):

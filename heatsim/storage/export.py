@@ -1,4 +1,4 @@
-"""Export of fields as VTK's XML files: one VTI file for each time, and a PVD file that lists them."""
+"""Export of fields as VTK's XML files: one VTI or VTR file for each time, and a PVD file that lists them."""
 
 import errno
 import os
@@ -27,9 +27,10 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
 
     Args:
         folder: the folder of a run.
-        format: ``"vti"`` for the files ``temperature_0000.vti`` and so on. They hold the cell data ``temperature`` in
-            K, heat flux in W/m² and material numbers if the run wrote them, and the time in s as field data
-            ``TimeValue``. ``"pvd"`` adds ``temperature.pvd``, which ParaView opens as a series with the exact times.
+        format: ``"vti"`` for the files ``temperature_0000.vti`` and so on, ``.vtr`` on graded grids. They hold the cell
+            data ``temperature`` in K, heat flux in W/m² and material numbers if the run wrote them, and the time in s
+            as field data ``TimeValue``. ``"pvd"`` adds ``temperature.pvd``, which ParaView opens as a series with the
+            exact times.
 
     Returns:
         The files' paths, the PVD file last.
@@ -48,7 +49,8 @@ def export(folder: Path, format: Literal["vti", "pvd"]) -> list[Path]:
         if len(reader) == 0:
             raise FolderError(f"{folder / run_folder.FIELDS}: holds no fields yet; wait until the run has written some")
         digits = max(4, len(str(len(reader) - 1)))
-        paths = [target / f"temperature_{index:0{digits}d}.vti" for index in range(len(reader))]
+        suffix = "vti" if reader.grid.uniform else "vtr"
+        paths = [target / f"temperature_{index:0{digits}d}.{suffix}" for index in range(len(reader))]
         if format == "pvd":
             paths.append(target / "temperature.pvd")
         _write(folder, paths, reader)
@@ -63,7 +65,7 @@ def _write(folder: Path, paths: Sequence[Path], reader: FieldReader) -> None:
         try:
             target.mkdir(exist_ok=True)
             for index, part in enumerate(parts[: len(reader)]):
-                _write_image(part, _image(reader, index))
+                _write_mesh(part, _mesh(reader, index))
             for part in parts[len(reader) :]:
                 _write_collection(part, paths[:-1], reader.times.tolist())
         except OSError as error:
@@ -80,37 +82,40 @@ def _refused(target: Path, error: OSError, state: str) -> StorageError:
     return StorageError(f"{target}: could not be written: {reason(error)}; {remedy(error)} and export again. {state}")
 
 
-def _image(reader: FieldReader, index: int) -> Any:
-    """The cells at one time, as PyVista's ImageData."""
-    nx, ny, nz = reader.grid.cells
-    image = import_pyvista().ImageData(
-        dimensions=(nx + 1, ny + 1, nz + 1), spacing=reader.grid.spacing, origin=reader.grid.origin
-    )
-    image.cell_data["temperature"] = reader.read(index).reshape(-1)
+def _mesh(reader: FieldReader, index: int) -> Any:
+    """The cells at one time, as PyVista's ImageData, or as its RectilinearGrid on graded grids."""
+    grid, pyvista = reader.grid, import_pyvista()
+    if grid.uniform:
+        nx, ny, nz = grid.cells
+        mesh = pyvista.ImageData(dimensions=(nx + 1, ny + 1, nz + 1), spacing=grid.spacing, origin=grid.origin)
+    else:
+        mesh = pyvista.RectilinearGrid(*(axis.borders for axis in grid.axes))
+    mesh.cell_data["temperature"] = reader.read(index).reshape(-1)
     if reader.has_heat_flux:
-        image.cell_data["heat_flux"] = reader.read_heat_flux(index).reshape(-1, 3)
+        mesh.cell_data["heat_flux"] = reader.read_heat_flux(index).reshape(-1, 3)
     if reader.materials:
-        image.cell_data["material"] = reader.read_materials().reshape(-1)
-    image.set_active_scalars("temperature", preference="cell")
-    image.field_data["TimeValue"] = np.array([reader.times[index]])
-    return image
+        mesh.cell_data["material"] = reader.read_materials().reshape(-1)
+    mesh.set_active_scalars("temperature", preference="cell")
+    mesh.field_data["TimeValue"] = np.array([reader.times[index]])
+    return mesh
 
 
-def _write_image(path: Path, image: Any) -> None:
-    """Write a VTI file and check that it is complete.
+def _write_mesh(path: Path, mesh: Any) -> None:
+    """Write a VTI or VTR file and check that it is complete.
 
     Raises:
         OSError: it is not. VTK itself only counts errors, and does not notice all of them.
     """
+    from vtkmodules.vtkCommonDataModel import vtkImageData
     from vtkmodules.vtkCommonMisc import vtkErrorCode
-    from vtkmodules.vtkIOXML import vtkXMLImageDataWriter
+    from vtkmodules.vtkIOXML import vtkXMLImageDataWriter, vtkXMLRectilinearGridWriter
 
-    writer: Any = vtkXMLImageDataWriter()
+    writer: Any = vtkXMLImageDataWriter() if isinstance(mesh, vtkImageData) else vtkXMLRectilinearGridWriter()
     errors: list[object] = []
     for reporter in (writer, writer.GetExecutive()):
         reporter.AddObserver("ErrorEvent", lambda *arguments: errors.append(arguments))  # instead of a text on stderr
     writer.SetFileName(str(path))
-    writer.SetInputData(image)
+    writer.SetInputData(mesh)
     written = writer.Write()
     if not written or errors or writer.GetErrorCode():
         full = writer.GetErrorCode() == vtkErrorCode.OutOfDiskSpaceError or not shutil.disk_usage(path.parent).free

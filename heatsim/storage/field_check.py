@@ -7,7 +7,7 @@ import numpy as np
 
 from heatsim.counts import counted
 from heatsim.errors import StorageError
-from heatsim.grid import Grid
+from heatsim.grid import AXES, Grid
 from heatsim.parallel.team import ALONE, Team
 from heatsim.storage.disk import AGAIN
 from heatsim.storage.field_file import FieldFile, Record
@@ -44,9 +44,9 @@ def open_checked(
     times, sums = [float(time) for time in found[:keep]], [int(checksum) for checksum in of_found]
     try:
         if (layout.grid, layout.dtype) != (grid, dtype):
-            raise StorageError(
-                f"{path}: holds {layout.dtype} on {layout.grid}, the run needs {dtype} on {grid}; {AGAIN}"
-            )
+            held, needed = (f"{kind} on {_cells(of)}" for kind, of in ((layout.dtype, layout.grid), (dtype, grid)))
+            what = needed if needed != held else "other widths of cells"
+            raise StorageError(f"{path}: holds {held}, the run needs {what}; {AGAIN}")
         whole = fields.file.length >= layout.length
         if record is not None and not (checked and whole):
             try:
@@ -62,3 +62,9 @@ def open_checked(
         fields.file.close()
         raise
     return fields, times, sums
+
+
+def _cells(grid: Grid) -> str:
+    """The cells of a grid in words, without all widths."""
+    graded = ", ".join(f"{name} graded" for name, axis in zip(AXES, grid.axes, strict=True) if not axis.uniform)
+    return f"{grid.cells} cells in {grid.size} m from {grid.origin}{graded and f' ({graded})'}"

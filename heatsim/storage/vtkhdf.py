@@ -3,12 +3,16 @@
 VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with cell data:
 
     /VTKHDF                       Version, Type, WholeExtent in points, Origin, Spacing, Direction; Size (ours)
+    /VTKHDF/XCoordinates          only on graded grids: the planes between cells in m; the same for Y and Z
     /VTKHDF/CellData/temperature  (time, z, y, x) in K; this and the next and Values have the attribute units (ours)
     /VTKHDF/CellData/heat_flux    (time, z, y, x, component) in W/m², components along x, y, z; if requested
     /VTKHDF/CellData/material     (1, z, y, x), indices of its attribute Names; if there are several or void
     /VTKHDF/Steps                 NSteps, the number of times that count
     /VTKHDF/Steps/Values          the times in s
     /VTKHDF/Steps/CellDataOffsets/temperature  0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
+
+A graded grid is a RectilinearGrid of VTKHDF 2.8, which VTK reads from 9.7 on. Then /VTKHDF has Version, Type and
+Dimensions in points; Origin, Size and Graded (whether each axis has widths of its own) are ours.
 
 A time is written, then synced, then counted in NSteps. Times beyond NSteps, from a crash, are never read; after a
 power cut all counted times are on the disk. The oldest file version of HDF5, which is h5py's default, does not mark a
@@ -38,8 +42,11 @@ MATERIAL_OFFSETS = "Steps/CellDataOffsets/material"
 VOID = "void"
 UNITS = {TEMPERATURE: "K", HEAT_FLUX: "W/m^2", VALUES: "s"}
 
+_COORDINATES = ("XCoordinates", "YCoordinates", "ZCoordinates")
+
 CHUNK_BYTES = 4 << 20
 _SMALLEST, _LARGEST = 1e-15, 1e15  # m
+_AGREE = 1e-6  # how far the sum of widths may differ from the size, as a part of it
 
 Field = NDArray[np.floating[Any]]
 
@@ -75,17 +82,8 @@ def create_layout(
         heat_flux: whether there are heat flux vectors.
         materials: names of the materials; if empty, there is no such array.
     """
-    nx, ny, nz = grid.cells
     root = file.create_group(ROOT)
-    root.attrs["Version"] = np.array([2, 0], np.int64)
-    root.attrs.create("Type", b"ImageData", dtype=h5py.string_dtype("ascii", len("ImageData")))
-    root.attrs["WholeExtent"] = np.array([0, nx, 0, ny, 0, nz], np.int64)
-    root.attrs["Origin"] = np.array(grid.origin, np.float64)
-    root.attrs["Spacing"] = np.array(grid.spacing, np.float64)
-    # Nine numbers in a row: with a matrix, VTK reads a mesh without arrays.
-    root.attrs["Direction"] = np.eye(3).ravel()
-    # The size of the box itself: spacing times cells may differ in the last digit.
-    root.attrs["Size"] = np.array(grid.size, np.float64)
+    _write_grid(root, grid)
     fields: list[tuple[str, tuple[int, ...], np.dtype[Any], bytes]] = [(TEMPERATURE, (), dtype, b"Scalars")]
     if heat_flux:
         fields.append((HEAT_FLUX, (3,), dtype, b"Vectors"))
@@ -117,6 +115,29 @@ def create_layout(
         root[name].resize(1 if name == MATERIAL else room, axis=0)
 
 
+def _write_grid(root: h5py.Group, grid: Grid) -> None:
+    """Write the cells of a file."""
+    nx, ny, nz = grid.cells
+    kind = b"ImageData" if grid.uniform else b"RectilinearGrid"
+    root.attrs["Version"] = np.array([2, 0] if grid.uniform else [2, 8], np.int64)
+    root.attrs.create("Type", kind, dtype=h5py.string_dtype("ascii", len(kind)))
+    if grid.uniform:
+        root.attrs["WholeExtent"] = np.array([0, nx, 0, ny, 0, nz], np.int64)
+    else:
+        root.attrs["Dimensions"] = np.array([nx + 1, ny + 1, nz + 1], np.int64)
+    root.attrs["Origin"] = np.array(grid.origin, np.float64)
+    if grid.uniform:
+        root.attrs["Spacing"] = np.array(grid.spacing, np.float64)
+        # Nine numbers in a row: with a matrix, VTK reads a mesh without arrays.
+        root.attrs["Direction"] = np.eye(3).ravel()
+    # The size of the box itself: spacing times cells may differ in the last digit.
+    root.attrs["Size"] = np.array(grid.size, np.float64)
+    if not grid.uniform:
+        root.attrs["Graded"] = np.array([not axis.uniform for axis in grid.axes], np.uint8)
+        for name, axis in zip(_COORDINATES, grid.axes, strict=True):
+            root.create_dataset(name, data=axis.borders, dtype="<f8")
+
+
 def _chunks(shape: tuple[int, int, int], itemsize: int) -> tuple[int, int, int, int]:
     """The shape of a chunk: one time with whole rows, or whole planes, of nearly equal bytes."""
     room = CHUNK_BYTES // itemsize
@@ -135,16 +156,29 @@ def read_grid(root: h5py.Group) -> Grid:
     Raises:
         ValueError: it is none.
     """
-    first, nx, second, ny, third, nz = (int(value) for value in root.attrs["WholeExtent"])
     length, width, height = (float(value) for value in root.attrs["Size"])
     x, y, z = (float(value) for value in root.attrs["Origin"])
-    grid = Grid((nx, ny, nz), (length, width, height), (x, y, z))
-    if (first, second, third) != (0, 0, 0) or min(grid.cells) < 1:
+    if root.attrs["Type"] == b"RectilinearGrid":
+        nx, ny, nz = (int(value) - 1 for value in root.attrs["Dimensions"])
+        places = [
+            tuple(root[name][:].tolist()) if graded else ()
+            for name, graded in zip(_COORDINATES, root.attrs["Graded"], strict=True)
+        ]
+        grid = Grid((nx, ny, nz), (length, width, height), (x, y, z), (places[0], places[1], places[2]))
+        starts = [0, 0, 0]
+    else:
+        *starts, nx, ny, nz = (int(value) for value in root.attrs["WholeExtent"][[0, 2, 4, 1, 3, 5]])
+        grid = Grid((nx, ny, nz), (length, width, height), (x, y, z))
+    if any(starts) or min(grid.cells) < 1:
         raise ValueError(f"{grid.cells} are no cells")
-    if not all(_SMALLEST < size < _LARGEST for size in grid.spacing) or not all(
-        abs(end) < _LARGEST for end in (*grid.origin, *grid.size)
-    ):
+    if not all(abs(end) < _LARGEST for end in (*grid.origin, *grid.size)):
         raise ValueError(f"{grid.size} m is no size, or {grid.origin} m no origin")
+    for axis, (n, found, start, size) in enumerate(zip(grid.cells, grid.borders, grid.origin, grid.size, strict=True)):
+        ends = found or (start, start + size)
+        widths = np.diff(found) if found else np.array([grid.mean_spacing[axis]])
+        fits = len(found) in (0, n + 1) and abs(ends[0] - start) + abs(ends[-1] - start - size) <= _AGREE * size
+        if not (fits and widths.min() > _SMALLEST and widths.max() < _LARGEST):
+            raise ValueError(f"{counted(n, 'cell')} from {ends[0]} to {ends[-1]} m are no cells of {size} m")
     return grid
 
 

@@ -11,6 +11,7 @@ from heatsim.render.page.axes import length_unit
 from heatsim.render.page.labels import PlacedLabels
 from heatsim.render.page.layout import Panel
 from heatsim.render.page.scales import material_colour
+from heatsim.render.page.section_cells import SectionCells
 from heatsim.render.spatial.sections import oriented
 from heatsim.render.spatial.solids import SOURCE_COLOUR
 from heatsim.storage.vtkhdf import VOID
@@ -23,9 +24,11 @@ CONTACT_COLOUR, BEAM_COLOUR = "#d500f9", "#ff6d00"
 _COLOURS = ("#bf360c", "#4527a0", "#827717", "#880e4f", "#3e2723", "#ffab00", "#1a237e", "#c51162")
 _EDGE = "#37474f"
 _SHADE = 0.15
+_GRID_WIDTH, _GRID_OPACITY = 0.25, 0.5
 _PATCH_WIDTH, _SURFACE_WIDTH, _CONTACT_WIDTH, _LAYER_WIDTH = 3.0, 1.8, 1.4, 1.2  # pt
 _MOST_PLACES = 40
 _DEEP_ENOUGH = 40.0  # pixels: a letter fits
+_DIGITS = 6  # of pixels: equal lengths stay equal
 
 
 def border_colour(number: int) -> str:
@@ -53,13 +56,15 @@ class PartSection:
         """
         self._axes, self._geometry, self._panel, self._index = axes, geometry, panel, index
         self._named = named
-        self._unit = length_unit(geometry.grid).size
+        unit = length_unit(geometry.grid)
+        self._unit, self._cells = unit.size, SectionCells(geometry.grid, panel.across, panel.up, unit)
         self._extent = (*axes.get_xlim(), *axes.get_ylim())
         self._place = float(geometry.grid.centres(panel.normal)[index])
 
     def draw(self) -> None:
         """Draw everything that lies in the plane."""
         self._draw_materials()
+        self._draw_grid()
         for source in self._geometry.sources:
             self._draw_source(self._section(source.cells))
         for number, surface in enumerate(self._geometry.surfaces, len(self._geometry.patches)):
@@ -89,7 +94,7 @@ class PartSection:
     def _near(self) -> float:
         """The largest distance in m at which a point still belongs to the plane."""
         grid, normal = self._geometry.grid, self._panel.normal
-        return max(0.75 * grid.spacing[normal], 0.01 * grid.size[normal])
+        return max(0.75 * float(grid.axes[normal].widths[self._index]), 0.01 * grid.size[normal])
 
     def _draw_materials(self) -> None:
         from matplotlib.colors import to_rgb
@@ -99,9 +104,17 @@ class PartSection:
             [to_rgb("white" if name == VOID else material_colour(number)) for number, name in enumerate(names)]
         )
         labels = self._section(self._geometry.labels)
-        self._show(colours[labels])
+        self._cells.show(self._axes, colours[labels])
         different = np.stack([labels, self._section(self._geometry.owners)], axis=-1)
         self._add_lines(_borders(different), _EDGE, 0.4)
+
+    def _draw_grid(self) -> None:
+        """Draw the borders between the cells of axes whose cells differ in width."""
+        across, up = (axis.borders[1:-1] / self._unit if not axis.uniform else () for axis in self._cells.axes)
+        left, right, low, high = self._extent
+        style = {"colors": _EDGE, "linewidths": _GRID_WIDTH, "alpha": _GRID_OPACITY, "zorder": 1.5}
+        self._axes.vlines(across, low, high, **style)
+        self._axes.hlines(up, left, right, **style)
 
     def _draw_source(self, cells: _Mask) -> None:
         from matplotlib.colors import to_rgb
@@ -109,11 +122,8 @@ class PartSection:
         if cells.any():
             shade = np.zeros((*cells.shape, 4))
             shade[cells] = (*to_rgb(SOURCE_COLOUR), _SHADE)
-            self._show(shade)
+            self._cells.show(self._axes, shade)
             self._add_lines(_borders(np.pad(cells, 1)[..., None]) - 1.0, SOURCE_COLOUR, 1.0)
-
-    def _show(self, image: NDArray[Any]) -> None:
-        self._axes.imshow(image, extent=self._extent, origin="lower", aspect="auto", interpolation="nearest")
 
     def _draw_border(self, border: ShownBorder, colour: str, width: float, zorder: float = 2.0) -> None:
         self._add_lines(_between(self._section(border.one), self._section(border.other)), colour, width, zorder)
@@ -122,10 +132,8 @@ class PartSection:
         """Add lines that are in cells."""
         from matplotlib.collections import LineCollection
 
-        left, right, low, high = self._extent
-        rows, columns = self._section(self._geometry.labels).shape
-        lines = np.array([left, low]) + segments * np.array([(right - left) / columns, (high - low) / rows])
-        collection = LineCollection(list(lines), colors=colour, linewidths=width, capstyle="projecting", zorder=zorder)
+        lines = list(self._cells.at(segments))
+        collection = LineCollection(lines, colors=colour, linewidths=width, capstyle="projecting", zorder=zorder)
         self._axes.add_collection(collection, autolim=False)
 
     def _draw_rectangle(self, rectangle: Rectangle3D, colour: str, width: float) -> None:
@@ -164,15 +172,14 @@ class PartSection:
             close = np.abs(probe.points[:, self._panel.normal] - self._place) <= self._near
             draw_probe(self._axes, labels, self._flat(probe.points[close]), number)
         owners = self._section(self._geometry.owners)
-        left, right, low, high = self._extent
-        rows, columns = owners.shape
-        cell = np.array([(right - left) / columns, (high - low) / rows])
-        pixels = self._panel.width / columns, self._panel.height / rows
+        across, up = self._cells.axes
+        pixels = self._panel.width / len(across), self._panel.height / len(up)
+        widths, heights = (axis.volume_factors * pixel for axis, pixel in zip((across, up), pixels, strict=True))
         for number in self._named:
             inside = owners == number + 1
             if inside.any():
-                places = _inner(inside, *pixels)[:, ::-1] + 0.5
-                labels.add_area(np.array([left, low]) + places * cell, sign_of(number))
+                places = _inner(inside, widths, heights)[:, ::-1] + 0.5
+                labels.add_area(self._cells.at(places), sign_of(number))
 
 
 def draw_beam(axes: Any, path: _Floats, spot: _Floats) -> None:
@@ -194,30 +201,37 @@ def draw_probe(axes: Any, labels: PlacedLabels, points: _Floats, number: int) ->
         labels.add_point((float(points[0, 0]), float(points[0, 1])), str(number))
 
 
-def _inner(inside: _Mask, width: float, height: float) -> NDArray[np.intp]:
+def _inner(inside: _Mask, widths: _Floats, heights: _Floats) -> NDArray[np.intp]:
     """Some cells (row, column) of an area, sorted: the farthest from its edge first, then the nearest to its middle.
 
     Args:
         inside: the cells of the area.
-        width: of a cell in pixels.
-        height: of a cell in pixels.
+        widths: of the columns of cells in pixels.
+        heights: of the rows of cells in pixels.
     """
     cells = np.argwhere(inside)
-    across, up = _from_edge(inside, 1)[inside] * width, _from_edge(inside, 0)[inside] * height
-    depth = np.minimum(across, _DEEP_ENOUGH) + np.minimum(up, _DEEP_ENOUGH)
-    distance = (np.abs(cells - cells.mean(axis=0)) * (height, width)).sum(axis=1)
-    order = np.lexsort((distance, -depth))
+    across, up = (_from_edge(inside, axis, sizes)[inside] for axis, sizes in ((1, widths), (0, heights)))
+    depth = np.round(np.minimum(across, _DEEP_ENOUGH) + np.minimum(up, _DEEP_ENOUGH), _DIGITS)
+    middles = [(np.cumsum(sizes) - 0.5 * sizes)[of] for sizes, of in zip((heights, widths), cells.T, strict=True)]
+    distance = np.sum([np.abs(middle - middle.mean()) for middle in middles], axis=0)
+    order = np.lexsort((np.round(distance, _DIGITS), -depth))
     return cells[order[:: max(1, len(order) // _MOST_PLACES)]]
 
 
-def _from_edge(inside: _Mask, axis: int) -> NDArray[np.intp]:
-    """For each cell of an area, the number of cells to the nearer end along an axis, including the cell."""
+def _from_edge(inside: _Mask, axis: int, sizes: _Floats) -> _Floats:
+    """For each cell of an area, the length to the nearer end along an axis, including the cell.
 
-    def run(mask: _Mask) -> NDArray[np.intp]:
-        count = np.cumsum(mask, axis=axis)
-        return np.asarray(count - np.maximum.accumulate(np.where(mask, 0, count), axis=axis))
+    Args:
+        inside: the cells of the area.
+        axis: 0 = along the rows' numbers, 1 = along the columns' numbers.
+        sizes: of the cells along it.
+    """
 
-    return np.minimum(run(inside), np.flip(run(np.flip(inside, axis)), axis))
+    def run(mask: _Mask, lengths: _Floats) -> _Floats:
+        sums = np.cumsum(mask * (lengths if axis == 1 else lengths[:, None]), axis=axis)
+        return np.asarray(sums - np.maximum.accumulate(np.where(mask, 0.0, sums), axis=axis))
+
+    return np.minimum(run(inside, sizes), np.flip(run(np.flip(inside, axis), sizes[::-1]), axis))
 
 
 def _borders(layers: NDArray[Any]) -> _Floats:

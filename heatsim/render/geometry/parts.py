@@ -30,7 +30,6 @@ class ShownBorder:
 
     def rectangles(self, grid: Grid) -> "Iterator[Rectangle3D]":
         """The rectangles around the faces between both sides, one for each plane of faces."""
-        spacing, origin = np.array(grid.spacing), np.array(grid.origin)
         for axis in range(3):
             along = 2 - axis
             below, above = (slice(None, -1), slice(1, None))
@@ -39,12 +38,15 @@ class ShownBorder:
             for plane in np.flatnonzero(touching.any(axis=(1, 2))).tolist():
                 # The axes of the plane from the last to the first, as in the array.
                 upper, lower = (other_axis for other_axis in (2, 1, 0) if other_axis != axis)
-                low, high = np.zeros(3), np.zeros(3)
+                low, high = np.zeros(3, dtype=np.intp), np.zeros(3, dtype=np.intp)
                 low[axis] = high[axis] = plane + 1
                 for other_axis, across in ((upper, 1), (lower, 0)):
                     places = np.flatnonzero(touching[plane].any(axis=across))
                     low[other_axis], high[other_axis] = places[0], places[-1] + 1
-                (x, y, z), (u, v, w) = (origin + low * spacing).tolist(), (origin + high * spacing).tolist()
+                (x, y, z), (u, v, w) = (
+                    [float(of.borders[border]) for of, border in zip(grid.axes, corner, strict=True)]
+                    for corner in (low, high)
+                )
                 yield Rectangle3D(self.text, axis, (x, y, z), (u, v, w))
 
 

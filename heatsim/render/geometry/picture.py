@@ -24,6 +24,7 @@ from heatsim.render.page.figure import WIDTH, import_matplotlib, new_figure, tit
 from heatsim.render.page.labels import PlacedLabels
 from heatsim.render.page.layout import Page, Panel, arrange
 from heatsim.render.page.legend import LINE, POINT, Entry
+from heatsim.render.page.samples import fractions
 from heatsim.render.page.view import drawn_size
 from heatsim.render.spatial.layers import corners_of
 from heatsim.render.spatial.outlines import material_entries
@@ -83,8 +84,10 @@ def _named_regions(geometry: Geometry, cuts: Sequence[tuple[Panel, int]]) -> dic
     areas = np.zeros((len(geometry.regions), 3))
     for panel, index in cuts:
         owners = np.take(geometry.owners, index, axis=2 - panel.normal)
-        counts = np.bincount(owners.reshape(-1), minlength=len(geometry.regions) + 1)[1:]
-        areas[:, panel.normal] = counts[: len(geometry.regions)] / owners.size * panel.width * panel.height
+        low, high = (axis.volume_factors for number, axis in enumerate(geometry.grid.axes) if number != panel.normal)
+        sizes = np.outer(high, low).reshape(-1)
+        found = np.bincount(owners.reshape(-1), sizes, minlength=len(geometry.regions) + 1)[1:]
+        areas[:, panel.normal] = found[: len(geometry.regions)] / owners.size * panel.width * panel.height
     return {
         panel.normal: {
             number
@@ -152,7 +155,7 @@ def _section_of(geometry: Geometry, axis: int) -> int:
     """The plane of cells normal to an axis that shows most materials, sources and probes; the nearest to the centre."""
     along = 2 - axis
     others = tuple(other for other in range(3) if other != along)
-    n = geometry.grid.cells[axis]
+    cells, n = geometry.grid.axes[axis], geometry.grid.cells[axis]
     score = np.zeros(n)
     for number, name in enumerate(geometry.materials):
         if name != VOID:
@@ -160,13 +163,14 @@ def _section_of(geometry: Geometry, axis: int) -> int:
     for source in geometry.sources:
         score += source.cells.any(axis=others)
     for beam in geometry.beams:
-        places = np.clip((beam.points[:, axis] - geometry.grid.origin[axis]) / geometry.grid.spacing[axis], 0, n - 1)
+        places = np.clip(cells.places(beam.points[:, axis]), 0, n - 1)
         if beam.normal != axis and np.ptp(places) < 1.0:  # the path lies in the plane
             score[int(places[0])] += 1.0
     for probe in geometry.probes:
-        cell = np.floor((probe.points[:, axis] - geometry.grid.origin[axis]) / geometry.grid.spacing[axis])
+        cell = np.floor(cells.places(probe.points[:, axis]))
         score[np.unique(np.clip(cell, 0, n - 1).astype(np.intp))] += 0.25
-    from_centre = np.abs(np.arange(n) - 0.5 * (n - 1)) / n
+    # Rounded, so that both cells beside the centre are equally near.
+    from_centre = np.round(np.abs(fractions(cells, np.arange(n) + 0.5) - 0.5), 9)
     return int(np.argmax(score - 1e-3 * from_centre - 0.2 * from_centre))
 
 
@@ -218,7 +222,7 @@ def _seen_from_above(geometry: Geometry) -> Iterator[tuple[int, _Floats]]:
         if seen.any():
             cells = np.argwhere(_core(seen))
             row, column = cells[np.abs(cells - cells.mean(axis=0)).sum(axis=1).argmin()]
-            place = [grid.centres(0)[column], grid.centres(1)[row], grid.origin[2] + (top + 1) * grid.spacing[2]]
+            place = [grid.centres(0)[column], grid.centres(1)[row], grid.axes[2].borders[top + 1]]
             yield number, np.array(place)
 
 

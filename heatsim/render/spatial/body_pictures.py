@@ -124,24 +124,32 @@ class BodyPictures:
     def _part(self, sections: Sequence[Section]) -> Cells | None:
         """The part of the body in which the field varies, if it is to be enlarged.
 
-        In an animation it has one size, and follows the sections.
+        In an animation it has one size, and follows the sections; on graded grids it does not move.
         """
         if self._choice.cells is not None or self._choice.quantity == MATERIAL:
             return None
         if not self._same_page:
             return _part_of(sections, self._grid)
-        size = self._size_of_part
-        return None if size is None else moved_to(size, [section.place for section in sections], self._grid)
+        if not self._parts or not self._grid.uniform:
+            return self._part_of_all
+        x, y, z = np.max([[end - start for start, end in cells] for cells in self._parts], axis=0).tolist()
+        return moved_to((x, y, z), [section.place for section in sections], self._grid)
 
     @cached_property
-    def _size_of_part(self) -> tuple[int, int, int] | None:
-        """The cells along x, y and z of the part that an animation enlarges: the largest part of several times."""
+    def _parts(self) -> Sequence[Cells]:
+        """The parts of several times, from which the size of the part in an animation follows; none without a part."""
         times = choose_times(len(self._reader), _TIMES_FOR_PART)
         found = [_part_of(read_sections(self._reader, index, self._choice.planes), self._grid) for index in times]
-        sizes = [[end - start for start, end in cells] for cells in found if cells is not None]
-        if 2 * len(sizes) < len(times):
+        there = [cells for cells in found if cells is not None]
+        return there if 2 * len(there) >= len(times) else []
+
+    @cached_property
+    def _part_of_all(self) -> Cells | None:
+        """The box around the parts of several times."""
+        if not self._parts:
             return None
-        x, y, z = np.max(sizes, axis=0).tolist()
+        first, last = (np.moveaxis(np.array(self._parts), 2, 0)).tolist()
+        x, y, z = zip(np.min(first, axis=0).tolist(), np.max(last, axis=0).tolist(), strict=True)
         return x, y, z
 
     def _describe_equal(self, equal: dict[int, int], sections: Sequence[Section]) -> str:

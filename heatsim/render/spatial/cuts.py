@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Grid
-from heatsim.render.page.samples import read_samples, spread
+from heatsim.grid import Axis, Grid
+from heatsim.render.page.samples import Samples, fractions, read_samples, sample_borders, spread
 from heatsim.render.spatial.layers import ShownLayer, side_of_layers
 from heatsim.storage.field_reader import FieldReader
 from heatsim.storage.vtkhdf import VOID
@@ -29,11 +29,26 @@ class Cut:
         cells: the planes of cells at the cut: one, or two if it lies between them, with the preferred one first.
         place: position along the axis, as a fraction of the box.
         joined: whether to show the mean of two planes in cells of the same material.
+        weights: of both planes in this mean, which is the value at the border between them.
     """
 
     cells: tuple[int, ...]
     place: float
     joined: bool = True
+    weights: tuple[float, float] = (0.5, 0.5)
+
+    @classmethod
+    def at_cell(cls, axis: Axis, cell: int) -> "Cut":
+        """The cut through the middle of a plane of cells."""
+        return cls((cell,), float(fractions(axis, cell + 0.5)))
+
+    @classmethod
+    def between(cls, axis: Axis, border: int, above_first: bool = False, joined: bool = True) -> "Cut":
+        """The cut between two planes of cells; ``border``: the number of planes below it."""
+        cells = (border, border - 1) if above_first else (border - 1, border)
+        first, second = axis.widths[list(cells)]
+        other = float(first / (first + second))
+        return cls(cells, float(fractions(axis, border)), joined, (1.0 - other, other))
 
 
 def choose_cuts(
@@ -48,7 +63,7 @@ def choose_cuts(
             central plane, unless another shows more, such as the hot top of a plate or the path of a beam.
         layers: thin layers. A plane at a layer shows the cells that hold the layer.
     """
-    chosen = [_best(*scores) for scores in _scores(reader, index)]
+    chosen = [_best(axis, *scores) for axis, scores in zip(reader.grid.axes, _scores(reader, index), strict=True)]
     for axis, place in places.items():
         chosen[axis] = _cut_at(reader, axis, place, layers)
     return chosen
@@ -56,16 +71,26 @@ def choose_cuts(
 
 def _cut_at(reader: FieldReader, axis: int, place: float, layers: Sequence[ShownLayer]) -> Cut:
     """The cut at a coordinate. Between two cells it has both, unless one of them holds a layer."""
-    grid = reader.grid
-    n = grid.cells[axis]
-    at = (place - grid.origin[axis]) / grid.size[axis] * n
-    border = round(at)
-    if abs(at - border) > _ON_BORDER or not 0 < border < n:
-        cell = min(max(int(at), 0), n - 1)
-        return Cut((cell,), (cell + 0.5) / n)
+    cells = reader.grid.axes[axis]
+    at = float(cells.places(place))
+    border = _border_at(cells, at)
+    if border is None:
+        return Cut.at_cell(cells, min(max(int(at), 0), len(cells) - 1))
     side = side_of_layers(reader, layers, axis, border)
-    above_first = side < 0
-    return Cut((border, border - 1) if above_first else (border - 1, border), border / n, joined=side == 0)
+    return Cut.between(cells, border, above_first=side < 0, joined=side == 0)
+
+
+def _border_at(axis: Axis, at: float) -> int | None:
+    """The number of planes below a place that is counted in cells, if it lies between two planes."""
+    border = round(at)
+    return border if abs(at - border) <= _ON_BORDER and 0 < border < len(axis) else None
+
+
+def _middle(axis: Axis) -> Cut:
+    """The cut in the middle: through a cell, or between two cells."""
+    at = 0.5 * len(axis) if axis.uniform else float(axis.places(0.5 * (axis.borders[0] + axis.borders[-1])))
+    border = _border_at(axis, at)
+    return Cut.at_cell(axis, int(at)) if border is None else Cut.between(axis, border)
 
 
 def _scores(reader: FieldReader, index: int) -> list[tuple[_Floats, _Floats]]:
@@ -77,7 +102,7 @@ def _scores(reader: FieldReader, index: int) -> list[tuple[_Floats, _Floats]]:
     scores = []
     for axis, ranges in enumerate(_ranges(reader, index)):
         n = reader.grid.cells[axis]
-        variation = _variation(samples.values, axis, reader.grid)
+        variation = _variation(samples, axis, reader.grid)
         at, places = np.arange(n), spread(n, _MOST_SAMPLES)
         score = _relative(ranges) + _relative(np.interp(at, places, variation))
         if VOID in reader.materials:
@@ -99,22 +124,24 @@ def _relative(values: _Floats) -> _Floats:
     return values / largest if largest > 0.0 else np.zeros(len(values))
 
 
-def _variation(values: _Floats, axis: int, grid: Grid) -> _Floats:
+def _variation(samples: Samples, axis: int, grid: Grid) -> _Floats:
     """The total variation ∫ |∂T/∂u| + |∂T/∂v| over each plane normal to an axis, without void; in K·m.
 
     Args:
-        values: at evenly spaced cells in K, shape (z, y, x), NaN in void.
-        axis: the normal of the planes, with u and v along the two other axes.
+        samples: of the field, with u and v along the two other axes.
+        axis: the normal of the planes.
         grid: all cells.
     """
-    total = np.zeros(values.shape[2 - axis])
+    total = np.zeros(samples.values.shape[2 - axis])
     for along in range(3):
         if along == axis:
             continue
         (third,) = {0, 1, 2} - {axis, along}
-        steps = np.abs(np.diff(values, axis=2 - along))
-        others = tuple(2 - other for other in (along, third))
-        total += np.nansum(steps, axis=others) * grid.size[third] / values.shape[2 - third]
+        steps = np.abs(np.diff(samples.values, axis=2 - along))
+        lengths = np.diff(sample_borders(grid.axes[third], samples.indices[third])) * grid.size[third]
+        shape = [1, 1, 1]
+        shape[2 - third] = len(lengths)
+        total += np.nansum(steps * lengths.reshape(shape), axis=tuple(2 - other for other in (along, third)))
     return total
 
 
@@ -132,15 +159,13 @@ def _ranges(reader: FieldReader, index: int) -> list[_Floats]:
     return [np.maximum(high - low, 0.0) for low, high in zip(lows, highs, strict=True)]
 
 
-def _best(score: _Floats, materials: _Floats) -> Cut:
-    """The central plane (between two cells if their number is even), or the one that shows most.
+def _best(axis: Axis, score: _Floats, materials: _Floats) -> Cut:
+    """The central plane (between two cells if it lies there), or the one that shows most.
 
     A plane that shows more materials than the central one need not show more of the field.
     """
-    n = len(score)
-    central = (n // 2,) if n % 2 else (n // 2 - 1, n // 2)
+    central = _middle(axis)
     best = int(np.argmax(score))
-    worth = 1.0 if materials[best] > materials[list(central)].max() else _WORTH_LEAVING_THE_CENTRE
-    if score[best] <= worth * score[list(central)].max():
-        return Cut(central, 0.5)
-    return Cut((best,), (best + 0.5) / n)
+    there = list(central.cells)
+    worth = 1.0 if materials[best] > materials[there].max() else _WORTH_LEAVING_THE_CENTRE
+    return central if score[best] <= worth * score[there].max() else Cut.at_cell(axis, best)

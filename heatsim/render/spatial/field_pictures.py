@@ -117,7 +117,7 @@ def bands_of(fields: Fields, axis: int, unit: float) -> list[tuple[float, float,
     """The materials along a line of cells: both ends of each, in a unit of lengths in m, and its colour."""
     numbers, grid = fields.reader.read_materials().reshape(-1), fields.grid
     borders = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    places = [(grid.origin[axis] + border * grid.spacing[axis]) / unit for border in borders]
+    places = (grid.axes[axis].borders[borders] / unit).tolist()
     names = fields.materials
     return [
         (start, end, material_colour(int(numbers[first])))

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.render.page.levels import Isotherm
-from heatsim.render.page.samples import Samples
+from heatsim.render.page.samples import Samples, fractions
 from heatsim.render.page.scales import Scale, material_colour
 from heatsim.render.page.view import to_camera
 from heatsim.render.spatial.scene import Scene
@@ -57,8 +57,8 @@ class IsosurfaceScene(Scene):
             return self._image()
         # Extend the outermost values to the faces of the box, so that surfaces reach them.
         coordinates = [
-            np.concatenate([[0.0], (indices + 0.5) * (length / n), [length]])
-            for indices, length, n in zip(samples.indices, self._view.size, self._grid.cells, strict=True)
+            length * np.concatenate([[0.0], fractions(axis, indices + 0.5), [1.0]])
+            for indices, length, axis in zip(samples.indices, self._view.size, self._grid.axes, strict=True)
         ]
         mesh = self._pyvista.RectilinearGrid(*coordinates)
         mesh.point_data["drawn"] = np.pad(scale.drawn(samples.values), 1, mode="edge").reshape(-1)

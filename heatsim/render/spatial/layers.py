@@ -30,7 +30,7 @@ class ShownLayer:
         """The layer at a place in a grid; without a rectangle it spans the grid. None if it lies outside."""
         low = list(grid.origin)
         high = [start + length for start, length in zip(grid.origin, grid.size, strict=True)]
-        border = (place.at - grid.origin[place.axis]) / grid.spacing[place.axis]
+        border = float(grid.axes[place.axis].places(place.at))
         if not -_ROUNDING <= border <= grid.cells[place.axis] + _ROUNDING:
             return None
         along = [axis for axis in range(3) if axis != place.axis]
@@ -45,7 +45,7 @@ class ShownLayer:
 
     def border(self, grid: Grid) -> int:
         """The number of cells below its plane."""
-        return round((self.low[self.axis] - grid.origin[self.axis]) / grid.spacing[self.axis])
+        return round(float(grid.axes[self.axis].places(self.low[self.axis])))
 
     def covers(self, grid: Grid) -> NDArray[np.bool_]:
         """Which cells of its plane hold a part of it, in the shape of a face."""
@@ -64,7 +64,7 @@ class ShownLayer:
         return np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
 
     def _reach(self, grid: Grid, axis: int) -> slice:
-        first, last = ((corner[axis] - grid.origin[axis]) / grid.spacing[axis] for corner in (self.low, self.high))
+        first, last = (float(grid.axes[axis].places(corner[axis])) for corner in (self.low, self.high))
         return slice(max(floor(first + _ROUNDING), 0), max(ceil(last - _ROUNDING), 0))
 
 

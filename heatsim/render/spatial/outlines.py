@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from heatsim.render.page.legend import AREA, LINE, Entry
 from heatsim.render.page.scales import material_colour
+from heatsim.render.page.section_cells import SectionCells
 from heatsim.storage.vtkhdf import VOID
 
 _STROKE = 2.2  # pixels, on either side of a border
@@ -54,22 +55,17 @@ def find_outlines(labels: NDArray[np.uint8]) -> dict[int, Outline]:
     }
 
 
-def draw_outlines(
-    axes: Any, labels: NDArray[np.uint8], names: Sequence[str], extent: tuple[float, float, float, float]
-) -> None:
+def draw_outlines(axes: Any, labels: NDArray[np.uint8], names: Sequence[str], cells: SectionCells) -> None:
     """Draw the borders of each material of a section, just inside the material.
 
     Args:
         axes: Matplotlib axes, already of their final size and limits.
         labels: the number of each cell's material, shape (rows, columns).
         names: of the materials; void has no outline.
-        extent: left, right, lower and upper end of the whole section in the coordinates of the axes.
+        cells: of the section.
     """
     from matplotlib.collections import LineCollection
 
-    rows, columns = labels.shape
-    left, right, low, high = extent
-    cell = np.array([(right - left) / columns, (high - low) / rows])
     box, (start, end), (bottom, top) = axes.get_window_extent(), axes.get_xlim(), axes.get_ylim()
     pixel = np.array([(end - start) / box.width, (top - bottom) / box.height])
     width = _STROKE * 72.0 / axes.figure.dpi
@@ -77,7 +73,7 @@ def draw_outlines(
         if number < len(names) and names[number] == VOID:
             continue
         shift = 0.5 * _STROKE * pixel * outline.inward
-        lines = np.array([left, low]) + outline.segments * cell + shift[:, None, :]
+        lines = cells.at(outline.segments) + shift[:, None, :]
         axes.add_collection(
             LineCollection(list(lines), colors=material_colour(number), linewidths=width, capstyle="projecting"),
             autolim=False,

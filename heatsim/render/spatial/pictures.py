@@ -112,7 +112,7 @@ def _plane_size(grid: Grid, room: tuple[float, float]) -> tuple[int, int]:
     level, upright = wide_axes(grid)
     columns, rows = grid.cells[level], grid.cells[upright]
     size = drawn_size(grid)
-    square = abs(size[level] * rows / (size[upright] * columns) - 1.0) < 1e-9
+    square = grid.uniform and abs(size[level] * rows / (size[upright] * columns) - 1.0) < 1e-9
     pixels_a_cell = min(room[0] // columns, room[1] // rows)
     if square and max(rows, columns) <= _LARGEST_PLANE:
         return columns * max(int(pixels_a_cell), 1), rows * max(int(pixels_a_cell), 1)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.grid import Grid
-from heatsim.render.page.samples import MOST_IN_SLICES, Samples, spread
+from heatsim.render.page.samples import MOST_IN_SLICES, Samples, fractions, sample_borders, spread
 from heatsim.render.page.scales import Scale, material_colour
 from heatsim.render.page.view import View, screen_axes, to_camera
 from heatsim.render.spatial.outlines import find_outlines
@@ -86,8 +86,8 @@ class Scene:
             across = [other for other in range(3) if other != axis]
             rows, columns = (spread(n, MOST_IN_SLICES) for n in section.values.shape)
             edges = [np.array([section.place * length]) for length in self._view.size]
-            for other, count in zip(across, (len(columns), len(rows)), strict=True):
-                edges[other] = np.linspace(0.0, self._view.size[other], count + 1)
+            for other, indices in zip(across, (columns, rows), strict=True):
+                edges[other] = self._borders(other, indices)
             self._add_cells(self._pyvista.RectilinearGrid(*edges), section.values[np.ix_(rows, columns)], scale)
             self._add_frame(axis, across, section.place)
         self._add_outlines(sections, materials)
@@ -133,22 +133,23 @@ class Scene:
             return
         for axis, section in enumerate(sections):
             level, upright = (other for other in range(3) if other != axis)
-            rows, columns = section.materials.shape
-            step = np.array([self._view.size[level] / columns, self._view.size[upright] / rows])
             # The material with the highest number was painted over those with lower ones.
             for number, outline in find_outlines(section.materials).items():
                 if materials[number] == VOID:
                     continue
                 points = np.full((2 * len(outline.segments), 3), section.place * self._view.size[axis])
-                points[:, [level, upright]] = (outline.segments * step).reshape(-1, 2)
+                for number_of_end, along in enumerate((level, upright)):
+                    places = fractions(self._grid.axes[along], outline.segments[..., number_of_end])
+                    points[:, along] = self._view.size[along] * places.reshape(-1)
                 self._add_lines(points, material_colour(number))
 
     def _mesh(self, indices: Sequence[NDArray[np.intp]]) -> Any:
         """The sampled cells, which fill the box."""
-        edges = [
-            np.linspace(0.0, length, len(index) + 1) for index, length in zip(indices, self._view.size, strict=True)
-        ]
-        return self._pyvista.RectilinearGrid(*edges)
+        return self._pyvista.RectilinearGrid(*(self._borders(axis, index) for axis, index in enumerate(indices)))
+
+    def _borders(self, axis: int, indices: NDArray[np.intp]) -> _Floats:
+        """The borders of sampled cells along an axis of the drawn box."""
+        return self._view.size[axis] * sample_borders(self._grid.axes[axis], indices)
 
     def _add_edges(self, surface: Any, colour: str, width: float) -> None:
         """Add the edges of a surface of cells, where its direction changes."""

@@ -16,6 +16,7 @@ from heatsim.render.page.figure import WIDTH, add_colour_bar, new_figure
 from heatsim.render.page.layout import Page, Panel
 from heatsim.render.page.levels import MeltFront
 from heatsim.render.page.scales import PlainScale, Scale
+from heatsim.render.page.section_cells import SectionCells
 from heatsim.render.spatial.outlines import draw_outlines
 from heatsim.render.spatial.sections import Section, oriented
 
@@ -80,28 +81,26 @@ def draw_slices(
 
 def draw_panel(figure: Any, scale: Scale, shown: SectionsToDraw, panel: Panel) -> None:
     """Draw a section: the field, melt fronts, outlines of materials and thin layers."""
+    from matplotlib.colors import Normalize
+
     grid, section, unit = shown.grid, shown.sections[panel.normal], length_unit(shown.grid)
     axes = add_panel(figure, grid, panel, shown.part)
     limits = axes.get_xlim(), axes.get_ylim()
-    extent = (*ends_of(grid, panel.across, unit), *ends_of(grid, panel.up, unit))
-    low, high = scale.limits
-    plane, labels = (oriented(cells, panel.across, panel.up) for cells in (section.values, section.materials))
+    cells = SectionCells(grid, panel.across, panel.up, unit)
+    plane, labels = (oriented(of, panel.across, panel.up) for of in (section.values, section.materials))
     sharp = panel.enlarged or shown.one or max(plane.shape) < _MOST_WITHOUT_SMOOTHING
-    axes.imshow(
+    cells.show(
+        axes,
         scale.drawn(plane),
-        extent=extent,
-        origin="lower",
+        "nearest" if sharp else "auto",
         cmap=scale.colour_map,
-        vmin=low,
-        vmax=high,
-        aspect="auto",
-        interpolation="nearest" if sharp else "auto",
+        norm=Normalize(*scale.limits),
     )
-    _draw_fronts(axes, shown.fronts, plane, labels, extent)
+    _draw_fronts(axes, shown.fronts, plane, labels, cells)
     axes.set_xlim(limits[0])
     axes.set_ylim(limits[1])
     if not shown.one or len(np.unique(labels)) > 1:
-        draw_outlines(axes, labels, shown.materials, extent)
+        draw_outlines(axes, labels, shown.materials, cells)
     draw_layers(axes, shown.layers[panel.normal], (panel.across, panel.up), unit, scale)
     if shown.part is not None and not panel.enlarged:
         _draw_frame(axes, panel, shown.part, unit)
@@ -117,13 +116,12 @@ def _draw_fronts(
     fronts: Sequence[MeltFront],
     plane: NDArray[np.float64],
     labels: NDArray[np.uint8],
-    extent: tuple[float, float, float, float],
+    cells: SectionCells,
 ) -> None:
     """Draw where materials melt. The outermost values reach to the edges of the section."""
-    rows, columns = plane.shape
-    left, right, low, high = extent
-    x = np.array([0.0, *(np.arange(columns) + 0.5), columns]) / columns * (right - left) + left
-    y = np.array([0.0, *(np.arange(rows) + 0.5), rows]) / rows * (high - low) + low
+    left, right, low, high = cells.ends
+    across, up = cells.centres
+    x, y = np.array([left, *across, right]), np.array([low, *up, high])
     for front in fronts:
         values = plane if front.material is None else np.where(labels == front.material, plane, np.nan)
         there = values[np.isfinite(values)]

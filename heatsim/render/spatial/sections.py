@@ -73,7 +73,8 @@ def _section(cut: Cut, values: NDArray[np.float64], labels: NDArray[np.uint8]) -
     if len(values) > 1:
         same = (labels[0] == labels[1]) & cut.joined
         void = np.isnan(shown)
-        shown = np.where(same, values.mean(axis=0), np.where(void, values[1], shown))
+        mean = np.tensordot(cut.weights, values, 1)
+        shown = np.where(same, mean, np.where(void, values[1], shown))
         materials = np.where(void, labels[1], materials)
     return Section(shown, materials, cut.place, cut.cells)
 
@@ -98,6 +99,9 @@ def _look_equal(sections: Sequence[Section], one: int, other: int, grid: Grid, d
     a, b = sections[one], sections[other]
     size_a, size_b = ([grid.size[axis] for axis in range(3) if axis != normal] for normal in (one, other))
     if a.values.shape != b.values.shape or not np.allclose(size_a, size_b, rtol=1e-6, atol=0.0):
+        return False
+    widths_a, widths_b = ([grid.axes[axis].widths for axis in range(3) if axis != normal] for normal in (one, other))
+    if not all(np.allclose(*pair, rtol=1e-6, atol=0.0) for pair in zip(widths_a, widths_b, strict=True)):
         return False
     if not np.array_equal(a.materials, b.materials):
         return False

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import InputError
-from heatsim.grid import AXES, Grid
+from heatsim.grid import AXES, Axis, Grid
 from heatsim.render.choice import read_number
+from heatsim.render.page.samples import fractions
 from heatsim.storage.field_reader import Cells
 
 # A cell belongs to the part if its value differs from the median by more than this fraction of the range. Fractions are
 # tried in this order until the part is small enough: it covers at most these fractions of the largest section and of
 # each of its sides.
 _SMALL_ENOUGH = {0.1: (0.2, 1.0), 0.3: (0.1, 0.4), 0.5: (0.1, 0.4)}
-# Margin around these cells, as a fraction of their extent, and at least in cells.
+# Margin around these cells, as a fraction of their extent, and at least in cells of their mean width.
 _MARGIN, _LEAST_MARGIN = 0.25, 2
 _ROUNDING = 1e-6  # cells
 
@@ -33,7 +34,7 @@ def find_part(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> Cells 
     everything = np.concatenate([values[np.isfinite(values)] for values in sections.values()])
     if not everything.size or (low := float(everything.min())) == (high := float(everything.max())):
         return None
-    usual = float(np.median(everything))
+    usual = _usual(sections, grid)
     areas = {axis: np.prod(np.delete(grid.size, axis)) for axis in sections}
     largest = max(areas, key=areas.__getitem__)
     for fraction, (most_area, most_side) in _SMALL_ENOUGH.items():
@@ -42,10 +43,27 @@ def find_part(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> Cells 
             return None
         first, last = cells
         box = with_room(grid, first, last)
-        sides = np.delete([(end - start) / n for (start, end), n in zip(box, grid.cells, strict=True)], largest)
+        ends = (fractions(axis, np.array(cells)) for axis, cells in zip(grid.axes, box, strict=True))
+        sides = np.delete([end - start for start, end in ends], largest)
         if sides.prod() <= most_area and sides.max() <= most_side:
             return box
     return None
+
+
+def _usual(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> float:
+    """The median of values, each as often as its cell is large."""
+    values, weights = [], []
+    for normal, section in sections.items():
+        there = np.isfinite(section)
+        across, up = (grid.axes[axis].volume_factors for axis in range(3) if axis != normal)
+        values.append(section[there])
+        weights.append(np.outer(up, across)[there])
+    everything = np.concatenate(values)
+    if grid.uniform:
+        return float(np.median(everything))
+    order = np.argsort(everything)
+    sums = np.cumsum(np.concatenate(weights)[order])
+    return float(everything[order[np.searchsorted(sums, 0.5 * sums[-1])]])
 
 
 def _varying(deviations: Mapping[int, NDArray[np.float64]], least: float) -> tuple[list[int], list[int]] | None:
@@ -66,10 +84,11 @@ def _varying(deviations: Mapping[int, NDArray[np.float64]], least: float) -> tup
 
 def moved_to(size: Sequence[int], centre: Sequence[float], grid: Grid) -> Cells:
     """A box of ``size`` cells around a place, moved into the grid; ``centre`` are fractions of the grid."""
-    starts = [
-        min(max(round(place * n - 0.5 * count), 0), n - count)
-        for place, count, n in zip(centre, size, grid.cells, strict=True)
-    ]
+    starts = []
+    for place, count, axis in zip(centre, size, grid.axes, strict=True):
+        n = len(axis)
+        at = place * n if axis.uniform else axis.places(axis.borders[0] + place * (axis.borders[-1] - axis.borders[0]))
+        starts.append(min(max(round(at - 0.5 * count), 0), n - count))
     x, y, z = ((start, start + count) for start, count in zip(starts, size, strict=True))
     return x, y, z
 
@@ -83,11 +102,18 @@ def part_around(inside: NDArray[np.bool_], grid: Grid) -> Cells:
 def with_room(grid: Grid, first: Sequence[int], last: Sequence[int]) -> Cells:
     """A box of cells with a margin, clipped to the grid; ``last`` is exclusive."""
     ends = []
-    for start, end, n in zip(first, last, grid.cells, strict=True):
-        margin = max(_LEAST_MARGIN, ceil(_MARGIN * (end - start)))
-        ends.append((max(start - margin, 0), min(end + margin, n)))
+    for start, end, axis in zip(first, last, grid.axes, strict=True):
+        low, high = axis.borders[start], axis.borders[end]
+        margin = max(_MARGIN, _LEAST_MARGIN / (end - start)) * (high - low)
+        ends.append(_around(axis, low - margin, high + margin))
     x, y, z = ends
     return x, y, z
+
+
+def _around(axis: Axis, low: float, high: float) -> tuple[int, int]:
+    """The first cell and the one after the last that lie between two coordinates in m, at least in part."""
+    first, last = floor(axis.places(low) + _ROUNDING), ceil(axis.places(high) - _ROUNDING)
+    return max(first, 0), min(last, len(axis))
 
 
 def read_box(text: str, grid: Grid) -> Cells:
@@ -114,8 +140,7 @@ def _cells_between(low: str, high: str, axis: int, grid: Grid, entry: str) -> tu
         low = f"{low} {high.split(maxsplit=1)[1]}"
     start = read_number(low, "m", "--zoom")
     origin, size = grid.origin[axis], grid.size[axis]
-    first = max(floor((start - origin) / grid.spacing[axis] + _ROUNDING), 0)
-    last = min(ceil((end - origin) / grid.spacing[axis] - _ROUNDING), grid.cells[axis])
+    first, last = _around(grid.axes[axis], start, end)
     if start >= end or first >= last:
         raise InputError(
             f'--zoom: got "{entry}"; the first end must be below the second, and the domain reaches from {origin:g} to '

@@ -201,6 +201,7 @@ def _cut_heated(heated: HeatedCells, scenario: Scenario, grid: Grid, slab: Slab)
         weights=heated.weights[entries],
         spots=spots,
         heat_capacity=heated.heat_capacity[found],
+        volume_factors=heated.volume_factors[found],
     )
 
 

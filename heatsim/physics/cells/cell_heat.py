@@ -103,7 +103,8 @@ class HeatedCells:
         heat_capacity: ρ·cp of each cell in J/(m³ K), shape (n,).
         amounts: factors in time.
         tables: densities that depend on temperature.
-        volume: of a cell in m³.
+        volume: of a cell of the mean widths in m³.
+        volume_factors: the volume of each cell over this one, shape (n,); by default 1.
         lit: a byte for each cell with weighted surfaces. Bit n is set if beams fall on its side n (x−, x+, …, z+).
             These beams come through the face of the box on the same side. Shape (weighted cells,), or empty.
     """
@@ -117,11 +118,13 @@ class HeatedCells:
     amounts: tuple[Amount, ...] = ()
     tables: tuple[DensityTable, ...] = ()
     volume: float = 0.0
+    volume_factors: Array = field(default_factory=lambda: np.ones(1))
     lit: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(0, np.uint8))
     owners: NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "owners", np.repeat(np.arange(len(self.cells)), np.diff(self.first)))
+        object.__setattr__(self, "volume_factors", np.broadcast_to(self.volume_factors, len(self.cells)))
 
     def __len__(self) -> int:
         return len(self.cells)
@@ -137,6 +140,13 @@ class HeatedCells:
         """Whether any entry is light of a beam."""
         return bool((self.numbers >= len(self.amounts)).any())
 
+    def volumes(self, xp: Any = np) -> Any:
+        """The volume of each cell in m³, shape (n,), as an array of a library; made once for each."""
+        kept = self.__dict__.setdefault("_kept_volumes", {})
+        if xp not in kept:
+            kept[xp] = xp.asarray(self.volume_factors * self.volume)
+        return kept[xp]
+
     def cells_of(self, amount: int) -> NDArray[np.int64]:
         """The cells that an amount heats, ascending."""
         return np.asarray(self.cells[self.owners[self.numbers == amount]])
@@ -150,7 +160,8 @@ class HeatedCells:
         """Σ |weight|·volume of each amount, in W per unit of it; 0 for amounts with a table; shape (amounts,)."""
         count, fixed = len(self.amounts), [amount.table < 0 for amount in self.amounts]
         some = self.numbers < count
-        found = np.bincount(self.numbers[some], np.abs(self.weights[some]), count) * self.volume
+        weights = np.abs(self.weights[some]) * self.volume_factors[self.owners[some]]
+        found = np.bincount(self.numbers[some], weights, count) * self.volume
         return np.asarray(found * np.array(fixed))
 
     def densities(self, amounts: Array, fluxes: Sequence[Any], T: Any, xp: Any = np) -> tuple[Any, Any]:

@@ -103,7 +103,8 @@ class CellExchange(ExchangingCells):
     def exchange(self, T: Any) -> tuple[Any, Any]:
         """Heat into each cell in W, and its decrease per kelvin in W/K, at deviations T in K."""
         heat, slope = self.heated.densities(self.amounts, self.fluxes, T + self.reference, self.xp)
-        return heat * self.heated.volume, -slope * self.heated.volume
+        volumes = self.heated.volumes(self.xp)
+        return heat * volumes, -slope * volumes
 
 
 def _fluxes(xp: Any, heated: HeatedCells, beams: Sequence[BeamRows]) -> list[Any]:

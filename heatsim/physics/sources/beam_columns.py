@@ -53,7 +53,6 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
     """
     grid, face = materials.grid, FACES.index(beam.face)
     axis, n = face // 2, materials.grid.cells[face // 2]
-    d = grid.spacing[axis]
     columns = _reached(beam, scenario)
     window = _window(columns)
     light = columns.astype(np.float64)
@@ -62,6 +61,7 @@ def absorbed_by(beam: Beam, scenario: Scenario, materials: CellTypes) -> Absorbe
     found: list[tuple[NDArray[np.int64], Array, NDArray[np.int32]]] = []
     for depth in range(n):
         place = n - 1 - depth if face % 2 else depth
+        d = float(grid.axes[axis].widths[place])
         solid = _conducts(materials, axis, place, window) & (light > _DARK)
         v, u = np.nonzero(solid)
         if beam.absorption_depth is None:
@@ -152,14 +152,14 @@ def _index(
 def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
     """Which cells of its face a beam can reach on its path, shape of the face's map."""
     grid, (first, second) = scenario.grid, face_axes(beam.face)
-    points = _points_on(beam, min(grid.spacing[first], grid.spacing[second]))
+    points = _points_on(beam, float(min(grid.axes[first].widths.min(), grid.axes[second].widths.min())))
     ends = []
     for number, axis in enumerate((first, second)):
         n, count = grid.cells[axis], window(scenario, beam, axis)
         if wraps(scenario, beam, axis):
             start = np.zeros(len(points), np.int64)
         else:
-            low = (points[:, number] - REACH * beam.radius - grid.origin[axis]) / grid.spacing[axis]
+            low = grid.axes[axis].places(points[:, number] - REACH * beam.radius)
             # A spot between two of these points begins a cell earlier or later.
             start = np.clip(np.floor(low), 0, n - count).astype(np.int64) - 1
         ends.append((np.clip(start, 0, n), np.clip(start + count + 2, 0, n)))

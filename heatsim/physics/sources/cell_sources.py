@@ -104,7 +104,8 @@ class _HeatFinder:
             assert source.distribution is not None
             weights = self._values(number, "distribution", source.distribution, cells, _START)[0]
             weights = self._means(number, "distribution", source.distribution.expression, cells, weights)
-            whole = float(weights.sum()) * self._materials.grid.cell_volume
+            grid = self._materials.grid
+            whole = float((weights * grid.volume_factors(cells)).sum()) * grid.mean_volume
             if weights.min() < 0.0 or whole <= 0.0:
                 message = f"got {show(source.distribution.expression.text)}, which is "
                 message += f"{float(weights.min())!r} in a cell" if weights.min() < 0.0 else "0 in all cells"
@@ -144,7 +145,8 @@ class _HeatFinder:
             heat_capacity=self._materials.heat_capacity[types],
             amounts=tuple(self.amounts),
             tables=tuple(self._tables),
-            volume=grid.cell_volume,
+            volume=grid.mean_volume,
+            volume_factors=grid.volume_factors(own),
             lit=self._lit,
         )
 
@@ -279,10 +281,10 @@ class _HeatFinder:
         parts = _VALUES // (POINTS ** len(used) * max(len(some), 1))
         found = means_over(expression, low, high, parts).of(which_box)
         means[some] = found.means
-        counts, others = np.bincount(which, minlength=len(first)).astype(np.float64), np.ones(len(first), dtype=bool)
+        volumes, others = np.bincount(which, grid.volume_factors(cells), len(first)), np.ones(len(first), dtype=bool)
         others[some] = False
-        whole = float(counts[others] @ np.abs(means[others]) + counts[some] @ found.magnitudes)
-        if not ALIKE * np.linalg.norm(counts[some] * found.missed) <= TOLERABLE * whole < inf:
+        whole = float(volumes[others] @ np.abs(means[others]) + volumes[some] @ found.magnitudes)
+        if not ALIKE * np.linalg.norm(volumes[some] * found.missed) <= TOLERABLE * whole < inf:
             raise self._mistake(
                 number,
                 key,
@@ -310,9 +312,11 @@ class _HeatFinder:
         counts = [-(-count // width) for count in grid.cells]
         keys, which = np.unique(np.ravel_multi_index(tuple(places), counts), return_inverse=True)
         blocks = np.array(np.unravel_index(keys, counts))
-        origin, spacing = (np.array(numbers)[:, None] for numbers in (grid.origin, grid.spacing))
-        low = origin + blocks * width * spacing
-        high = origin + np.minimum((blocks + 1) * width, np.array(grid.cells)[:, None]) * spacing
+        ends = np.minimum((blocks + 1) * width, np.array(grid.cells)[:, None])
+        low, high = (
+            np.array([axis.coordinates(place) for axis, place in zip(grid.axes, places, strict=True)])
+            for places in (blocks * width, ends)
+        )
         return low, high, which.reshape(-1)
 
     def _places(self, cells: Cells) -> Cells:

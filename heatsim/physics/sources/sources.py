@@ -1,9 +1,9 @@
 """Heat set free in the body, and beams on its faces, averaged over each time step.
 
-A power is shared evenly by the cells that it heats, so it is exact on the grid whatever its cells. A beam's Gaussian is
-integrated over each cell by differences of the error function. The cells of a spot that lies inside its face receive
-the whole power, however coarse they are; the part of a spot that falls beside the face misses it. On a periodic axis
-that part comes back in at the other end.
+A power is spread evenly over the volume of the cells that it heats, so it is exact on the grid whatever its cells. A
+beam's Gaussian is integrated over each cell by differences of the error function. The cells of a spot that lies inside
+its face receive the whole power, however coarse they are; the part of a spot that falls beside the face misses it. On a
+periodic axis that part comes back in at the other end.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.errors import Mistake, ScenarioError
-from heatsim.grid import FACES
+from heatsim.grid import FACES, Grid
 from heatsim.physics.cells.cell_heat import HeatedCells
 from heatsim.physics.cells.cell_types import CellTypes
 from heatsim.physics.sources.beam_rows import BeamRows
@@ -133,7 +133,7 @@ class Sources:
         heated = np.array([number in cell_type.sources for cell_type in materials.types])
         if source.power_density is None:
             assert source.power is not None
-            amount = source.power / (float(materials.counts[heated].sum()) * materials.grid.cell_volume)
+            amount = source.power / (float(materials.volumes[heated].sum()) * materials.grid.mean_volume)
         else:
             assert isinstance(source.power_density, float)
             amount = source.power_density
@@ -178,6 +178,7 @@ class Sources:
             weights = heated.weights[some]
             if amount.table >= 0 and T is not None:
                 weights = weights * heated.tables[amount.table].at(T[heated.owners[some]])[0]
+            weights = weights * heated.volume_factors[heated.owners[some]]
             power = float(weights.sum()) * heated.volume * float(amounts[number])
             powers[amount.source] = powers.get(amount.source, 0.0) + power
             of_cells = np.bincount(heated.owners[some], weights * (heated.volume * amounts[number]), len(heated))
@@ -190,13 +191,15 @@ class Sources:
         power = 0.0
         if heated.has_beams:
             some = heated.numbers == len(heated.amounts) + number
-            power = float(heated.weights[some] @ rows.fluxes(0, heated.spots[some])) * heated.volume
+            weights = heated.weights[some] * heated.volume_factors[heated.owners[some]]
+            power = float(weights @ rows.fluxes(0, heated.spots[some])) * heated.volume
         if rows.at_face:
             flux = np.zeros(grid.face_shape(rows.face))
             rows.add_to(flux, 0)
             if self.materials.void is not None:
                 flux[self.materials.types_on_face(rows.face) == self.materials.void] = 0.0
-            power += float(flux.sum()) * grid.cell_volume / grid.spacing[rows.face // 2]
+            flux *= _area_factors(grid, rows.face)
+            power += float(flux.sum()) * grid.mean_volume / grid.mean_spacing[rows.face // 2]
             power += self._on_void_surfaces(rows)
         return power
 
@@ -211,7 +214,8 @@ class Sources:
             return 0.0
         along = (cells % nx, cells // nx % ny, cells // (nx * ny))
         spots = np.stack([place for other, place in enumerate(along) if other != axis], axis=1).astype(np.int32)
-        return float(rows.fluxes(0, spots).sum()) * grid.cell_volume / grid.spacing[axis]
+        flux = rows.fluxes(0, spots) * _area_factors(grid, rows.face)[spots[:, 1], spots[:, 0]]
+        return float(flux.sum()) * grid.mean_volume / grid.mean_spacing[axis]
 
     def total(self, heat: Array, factors: Array, precision: str) -> float:
         """Heat in J that sources in the body give in stages, as rounded for kernels.
@@ -234,7 +238,7 @@ class Sources:
         The other steps do not change the bits of a step.
         """
         rounded = heat.astype(precision).astype(np.float64)
-        return np.asarray((rounded * (self.materials.counts * self.materials.cell_heat_capacity)).sum(axis=1))
+        return np.asarray((rounded * (self.materials.volumes * self.materials.cell_heat_capacity)).sum(axis=1))
 
     def cancelled(self, edges: Array) -> Array:
         """The heat in J that sources of :attr:`even` bring while others take as much, between times in s."""
@@ -252,7 +256,7 @@ class Sources:
         return found
 
     def parts(self, weights: Array) -> Array:
-        """Σ weight of the cells of each source of :attr:`even`, as a mean over its cells.
+        """The mean weight of the cells of each source of :attr:`even`, by their volumes.
 
         Args:
             weights: of the cell types, shape (sums, types).
@@ -263,8 +267,9 @@ class Sources:
         heated = [
             [number in cell_type.sources for cell_type in self.materials.types] for number in range(len(self.even))
         ]
-        cells = np.array(heated, dtype=np.float64).reshape(len(self.even), -1) * self.materials.counts
-        return np.asarray(cells @ weights.T / np.maximum(cells.sum(axis=1, keepdims=True), 1.0))
+        cells = np.array(heated, dtype=np.float64).reshape(len(self.even), -1) * self.materials.volumes
+        whole = cells.sum(axis=1, keepdims=True)
+        return np.asarray(cells @ weights.T / np.where(whole > 0.0, whole, 1.0))
 
     def powers(self, times: Array, dt: float | Array) -> Array:
         """Mean power in W of every source in the body in steps of ``dt`` seconds, one or one each, from ``times``.
@@ -287,7 +292,7 @@ class Sources:
             return source.power
         assert isinstance(source.power_density, float)
         heated = np.array([number in cell_type.sources for cell_type in materials.types])
-        return source.power_density * float(materials.counts[heated].sum()) * materials.grid.cell_volume
+        return source.power_density * float(materials.volumes[heated].sum()) * materials.grid.mean_volume
 
     def beam_rows(self, times: Array, dt: float | Array) -> list[BeamRows]:
         """What every beam brings in steps of ``dt`` seconds, one length or one for each, from ``times``.
@@ -367,3 +372,11 @@ class Sources:
         u, v = weights
         at_face = beam.absorption_depth is None
         return BeamRows(FACES.index(beam.face), first, (u, v), spots.counts.astype(np.int32), at_face)
+
+
+def _area_factors(grid: Grid, face: int) -> Array:
+    """The areas of cells' sides at a face over those of a cell of the mean widths, in the shape of the face's map."""
+    u, v = (grid.axes[axis].volume_factors for axis in face_axes(FACES[face]))
+    axis, plane = grid.axes[face // 2], -(face % 2)
+    side = float(axis.volume_factors[plane] * axis.gain_factors[plane, face % 2])
+    return np.asarray(np.outer(v, u) * side)

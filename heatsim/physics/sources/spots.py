@@ -160,11 +160,19 @@ def wraps(scenario: Scenario, beam: Beam, axis: int) -> bool:
 
 
 def window(scenario: Scenario, beam: Beam, axis: int) -> int:
-    """The number of cells along an axis of its face that a beam can reach in a step."""
-    n = scenario.grid.cells[axis]
+    """The most cells along an axis of its face that a spot of a beam can reach."""
+    n, cells = scenario.grid.cells[axis], scenario.grid.axes[axis]
     if wraps(scenario, beam, axis):
         return n
-    return min(n, ceil(2.0 * REACH * beam.radius / scenario.grid.spacing[axis]) + 1)
+    if cells.uniform:
+        return min(n, ceil(2.0 * REACH * beam.radius / cells.spacing) + 1)
+    along = [point[face_axes(beam.face).index(axis)] for point in beam.path]
+    ends = np.array([min(along), max(along)]) + REACH * beam.radius
+    first, last = np.clip(np.floor(cells.places(ends)), 0, n - 1).astype(np.intp)
+    # Of the spots that end in a cell, the one that ends at its border begins first.
+    begins = np.maximum(cells.borders[first : last + 1], ends[0]) - 2.0 * REACH * beam.radius
+    reached = np.arange(first, last + 1) - np.maximum(np.floor(cells.places(begins)), 0.0) + 1.0
+    return min(n, int(reached.max()))
 
 
 def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> tuple[NDArray[np.int32], Array]:
@@ -180,21 +188,20 @@ def weights_along(scenario: Scenario, beam: Beam, axis: int, centre: Array) -> t
         The first cell of each window, shape (n,), and the fraction of the power in each cell, divided by the length of
         the cell, in 1/m, shape (n, cells of the window).
     """
-    grid = scenario.grid
-    d, origin, n = grid.spacing[axis], grid.origin[axis], grid.cells[axis]
+    cells = scenario.grid.axes[axis]
     count = window(scenario, beam, axis)
     centre, which = np.unique(centre, return_inverse=True)  # beams usually move along one axis at a time
-    start = np.clip(np.floor((centre - REACH * beam.radius - origin) / d), 0, n - count)
+    start = np.clip(np.floor(cells.places(centre - REACH * beam.radius)), 0, len(cells) - count).astype(np.int32)
     images, scale = _images(scenario, beam, axis), sqrt(2.0) / _radius(scenario, beam, axis)
     part, most = np.zeros((len(centre), count)), max(1, _EDGES_AT_ONCE // count)
     for first in range(0, len(centre), most):
         some = slice(first, first + most)
-        edges = origin + d * (start[some, None] + np.arange(count + 1))
+        edges = cells.coordinates(start[some, None] + np.arange(count + 1))
         for image in images:
             # The error function rises by 2 over the whole Gaussian.
             rises = error_function(scale * (edges + image - centre[some, None]))
             part[some] += (rises[:, 1:] - rises[:, :-1]) / 2.0
-    return start.astype(np.int32)[which], (part / d)[which]
+    return start[which], (part / cells.widths[start[:, None] + np.arange(count)])[which]
 
 
 def _radius(scenario: Scenario, beam: Beam, axis: int) -> float:

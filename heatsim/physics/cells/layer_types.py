@@ -59,7 +59,9 @@ def add(
     own = held.anywhere(planes, lambda some: flat[held.local_cells(layering.cells[some], plane)], np.uint8(0))
     capacity = np.array([palette[one.material].heat_capacity for one in types])[own]
     plain = np.array([half(grid, palette[one.material]) for one in types])[own]
-    numbers = np.column_stack((1.0 + layering.capacity / capacity, layering.half / plain))
+    volumes = grid.volume_factors(layering.cells)
+    half_cells = layering.half / _half_factors(grid, layering.cells)  # of cells of the mean widths
+    numbers = np.column_stack((1.0 + layering.capacity / capacity, half_cells / plain))
     of_all = held.total(count_values(cells[held.own], 256))
     kinds = int(np.count_nonzero(of_all > np.bincount(own, minlength=256)))
     room = min(MAXIMUM_CELL_TYPES - kinds, _MOST_NUMBERS - len(types))
@@ -73,15 +75,22 @@ def add(
             f"layers need {len(distinct)} kinds of cells besides {kinds} combinations of materials and sources; at "
             f"most {MAXIMUM_CELL_TYPES} are allowed"
         )
-    counts = np.bincount(kind)
+    whole = np.bincount(kind, volumes)
     for number, (base, *_) in enumerate(distinct.tolist()):
         some = kind == number
-        x, y, z = (1.0 / (1.0 / layering.half[some]).mean(axis=0)).tolist()
-        added = float(layering.capacity[some].sum() / counts[number])
+        x, y, z = (1.0 / (1.0 / half_cells[some]).mean(axis=0)).tolist()
+        added = float((layering.capacity[some] * volumes[some]).sum() / whole[number])
         found.append(CellType(types[base].material, types[base].sources, added, (x, y, z)))
     here = held.has(planes)
     flat[held.local_cells(layering.cells[here], plane)] = len(types) + kind[here]
     return cells, found
+
+
+def _half_factors(grid: Grid, cells: NDArray[np.int64]) -> Array:
+    """The factors of half cells along x, y, z, shape (cells, 3)."""
+    nx, ny, _ = grid.cells
+    planes = cells % nx, cells // nx % ny, cells // (nx * ny)
+    return np.stack([axis.half_factors[of, 1] for axis, of in zip(grid.axes, planes, strict=True)], axis=1)
 
 
 def _distinct_rows(rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -3,23 +3,23 @@
 The temperature of a cell with a layer is that of the layer: its node moves from the centre to the plane. Heat that
 flows across meets the same resistances as before, and that of the layer:
 
-      above      ●                              1/(0 + t/k + R + d/2k)      between the layer and the cell above
+      above      ●                              1/(0 + t/k + R + d″/2k)     between the layer and the cell above
                  |
-      -----------●-----------  layer            S/(dx·dz) and the cells' own conductance, along the plane
+      -----------●-----------  layer            S/(dx·d) and the cells' own conductance, along the plane
       own cell   |
-                 |                              1/(d/k + d/2k)              between the layer and the cell behind
+                 |                              1/(d/k + d′/2k)             between the layer and the cell behind
       behind     ●
 
-S = k·t is the conductance of a square, dz the cell size across the plane. The layer adds its heat capacity ρ·cp·t/dz to
-the cell. What the own cell has in its centre, heat capacity and conductance along the plane, it shares with the cell
-behind, by the resistances from the centre to both nodes: 2/3 stay and 1/3 moves. So the temperature that counts for it
-is that in the centre, and the error is of second order.
+S = k·t is the conductance of a square; d, d′ and d″ are the cell sizes across the plane. The layer adds its heat
+capacity ρ·cp·t/d to the cell. What the own cell has in its centre, heat capacity and conductance along the plane, it
+shares with the cell behind, by the resistances from the centre to both nodes: the part (d/2k)/(d/k + d′/2k) moves, 1/3
+between equal cells. So the temperature that counts for it is that in the centre, and the error is of second order.
 
 On a surface, film, heat flux and radiation act on the layer itself: only its resistance t/k lies between node and
 surface. A held surface would change such a node within a time of t²·ρ·cp/k. So the node lies at most 1/64 of a cell
 below a held surface, with the conductance
 
-    K = max(64·k/d, 2·S/dx² + 2·S/dy²)      as much as the layer conducts along the plane, or more
+    K = max(64·k/d, Σ S/(dx·distance))      as much as the layer conducts to its neighbours in the plane, or more
 
 Along the plane the layer is held from the edge of such a surface on. The cell behind is nearer by as much, so the
 resistance of the whole body is exact. In a body of one cell across, the node stays in the centre, and half of t/k
@@ -78,19 +78,20 @@ class _Layout:
 
     def _depths(self, sheet: Sheet, cells: Indices) -> Array:
         """How far the nodes of cells with a sheet on a held surface lie below it, in half cells."""
-        matter, spacing = self._matter, self._matter.grid.spacing
+        matter, half = self._matter, self._matter.halves(sheet.axis, cells, sheet.side)
         along = np.zeros(len(cells))
         for place, axis in enumerate(sheet.along):
             if matter.grid.cells[axis] > 1:
-                along += 2.0 / spacing[axis] ** 2 * sheet.cell_means(sheet.conductance[place])[sheet.covered]
+                planes = matter.grid.axes[axis]
+                links = planes.link_factors.sum(axis=1)[matter.planes_of(axis, cells)] / planes.spacing**2
+                along += links * sheet.cell_means(sheet.conductance[place])[sheet.covered]
         with np.errstate(divide="ignore"):
-            near = np.minimum(DEPTH, 1.0 / (along * matter.halves(sheet.axis, cells)))
-        covering = self._covering(sheet, cells) / matter.halves(sheet.axis, cells)
-        return np.maximum(near - covering, 0.0)
+            near = np.minimum(DEPTH, 1.0 / (along * half))
+        return np.maximum(near - self._covering(sheet, cells) / half, 0.0)
 
     def _covering(self, sheet: Sheet, cells: Indices) -> Array:
         """The resistance of a sheet on its cells in m² K/W; in a part of a cell as it counts beside half a cell."""
-        half = self._matter.halves(sheet.axis, cells)
+        half = self._matter.halves(sheet.axis, cells, sheet.side)
         return np.maximum(1.0 / self._through(sheet, half, sheet.covered) - half, _LEAST * half)
 
     def _moved_to(self, sheet: Sheet, cells: Indices, behind: Indices, conduct: Mask) -> Array:
@@ -100,7 +101,7 @@ class _Layout:
         """
         node = np.abs(self.node[self._places(cells), sheet.axis])
         lower = np.where(conduct, cells if sheet.side < 0 else behind, cells)
-        share = node * self._matter.halves(sheet.axis, cells) / self._resistances(3 * lower + sheet.axis)
+        share = node * self._matter.halves(sheet.axis, cells, sheet.side) / self._resistances(3 * lower + sheet.axis)
         moved = np.zeros(sheet.covered.shape)
         moved[sheet.covered] = np.where(conduct, share, 0.0)
         return moved
@@ -110,11 +111,11 @@ class _Layout:
         matter, added = self._matter, np.zeros(len(self.cells))
         for sheet, own, moved in zip(self._sheets, self._own, self._moved, strict=True):
             cells, places = own[sheet.covered], self._places(own[sheet.covered])
-            added[places] += sheet.cell_means(sheet.capacity)[sheet.covered] / matter.grid.spacing[sheet.axis]
+            added[places] += sheet.cell_means(sheet.capacity)[sheet.covered] / self._size_across(sheet)
             behind, conduct = matter.beside(sheet.axis, cells, -sheet.side)
             going = moved[sheet.covered] * matter.heat_capacity[matter.material_of(cells)]
             added[places] -= going
-            added[self._places(behind[conduct])] += going[conduct]
+            added[self._places(behind[conduct])] += (going * self._over_behind(sheet))[conduct]
         return added
 
     def links(self) -> tuple[Indices, Array]:
@@ -153,15 +154,15 @@ class _Layout:
                 some = part > 0.0
                 at, at_behind = (np.searchsorted(faces, each[some]) for each in (numbers, numbers_behind))
                 change[at] -= part[some] * links[at]
-                change[at_behind] += part[some] * links[at]
+                change[at_behind] += part[some] * links[at] * self._over_behind(sheet)
         links += change
 
     def halves(self) -> Array:
         """Resistances between nodes and surfaces; for cells without a surface along an axis those of the body."""
-        found = np.stack([self._matter.halves(axis, self.cells) for axis in range(3)], axis=1)
+        found = np.stack([self._matter.halves(axis, self.cells, 1) for axis in range(3)], axis=1)
         for sheet, own in zip(self._sheets, self._own, strict=True):
             cells = own[sheet.covered]
-            places, plain = self._places(cells), self._matter.halves(sheet.axis, cells)
+            places, plain = self._places(cells), self._matter.halves(sheet.axis, cells, sheet.side)
             left = 1.0 - sheet.side * self.node[places, sheet.axis]
             # A cell between two surfaces has the resistance of the sheet once, a half of it towards each.
             both = ~self._matter.beside(sheet.axis, cells, -sheet.side)[1]
@@ -191,7 +192,7 @@ class _Layout:
         """
         axis = sheet.along[place]
         _, conduct = self._matter.beside(axis, own, 1)
-        return 3 * own + axis, conduct & np.isfinite(self._matter.halves(axis, own))
+        return 3 * own + axis, conduct & self._matter.conducts(own)
 
     def _faces_along(self, sheet: Sheet, own: Indices, place: int) -> Indices:
         """The faces between cells that a layer bridges or reaches, along one axis of its plane."""
@@ -205,9 +206,9 @@ class _Layout:
         found = self._matter.contacts(faces)
         for axis in range(3):
             some = faces % 3 == axis
-            for cells, side in ((low[some], 1.0), (high[some], -1.0)):
+            for cells, side in ((low[some], 1), (high[some], -1)):
                 node = values_of(cells, self.cells, self.node[:, axis])
-                found[some] += (1.0 - side * node) * self._matter.halves(axis, cells)
+                found[some] += (1.0 - side * node) * self._matter.halves(axis, cells, side)
         return found
 
     def _through(self, sheet: Sheet, resistance: Array, some: Mask) -> Array:
@@ -237,10 +238,13 @@ class _Layout:
         node = values_of(own, self.cells, self.node[:, sheet.along[place]])
         part = np.zeros(sheet.covered.shape)
         part[sheet.covered] = held
+        width = sheet.widths[place] if place == 0 else sheet.widths[place][:, None]
         node_beside, part_beside = (np.roll(of, -1, axis=1 - place) for of in (node, part))
-        to_face = (0.5 - node / 2.0) * (1.0 - np.maximum(part - part_beside, 0.0))
-        to_face_beside = (0.5 + node_beside / 2.0) * (1.0 - np.maximum(part_beside - part, 0.0))
-        conductance = sheet.between_nodes(place) / np.maximum(to_face + to_face_beside, 0.5)
+        width_beside = np.roll(width, -1, axis=-1 if place == 0 else 0)
+        to_face = (0.5 - node / 2.0) * (1.0 - np.maximum(part - part_beside, 0.0)) * width
+        to_face_beside = (0.5 + node_beside / 2.0) * (1.0 - np.maximum(part_beside - part, 0.0)) * width_beside
+        distance = (to_face + to_face_beside) / (0.5 * width + 0.5 * width_beside)
+        conductance = sheet.between_nodes(place) / np.maximum(distance, 0.5)
         links[np.searchsorted(faces, numbers[some])] += conductance[some] / self._face_area(sheet, place)
 
     def _widen(self, sheet: Sheet, cells: Indices, moved: Array, place: int, plain: Array, found: Array) -> None:
@@ -258,7 +262,7 @@ class _Layout:
         both = conduct & (surface == surface_behind).all(axis=0) & surface.any(axis=0) & (node == 0.0)
         going = np.where(both, moved, 0.0) / plain[places, axis]
         found[places, axis] = 1.0 / (1.0 / found[places, axis] + added - going)
-        places, going = self._places(behind[both]), going[both]
+        places, going = self._places(behind[both]), going[both] * self._over_behind(sheet)
         found[places, axis] = 1.0 / (1.0 / found[places, axis] + going)
 
     def _at_surface(self, axis: int, cells: Indices) -> Mask:
@@ -267,5 +271,13 @@ class _Layout:
 
     def _face_area(self, sheet: Sheet, place: int) -> float:
         """The factor from W/K of squares to W/(m² K) of the faces of cells along an axis of the plane, as a divisor."""
-        spacing = self._matter.grid.spacing
-        return spacing[sheet.along[place]] * spacing[sheet.axis]
+        return self._matter.grid.mean_spacing[sheet.along[place]] * self._size_across(sheet)
+
+    def _size_across(self, sheet: Sheet) -> float:
+        """The size in m of a sheet's cells across it."""
+        return float(self._matter.grid.axes[sheet.axis].measures[sheet.own])
+
+    def _over_behind(self, sheet: Sheet) -> float:
+        """The size of a sheet's cells across it over that of the cells behind them."""
+        measures = self._matter.grid.axes[sheet.axis].measures
+        return float(measures[sheet.own] / measures[(sheet.own - sheet.side) % len(measures)])

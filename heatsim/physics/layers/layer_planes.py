@@ -74,14 +74,20 @@ def _edges(layer: Layer, grid: Grid) -> tuple[tuple[float, float], tuple[float, 
     low, high = layer.plane.corners(grid)
     found = []
     for axis, start, end in zip(layer.plane.along, low, high, strict=True):
-        n, origin, size = grid.cells[axis], grid.origin[axis], grid.size[axis]
-        places = [min(max((at - origin) / size * n, 0.0), float(n)) for at in (start, end)]
+        places = [min(max(_place(at, axis, grid), 0.0), float(grid.cells[axis])) for at in (start, end)]
         halves = [round(2.0 * place) / 2.0 for place in places]
         first, last = (
             half if abs(place - half) <= _ROUNDING else place for place, half in zip(places, halves, strict=True)
         )
         found.append((first, last))
     return found[0], found[1]
+
+
+def _place(at: float, axis: int, grid: Grid) -> float:
+    """A coordinate in m along an axis, in cells from the origin."""
+    if grid.axes[axis].uniform:
+        return (at - grid.origin[axis]) / grid.size[axis] * grid.cells[axis]
+    return float(grid.axes[axis].places(at))
 
 
 def _cells_of(layers: Sequence[Layer], grid: Grid) -> Mask:
@@ -145,6 +151,7 @@ def _doubly_taken(scenario: Scenario, sheets: Sequence[Sheet], sheet: Sheet) -> 
 def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequence[int], own: Mask) -> Sheet:
     grid, layers = scenario.grid, [scenario.layers[number] for number in numbers]
     along = layers[0].plane.along
+    widths_u, widths_v = (grid.axes[of].widths / grid.axes[of].spacing for of in along)
     edges = np.array([_edges(layer, grid) for layer in layers])
     u, v = (
         np.unique(np.concatenate((np.arange(2 * grid.cells[of] + 1) / 2.0, edges[:, place].reshape(-1))))
@@ -166,10 +173,10 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         resistance[here] += t / k[axis]
         capacity[here] += material.density * material.specific_heat_at(0.0) * t
         parts_u, parts_v = (
-            np.diff(np.clip(np.arange(grid.cells[of] + 1.0), first, last))
-            for of, first, last in zip(along, (first_u, first_v), (last_u, last_v), strict=True)
+            np.diff(np.clip(np.arange(grid.cells[of] + 1.0), first, last)) * width
+            for of, width, first, last in zip(along, (widths_u, widths_v), (first_u, first_v), (last_u, last_v), strict=True)
         )
-        areas.append(float(parts_v @ own @ parts_u) * grid.cell_volume / grid.spacing[axis])
+        areas.append(float(parts_v @ own @ parts_u) * grid.mean_volume / grid.mean_spacing[axis])
     plane = (index - (side > 0)) % grid.cells[axis]
     return Sheet(
         axis=axis,
@@ -177,6 +184,7 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         side=side,
         layers=tuple(numbers),
         lines=(u, v),
+        widths=(widths_u, widths_v),
         conductance=conductance,
         resistance=resistance,
         capacity=capacity,

@@ -28,6 +28,7 @@ class Sheet:
         side: the side of these cells on which the plane lies: 1 above them, −1 below.
         layers: numbers of the layers.
         lines: coordinates in cells of the lines between rectangles along both axes of the plane, in the order x, y, z.
+        widths: of the cells along both axes, over their means.
         conductance: along the two axes in W/K, shape (2, nv, nu) of the rectangles.
         resistance: across in m² K/W, shape (nv, nu).
         capacity: heat capacity in J/(m² K), shape (nv, nu).
@@ -40,6 +41,7 @@ class Sheet:
     side: int
     layers: tuple[int, ...]
     lines: tuple[Array, Array]
+    widths: tuple[Array, Array]
     conductance: Array
     resistance: Array
     capacity: Array
@@ -69,7 +71,8 @@ class Sheet:
     def between_nodes(self, place: int) -> Array:
         """Conductances in W/K along the first (0) or second (1) axis from the centre of each cell to that of the next.
 
-        They are those of squares; the last one wraps. A gap between two centres lets nothing through.
+        They are those of pieces that are as wide as a cell of the mean width is long: squares, if cells are equal. The
+        last one wraps. A gap between two centres lets nothing through.
         """
         return self._of_rows(place, _between_nodes)
 
@@ -77,38 +80,40 @@ class Sheet:
         """The same, in the lower and in the upper half of each cell; shape (2, …)."""
         return self._of_rows(place, _in_half_cells)
 
-    def _of_rows(self, place: int, of: Callable[[Array, Array], Array]) -> Array:
+    def _of_rows(self, place: int, of: Callable[[Array, Array, Array], Array]) -> Array:
         """The means over cells of conductances of rows of rectangles along an axis."""
         u, v = self.lines if place == 0 else self.lines[::-1]
-        rows = of(u, self.conductance[place] if place == 0 else self.conductance[place].T)
+        lengths = np.diff(u) * self.widths[place][self.cell_of(place)]
+        rows = of(u, lengths, self.conductance[place] if place == 0 else self.conductance[place].T)
         width = np.diff(v)[:, None]
         means = np.add.reduceat(width * rows, np.searchsorted(v, np.arange(v[-1])), axis=-2)
         return np.asarray(means if place == 0 else np.swapaxes(means, -1, -2))
 
 
-def _between_nodes(lines: Array, conductance: Array) -> Array:
+def _between_nodes(lines: Array, lengths: Array, conductance: Array) -> Array:
     """Conductances in W/K from the centre of each cell to that of the next; the last one wraps.
 
     Args:
         lines: between rectangles, in cells.
+        lengths: of the rectangles, in mean widths of a cell.
         conductance: of squares in the rectangles, shape (rows, rectangles).
 
     Returns:
         Shape (rows, n): rectangles in series. A gap lets nothing through.
     """
     first = int(np.searchsorted(lines, 0.5))
-    widths = np.roll(np.diff(lines), -first)
     link = np.floor(np.roll((lines[1:] + lines[:-1]) / 2.0, -first) % lines[-1] - 0.5).astype(np.intp) % int(lines[-1])
-    return _in_series(widths, np.roll(conductance, -first, axis=1), np.searchsorted(link, np.arange(lines[-1])))
+    lengths, conductance = np.roll(lengths, -first), np.roll(conductance, -first, axis=1)
+    return _in_series(lengths, conductance, np.searchsorted(link, np.arange(lines[-1])))
 
 
-def _in_half_cells(lines: Array, conductance: Array) -> Array:
+def _in_half_cells(lines: Array, lengths: Array, conductance: Array) -> Array:
     """As :func:`_between_nodes`, over the lower and upper half of each cell; shape (2, rows, n)."""
-    halves = _in_series(np.diff(lines), conductance, np.searchsorted(lines, np.arange(2.0 * lines[-1]) / 2.0))
+    halves = _in_series(lengths, conductance, np.searchsorted(lines, np.arange(2.0 * lines[-1]) / 2.0))
     return np.stack((halves[:, ::2], halves[:, 1::2]))
 
 
-def _in_series(widths: Array, conductance: Array, starts: NDArray[np.intp]) -> Array:
+def _in_series(lengths: Array, conductance: Array, starts: NDArray[np.intp]) -> Array:
     """Conductances of groups of rectangles in series; 0 with a gap among them."""
     with np.errstate(divide="ignore"):
-        return np.asarray(1.0 / np.add.reduceat(widths / conductance, starts, axis=1))
+        return np.asarray(1.0 / np.add.reduceat(lengths / conductance, starts, axis=1))

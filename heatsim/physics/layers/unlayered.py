@@ -19,7 +19,7 @@ class Unlayered:
         grid: the cells.
         periodic: which axes wrap.
         material: a function that gives the materials of cells near layers; None if all cells have the first.
-        half: d/2k in m² K/W of each material, infinite for void; shape (3, materials).
+        half: d/2k in m² K/W of each material in cells of the mean widths, infinite for void; shape (3, materials).
         heat_capacity: ρ·c_p of each material in J/(m³ K), shape (materials,).
         resistance: contact resistances in m² K/W between materials, shape (materials, materials).
         surfaces: smooth areas of contacts near layers.
@@ -40,9 +40,18 @@ class Unlayered:
         """The materials of cells."""
         return np.zeros(cells.shape, dtype=np.uint8) if self.material is None else self.material(cells)
 
-    def halves(self, axis: int, cells: Indices) -> Array:
-        """d/2k of cells along an axis in m² K/W, infinite for void."""
-        return np.asarray(self.half[axis, self.material_of(cells)])
+    def halves(self, axis: int, cells: Indices, side: int) -> Array:
+        """d/2k of cells along an axis towards a side (−1 or 1) in m² K/W, infinite for void."""
+        factors = self.grid.axes[axis].half_factors[self.planes_of(axis, cells), int(side > 0)]
+        return np.asarray(self.half[axis, self.material_of(cells)] * factors)
+
+    def planes_of(self, axis: int, cells: Indices) -> Indices:
+        """The planes of cells across an axis."""
+        return np.asarray(cells // int(np.prod(self.grid.cells[:axis])) % self.grid.cells[axis])
+
+    def conducts(self, cells: Indices) -> Mask:
+        """Which cells conduct."""
+        return np.asarray(np.isfinite(self.half[0, self.material_of(cells)]))
 
     def contacts(self, faces: Indices) -> Array:
         """Contact resistances in m² K/W of faces between cells, for the area of the face."""
@@ -54,7 +63,7 @@ class Unlayered:
 
     def solid(self, axis: int, place: int) -> Mask:
         """Which cells of a plane conduct, in the shape of a face."""
-        return np.isfinite(self.halves(axis, self.plane(axis, place)))
+        return self.conducts(self.plane(axis, place))
 
     def plane(self, axis: int, place: int) -> Indices:
         """The cells of a plane by their index in the flattened grid, in the shape of a face."""
@@ -65,12 +74,12 @@ class Unlayered:
     def beside(self, axis: int, cells: Indices, side: int) -> tuple[Indices, Mask]:
         """The neighbours of cells in a direction, and whether they exist and conduct."""
         stride, n = int(np.prod(self.grid.cells[:axis])), self.grid.cells[axis]
-        beyond = cells // stride % n + side
+        beyond = self.planes_of(axis, cells) + side
         inside = (beyond >= 0) & (beyond < n)
         neighbours = np.where(inside, cells + side * stride, cells - side * (n - 1) * stride)
         if self.periodic[axis]:
             inside = np.full(cells.shape, n > 1)
-        return neighbours, inside & np.isfinite(self.halves(axis, neighbours))
+        return neighbours, inside & self.conducts(neighbours)
 
 
 def _others(axis: int) -> tuple[int, int]:

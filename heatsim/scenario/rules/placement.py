@@ -10,6 +10,7 @@ from heatsim.scenario.stored_field import StoredField
 from heatsim.scenario.tables.boundaries import Face, Periodic, Temperature
 from heatsim.scenario.tables.initial import ArrayFile, value_fault
 from heatsim.scenario.tables.labels import absent_labels
+from heatsim.scenario.tables.layers import Plane
 from heatsim.scenario.tables.model import Scenario
 from heatsim.scenario.tables.patches import off_face
 from heatsim.scenario.values.expressions import Expression
@@ -125,16 +126,16 @@ def layers_lie_between_cells(scenario: Scenario) -> list[Mistake]:
         if grid is None or not known(plane) or not known(plane.axis, plane.at):
             continue
         axis, key = plane.across, f"layers.{index}.plane"
-        low, size, d = grid.origin[axis], grid.size[axis], grid.spacing[axis]
+        low, size, cells = grid.origin[axis], grid.size[axis], grid.axes[axis]
         at = plane.index(grid)
         if not 0 <= at <= grid.cells[axis]:
             message = f"got {plane.at!r}; the domain reaches from {low!r} to {low + size!r} m along {plane.axis}"
             mistakes.append(Mistake(f"{key}.at", message))
         elif at != int(at):
-            below, above = (f"{low + size * (int(at) + more) / grid.cells[axis]:.9g}" for more in (0, 1))
+            below, above = (f"{cells.borders[int(at) + more]:.9g}" for more in (0, 1))
             message = (
-                f"got {plane.at!r}, inside a cell; the nearest planes between cells of {d:.6g} m are at {below} and "
-                f"{above} m: move the layer, or choose cells that end at it"
+                f"got {plane.at!r}, inside a cell; the nearest planes between cells of {cells.widths[int(at)]:.6g} m "
+                f"are at {below} and {above} m: move the layer, or choose cells that end at it"
             )
             mistakes.append(Mistake(f"{key}.at", message))
         if plane.rectangle is not None and known(plane.rectangle.min, plane.rectangle.max):
@@ -152,7 +153,7 @@ def layers_are_thinner_than_cells(scenario: Scenario) -> list[Mistake]:
     for index, layer in entries(scenario.layers):
         if grid is None or not known(layer.thickness, layer.plane) or not known(layer.plane.axis):
             continue
-        d = grid.spacing[layer.plane.across]
+        d = _thinnest_beside(layer.plane, grid)
         if layer.thickness > d * (1.0 + ROUNDING):
             message = f"got {layer.thickness!r} m, more than a cell, which has {d:.6g} m along {layer.plane.axis}; "
             if layer.thickness >= _THICKEST:
@@ -161,6 +162,13 @@ def layers_are_thinner_than_cells(scenario: Scenario) -> list[Mistake]:
                 message += "a layer has one temperature across: make it a region with cells"
             mistakes.append(Mistake(f"layers.{index}.thickness", message))
     return mistakes
+
+
+def _thinnest_beside(plane: Plane, grid: Grid) -> float:
+    """The size in m, across a plane, of the smaller cell beside it; of the largest cell if the plane is not known."""
+    widths = grid.axes[plane.across].widths
+    beside = max(round(plane.index(grid)), 0) if known(plane.at) else len(widths) + 1
+    return float(widths[max(beside - 1, 0) : beside + 1].min(initial=widths.max()))
 
 
 def patches_and_beams_have_a_surface(scenario: Scenario) -> list[Mistake]:

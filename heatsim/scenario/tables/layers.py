@@ -50,7 +50,7 @@ class Plane(BaseModel):
 
     def index(self, grid: Grid) -> float:
         """The number of cells below the plane; a whole number if the plane lies between two cells or on a face."""
-        at = (self.at - grid.origin[self.across]) / grid.size[self.across] * grid.cells[self.across]
+        at = float(grid.axes[self.across].places(self.at))
         return float(round(at)) if abs(at - round(at)) <= TOLERANCE else at
 
     def corners(self, grid: Grid) -> tuple[Pair, Pair]:

@@ -6,7 +6,8 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 
 from typing import Any
 
-from heatsim.kernels.cpu import lines, linked_functions, march, plan, subnormals
+from heatsim.kernels.cpu import graded_lines, lines, linked_functions, march, plan, subnormals
+from heatsim.kernels.cpu.graded_lines import PLANES, row_coefficients, sum_graded
 from heatsim.kernels.cpu.lines import (
     OPTIONS,
     SEVEN_TERM,
@@ -24,12 +25,12 @@ from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((linked_functions, march, plan, lines, subnormals))
+_OTHER_SOURCES = source_key((graded_lines, linked_functions, march, plan, lines, subnormals))
 
 
 # Fields of a plan besides those of march.py: an index of SCHEMES, c0…c6 and the faces' terms of each step, of shapes
-# (steps, 7) and (steps, 6), and the ledger's sums.
-PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max")
+# (steps, 7) and (steps, 6), the ledger's sums, and the factors of planes.
+PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max", *PLANES)
 
 
 @compiled
@@ -42,9 +43,23 @@ def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, ring: A
     runs = (1, (rows.size - 1) * stride + nx) if rows.new_stride == stride else (rows.size, nx)
     if plan.scheme == SEVEN_TERM:
         sum_seven_term(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
+    elif plan.planes_x:
+        _sum_graded_rows(plan, c, rows, ring, T_new)
     else:
         sum_increments(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
     _finish_rows(plan, tile, step, rows, ring, T_new)
+
+
+@compiled
+def _sum_graded_rows(plan: Any, c: Any, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Sum the increments of some rows whose cells have several widths."""
+    along_x, z, stride = reals_at(plan.planes_x, T), wrap(rows.z, plan.nz), plan.stride
+    for row in range(rows.size):
+        by, y = row * stride, wrap(rows.y + row, plan.ny)
+        here = rows.here + by
+        around = rows.below + by, here - stride, here, here + stride, rows.above + by
+        factors = row_coefficients(plan, c, y, z, T)
+        sum_graded(factors, along_x, plan.nx, T, around, T_new, rows.new + row * rows.new_stride, plan.nx)
 
 
 @compiled

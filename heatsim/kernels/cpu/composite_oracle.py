@@ -5,7 +5,7 @@ It does the operations of composite/composite.cuh in the same order and without 
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from heatsim.kernels.composite.tables import EnthalpyTables
 from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, LinkTables, StepRow
 from heatsim.kernels.cpu.composite_layout import weighted_cells
-from heatsim.kernels.cpu.oracle import choose_tiling, neighbours, run_sweeps
+from heatsim.kernels.cpu.oracle import choose_tiling, link_factors, neighbours, run_sweeps
+from heatsim.kernels.cpu.planes import GAIN, HALF, Planes, across, factors_of
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
@@ -42,7 +43,7 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
         cells = Inside(
             cell_type, *temperatures(body.enthalpies, cell_type, T), _potentials(body.enthalpies, cell_type, T)
         )
-        total = _conduct_by_enthalpy(cells, around, beside, _link_weights(body, T), body, tables)
+        total = _conduct_by_enthalpy(cells, around, beside, call)
     elif call.scheme == "seven_term":
         *sides, below, above = around
         total = tables.c[5] * below
@@ -50,10 +51,10 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
             total = total + coefficient * value
     else:
         total = np.full_like(T, -0.0)
-        weights = _link_weights(body, T)
+        weights, factors = _link_weights(body, T), link_factors(body.planes, T)
         for n, neighbour in enumerate(around):
-            link = tables.links[n // 2, cell_type, beside[n]] * weights[n] if body.cells.size else tables.c[1 + n]
-            total = total + link * (neighbour - T)
+            plain = tables.links[n // 2, cell_type, beside[n]] if body.cells.size else tables.c[1 + n]
+            total = total + plain * factors[n] * weights[n] * (neighbour - T)
     # Adding -0 changes no bit of any number.
     total = np.where(cell_type >= body.first_heated, row.heat[cell_type], T.dtype.type(-0.0)) + total
 
@@ -112,21 +113,25 @@ def _link_weights(body: HostBody, T: Field) -> Field:
 
 
 def _conduct_by_enthalpy(
-    cells: Inside,
-    around: Sequence[Field],
-    beside: Sequence[NDArray[np.uint8]],
-    weights: Field,
-    body: HostBody,
-    tables: LinkTables,
+    cells: Inside, around: Sequence[Field], beside: Sequence[NDArray[np.uint8]], call: CompositeCall
 ) -> Field:
     """The sum over neighbours if materials vary with temperature; see composite/varying.cuh."""
+    body, tables = call.body, call.tables
     enthalpies, cell_type, one = body.enthalpies, cells.cell_type, cells.T.dtype.type(1.0)
+    weights, links = _link_weights(body, cells.T), link_factors(body.planes, cells.T)
+    planes = factors_of(body.planes, cells.T.shape, cells.T.dtype)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
+        axis, side = divmod(n, 2)
         alike = enthalpies.bases[cell_type] == enthalpies.bases[other]
-        inner = tables.links[n // 2, cell_type, other] * (_potentials(enthalpies, other, contents) - cells.potential)
-        conductance, _, gain, _ = np.moveaxis(tables.halves[cell_type, n // 2], -1, 0)
-        further = tables.halves[other, n // 2, 0]
+        inner = tables.links[axis, cell_type, other] * links[n]
+        inner = inner * (_potentials(enthalpies, other, contents) - cells.potential)
+        conductance, _, gain, _ = np.moveaxis(tables.halves[cell_type, axis], -1, 0)
+        conductance, gain = (
+            number * across(axis, planes[axis][row + side]) for number, row in ((conductance, HALF), (gain, GAIN))
+        )
+        facing = across(axis, planes[axis][HALF + 1 - side])
+        further = tables.halves[other, axis, 0] * neighbours(facing, 2 - axis, call.periodic[axis])[side]
         conducts = (conductance > 0) & (further > 0)
         degrees_there, conducting_there = temperatures(enthalpies, other, contents)
         own, its = (
@@ -138,16 +143,26 @@ def _conduct_by_enthalpy(
     return total
 
 
+def half_cells(tables: LinkTables, planes: Planes, faces: BoundaryFaces, cell_type: NDArray[Any]) -> Sequence[Field]:
+    """(conductance, share, gain) of the half cells behind boundary faces, whose cells have these types."""
+    conductance, share, gain, _ = np.moveaxis(tables.halves[cell_type, faces.axis], -1, 0)
+    stride, factors = faces.grid.cells[: faces.axis], planes[faces.axis]
+    plane = faces.cells // int(np.prod(stride)) % factors.shape[1]
+    half, gains = factors[HALF + faces.side % 2, plane], factors[GAIN + faces.side % 2, plane]
+    return conductance * half, share * half * gains, gain * gains
+
+
 def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: StepRow, heat: Field) -> None:
     """Add the heat through boundary faces to ``heat``, an array of the grid, and to the ledger."""
-    body, tables, axis, one = call.body, call.tables, faces.axis, inside.T.dtype.type(1.0)
+    body, tables, one = call.body, call.tables, inside.T.dtype.type(1.0)
     cells = Inside(*(values.reshape(-1)[faces.cells] for values in inside))
     weight = body.weights[faces.places, faces.side] if faces.towards_void else one
     fractions, lit = faces.fractions.astype(inside.T.dtype), faces.lit(body.materials)
     flux = np.zeros(len(faces), inside.T.dtype)
     if lit is not None and row.beams[faces.side].size:
         flux = np.where(lit >= 0, row.beams[faces.side].reshape(-1)[lit], flux)
-    conductance, share, gain, _ = np.moveaxis(tables.halves[cells.cell_type, axis], -1, 0)
+    planes = factors_of(body.planes, inside.T.shape, inside.T.dtype)
+    conductance, share, gain = half_cells(tables, planes, faces, cells.cell_type)
     conditions = SurfaceConditions(row.conditions, faces.conditions)
     half = conductance * cells.conducting * weight
     difference = conditions.rises(half, body.reference, cells.T, weight * flux)

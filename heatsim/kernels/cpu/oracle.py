@@ -2,7 +2,8 @@
 
 Both do the operations of stencil.cuh in the same order and without fma, so their bits agree. Arrays are [z, y, x];
 ``c`` holds c0…c6, ``f`` and ``g`` the terms of the six faces, all in the field's precision. ``ledger`` holds one
-float64 array per face; it is empty if the face is not recorded.
+float64 array per face; it is empty if the face is not recorded. ``planes`` holds the factors of the planes (planes.py);
+if cells have several widths, steps sum increments.
 """
 
 import os
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.cpu import tiling
+from heatsim.kernels.cpu.planes import EQUAL_CELLS, LINK, Planes, across, factors_of, graded
 from heatsim.kernels.cpu.tiling import Tiling
 from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
@@ -48,6 +50,7 @@ def advance_numpy(
     g: Field,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
+    planes: Planes = EQUAL_CELLS,
 ) -> None:
     """One step of the whole field, T to T_new."""
     west, east = neighbours(T, 2, periodic[0])
@@ -60,9 +63,10 @@ def advance_numpy(
         for coefficient, value in zip((*c[:5], c[6]), (T, west, east, south, north, above), strict=True):
             total = total + coefficient * value
     else:
-        total = c[1] * (west - T)
-        for coefficient, neighbour in zip(c[2:], around[1:], strict=True):
-            total = total + coefficient * (neighbour - T)
+        links = link_factors(planes, T)
+        total = c[1] * links[0] * (west - T)
+        for coefficient, link, neighbour in zip(c[2:], links[1:], around[1:], strict=True):
+            total = total + coefficient * link * (neighbour - T)
 
     for face, cells in enumerate(FACE_SLICES):
         heat = f[face] - g[face] * T[cells]
@@ -71,6 +75,12 @@ def advance_numpy(
             ledger[face][...] += heat
 
     T_new[...] = total if scheme == "seven_term" else T + total
+
+
+def link_factors(planes: Planes, T: Field) -> list[Field]:
+    """The factors of links towards x−, x+, …, z+, in shapes that multiply T."""
+    axes = enumerate(factors_of(planes, T.shape, T.dtype))
+    return [across(axis, factors[LINK + side]) for axis, factors in axes for side in (0, 1)]
 
 
 def neighbours(T: Field, axis: int, periodic: bool) -> tuple[Field, Field]:
@@ -91,13 +101,14 @@ def _advance_numpy(
     g: Field,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
+    planes: Planes = EQUAL_CELLS,
 ) -> tuple[Field, Field]:
     from heatsim.kernels.cpu.subnormals import subnormals_flushed
 
     f, g = np.atleast_2d(f), np.atleast_2d(g)
     with subnormals_flushed():
         for terms in zip(_of_each(c, len(f)), f, g, strict=True):
-            advance_numpy(T, T_new, periodic, *terms, ledger, scheme)
+            advance_numpy(T, T_new, periodic, *terms, ledger, scheme, planes)
             T, T_new = T_new, T
     return T, T_new
 
@@ -111,6 +122,7 @@ def _advance_numba(
     g: Field,
     ledger: Sequence[NDArray[np.float64]],
     scheme: Scheme,
+    planes: Planes = EQUAL_CELLS,
 ) -> tuple[Field, Field]:
     # numba's import takes half a second.
     from heatsim.kernels.cpu import blocked
@@ -122,6 +134,8 @@ def _advance_numba(
     x_min, x_max, y_min, y_max, z_min, z_max = ledger
     values = {"scheme": SCHEMES.index(scheme), "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
+    if graded(planes):
+        values |= zip(blocked.PLANES, factors_of(planes, T.shape, T.dtype), strict=True)
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
     return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
 
@@ -227,7 +241,7 @@ def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
 _kept = threading.local()
 
-# kernel(T, T_new, periodic, c, f, g, ledger, scheme) does one step for each row of f and g; c has one row for all
+# kernel(T, T_new, periodic, c, f, g, ledger, scheme, planes) does one step for each row of f and g; c has one row for all
 # steps, or one for each. It returns (result, other array); the other array has no useful contents. With one row, or f
 # and g of shape (6,), the result is in T_new and T is unchanged.
 CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -77,6 +77,7 @@ class CpuStepper(Stepper):
             sweeps["g"],
             self._ledger.sums.heats.faces,
             problem.scheme,
+            arguments.planes,
         )
 
     def _step_general(self, arguments: GeneralArguments, first: int, until: int) -> None:

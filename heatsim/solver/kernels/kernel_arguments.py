@@ -60,6 +60,12 @@ class LinearArguments:
         """Struct Ledger."""
         return ledger_struct(self._ledger.sums, linear=True)
 
+    @cached_property
+    def planes(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The factors of the planes across x, y, z, on the host; see :meth:`heatsim.grid.Axis.kernel_factors`."""
+        x, y, z = (axis.kernel_factors(self._problem.precision) for axis in self._problem.grid.axes)
+        return x, y, z
+
     def host_sweeps(self, first: int, until: int) -> NDArray[Any]:
         """Struct StepData of steps ``first`` … ``until`` − 1, on the host.
 

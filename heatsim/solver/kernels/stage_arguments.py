@@ -183,8 +183,10 @@ class LinearStages(StageArguments[NDArray[Any]]):
         """Do some of the stages with a CPU kernel; returns the buffer that holds the field, and the other one."""
         problem, sweeps = self._problem, numbers[some]
         c = sweeps["c"][:, [0, 1, 1, 2, 2, 3, 3]]
-        faces = (self._ledger.sums if enters else self.rates.no_sums).heats.faces
-        return CPU_KERNELS[kernel](T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], faces, problem.scheme)
+        faces, planes = (self._ledger.sums if enters else self.rates.no_sums).heats.faces, self._arguments.planes
+        return CPU_KERNELS[kernel](
+            T, T_new, problem.periodic, c, sweeps["f"], sweeps["g"], faces, problem.scheme, planes
+        )
 
     @cached_property
     def _no_coefficients(self) -> NDArray[Any]:

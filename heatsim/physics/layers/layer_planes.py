@@ -174,7 +174,9 @@ def _sheet(scenario: Scenario, axis: int, index: int, side: int, numbers: Sequen
         capacity[here] += material.density * material.specific_heat_at(0.0) * t
         parts_u, parts_v = (
             np.diff(np.clip(np.arange(grid.cells[of] + 1.0), first, last)) * width
-            for of, width, first, last in zip(along, (widths_u, widths_v), (first_u, first_v), (last_u, last_v), strict=True)
+            for of, width, first, last in zip(
+                along, (widths_u, widths_v), (first_u, first_v), (last_u, last_v), strict=True
+            )
         )
         areas.append(float(parts_v @ own @ parts_u) * grid.mean_volume / grid.mean_spacing[axis])
     plane = (index - (side > 0)) % grid.cells[axis]

@@ -26,7 +26,8 @@ _THICKEST = 1.0
 def grid_of(scenario: Scenario) -> Grid | None:
     """The grid, or None if the domain could not be read."""
     domain = scenario.domain
-    return scenario.grid if known(domain) and known(domain.size, domain.cells, domain.origin) else None
+    found = known(domain) and known(domain.size, domain.cells, domain.origin) and not domain.automatic
+    return scenario.grid if found else None
 
 
 def face_of(scenario: Scenario, name: str) -> Face | None:

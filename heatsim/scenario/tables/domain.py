@@ -10,7 +10,7 @@ from pydantic_core import InitErrorDetails
 
 from heatsim.grid import AXES, Grid
 from heatsim.scenario.messages import did_you_mean, fault, refuse, show
-from heatsim.scenario.tables.fields import STRICT, Cells, Coordinate, Form, Point, Size, read_entries
+from heatsim.scenario.tables.fields import AUTO, MAX_CELLS, STRICT, Cells, Coordinate, Form, Point, Size, read_entries
 from heatsim.scenario.tables.materials import MaterialName
 from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 
@@ -18,6 +18,7 @@ from heatsim.scenario.values.quantities import COORDINATE, LENGTH
 _MOST_PLANES = 100_000
 # How many times as wide as its neighbour a cell may be: truncation errors grow with it.
 _MOST_GROWTH = 2.0
+_MOST_ACROSS = 1_000
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
 # The entries of an axial domain along y: one cell, whose middle is 0.
 _OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}
@@ -38,6 +39,20 @@ def _read_planes(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_PLANES:
         raise ValueError(f"got {show(value)}; a whole number of cells from 1 to {_MOST_PLANES:,} is expected")
     return value
+
+
+def _whole(value: object, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise ValueError(f"got {show(value)}; a whole number from 1 to {most:,} is expected")
+    return value
+
+
+def _read_across(value: object) -> int:
+    return _whole(value, _MOST_ACROSS)
+
+
+def _read_most(value: object) -> int:
+    return _whole(value, MAX_CELLS)
 
 
 def _read_symmetry(value: object) -> Literal["axial"] | None:
@@ -145,7 +160,14 @@ class Domain(BaseModel):
     size: Size = Field(examples=["size = [0.1, 0.1, 0.1]"], description="Edge lengths of the box")
     cells: Cells = Field(
         examples=["cells = [64, 64, 64]"],
-        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D",
+        description="Cells along x, y, z; 1 along an axis with insulated faces makes the problem exactly 2-D or 1-D; "
+        "`auto`: heatsim finds them from the parts, see above",
+    )
+    across: Annotated[int, PlainValidator(_read_across), Form("whole number from 1", (1, _MOST_ACROSS))] = Field(
+        default=4, description='With `cells = "auto"`: fewest cells across each part and each gap between parts'
+    )
+    most: Annotated[int, PlainValidator(_read_most), Form("whole number from 1", (1, MAX_CELLS))] = Field(
+        default=2_000_000, description='With `cells = "auto"`: most cells in all'
     )
     origin: Point = Field(default=(0.0, 0.0, 0.0), description="Corner of the box with the smallest coordinates")
     material: MaterialName | None = Field(
@@ -201,6 +223,9 @@ class Domain(BaseModel):
             axis: AxisCells | None = getattr(self, name)
             if axis is None:
                 continue
+            if self.automatic:
+                faults.append(fault(f'beside domain.{name}, "auto" has no meaning; remove one of them', ("cells",)))
+                break
             borders = axis.borders(self.origin[number])
             length, cells = borders[-1] - borders[0], len(borders) - 1
             if cells != self.cells[number]:
@@ -225,11 +250,16 @@ class Domain(BaseModel):
             faults.append(fault("an axial domain has no cells along y; remove this table", ("y",)))
         for key, of_y in _OF_Y.items():
             given = getattr(self, key)
-            if given[1] != of_y:
+            if given[1] != of_y and given != AUTO:
                 faults.append(fault(f"got {show(list(given))}; an axial domain has two entries, for x and z", (key,)))
         if self.origin[0] < 0.0:
             faults.append(fault(f"got {self.origin[0]:g}; a radius from 0 is expected", ("origin", 0)))
         return faults
+
+    @property
+    def automatic(self) -> bool:
+        """Whether the cells are still to be found: see :mod:`heatsim.scenario.tables.automatic`."""
+        return self.cells == AUTO
 
     @property
     def axial(self) -> bool:

@@ -43,6 +43,7 @@ from heatsim.scenario.values.timefunction import SpaceFormula, TimeFunction, rea
 
 MAX_CELLS = 2**40
 MAX_COUNT = 10_000
+AUTO = (0, 0, 0)  # the cells of a domain that leaves them to heatsim, until they are found
 STRICT = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
 Vector = tuple[float, float, float]
@@ -105,6 +106,10 @@ def _three(value: object, what: str) -> Sequence[object]:
 
 
 def _read_cells(value: object) -> tuple[int, int, int]:
+    if value == "auto" or value == AUTO:
+        return AUTO
+    if isinstance(value, str):
+        raise ValueError(f'got {show(value)}; "auto", or a list of three numbers of cells is expected, along x, y, z')
     entries = _three(value, "of cells")
     faults = [
         fault(f"got {show(entry)}; a whole number of cells from 1 is expected", (index,))

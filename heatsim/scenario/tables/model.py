@@ -16,7 +16,8 @@ from pydantic import (
 
 from heatsim.grid import Grid
 from heatsim.scenario.files import InputFile
-from heatsim.scenario.messages import missing_key
+from heatsim.scenario.messages import fault, missing_key, refuse
+from heatsim.scenario.tables.automatic import automatic_cells
 from heatsim.scenario.tables.boundaries import Boundaries
 from heatsim.scenario.tables.contacts import Contact
 from heatsim.scenario.tables.domain import Domain
@@ -252,6 +253,17 @@ class Scenario(BaseModel):
         shaped: tuple[Shaped, ...] = (*self.regions, *self.sources)
         for part in shaped if self.domain.axial else ():
             part.turn()
+        return self
+
+    @model_validator(mode="after")
+    def _find_cells(self) -> "Scenario":
+        """Find the cells of a domain that leaves them to heatsim."""
+        if self.domain.automatic:
+            try:
+                found = automatic_cells(self)
+            except ValueError as error:
+                refuse([fault(str(error), ("domain", "cells"))])
+            object.__setattr__(self, "domain", found.domain(self.domain))
         return self
 
     @model_validator(mode="after")

@@ -300,7 +300,7 @@ def _warming(boundary: Boundary, materials: CellTypes) -> Array:
             found += of_side / grid.mean_spacing[side // 2] * faces.gain_factors
         found /= capacity
         void = [boundary.is_towards_void(number) for number in range(len(found))]
-        found[void] = 1.0 / (capacity.min() * min(float(axis.widths.min()) for axis in grid.axes))
+        found[void] = 1.0 / (capacity.min() * min(axis.spacing / float(axis.gain_factors.max()) for axis in grid.axes))
     return found
 
 

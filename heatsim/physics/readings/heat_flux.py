@@ -6,6 +6,8 @@ material that varies with temperature, the difference of potentials replaces tha
 
 Where neighbours have different widths, the flux between their centres is that in the middle between these, to second
 order. So the mean is weighted: it is linear between these two places, or the surfaces beyond which nothing conducts.
+Along the radius of an axially symmetric body flux times radius is linear in the square of the radius: heat that passes
+through rings, and heat that each m³ gives, are exact.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +15,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from heatsim.grid import Axis
 from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.conditions.surface_balance import AMBIENT, FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
@@ -95,6 +98,12 @@ class _Planes:
         self._own, self._beyond = (
             factors[some, :, None, None] for factors in (of_axis.half_factors, of_axis.beyond_factors)
         )
+        # The distances of the sides, and of the places of the fluxes to neighbours, from the centres; the sides' areas.
+        self._sides, self._middles, self._areas = (
+            _rings(of_axis)
+            if problem.grid.radial and axis == 0
+            else (self._own, (self._own + self._beyond) / 2.0, np.ones((1, 2, 1, 1)))
+        )
 
     @property
     def halves(self) -> tuple[Array, Array]:
@@ -121,12 +130,26 @@ class _Planes:
         conducts = np.zeros((len(cell_types) + 2, *cell_types.shape[1:]), dtype=bool)
         for places, types in ((slice(1, -1), cell_types), (0, beyond[0]), (-1, beyond[1])):
             conducts[places] = types is not None and (True if self._void is None else types != self._void)
-        middles = (self._own + self._beyond) / 2.0
         below, above = (
-            np.where(conducts[2 * side : len(cell_types) + 2 * side], middles[:, side], self._own[:, side])
+            np.where(conducts[2 * side : len(cell_types) + 2 * side], self._middles[:, side], self._sides[:, side])
             for side in (0, 1)
         )
-        return np.asarray((passed[:-1] * above + passed[1:] * below) / (below + above))
+        lower, upper = passed[:-1] * self._areas[:, 0], passed[1:] * self._areas[:, 1]
+        return np.asarray((lower * above + upper * below) / (below + above))
+
+
+def _rings(radius: Axis) -> tuple[Array, Array, Array]:
+    """The distances of sides and of fluxes to neighbours from centres, as squares of radii, and the areas of the sides.
+
+    They have the shape (n, 2, 1, 1); areas are parts of that of a ring through the centre.
+    """
+    centres = radius.centres[:, None]
+    sides = np.column_stack((radius.borders[:-1], radius.borders[1:]))
+    between = np.diff(centres**2, axis=0) / (2.0 * np.diff(np.log(centres), axis=0))
+    below, above = np.vstack((sides[:1, :1] ** 2, between)), np.vstack((between, sides[-1:, 1:] ** 2))
+    found = sides**2 - centres**2, np.hstack((below, above)) - centres**2, sides / centres
+    to_sides, to_fluxes, areas = (np.abs(numbers)[:, :, None, None] for numbers in found)
+    return to_sides, to_fluxes, areas
 
 
 def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:

@@ -1,6 +1,7 @@
 """The cells on both sides of a point along one axis."""
 
 from dataclasses import dataclass
+from math import log
 
 from heatsim.grid import Axis, Grid
 
@@ -73,4 +74,15 @@ def _place(grid: Grid, axis: int, coordinate: float) -> float:
     n = grid.cells[axis]
     if grid.axes[axis].uniform:
         return min(max((coordinate - grid.origin[axis]) / grid.size[axis], 0.0), 1.0) * n
-    return min(max(float(grid.axes[axis].places(coordinate)), 0.0), float(n))
+    place = min(max(float(grid.axes[axis].places(coordinate)), 0.0), float(n))
+    return _by_resistance(grid.axes[axis], place) if grid.radial and axis == 0 else place
+
+
+def _by_resistance(axis: Axis, place: float) -> float:
+    """A place along the radius, where each half cell is divided by its resistance: steady temperatures are exact."""
+    cell = min(int(place), len(axis) - 1)
+    centre, upper = float(axis.centres[cell]), place - cell >= 0.5
+    side, radius = float(axis.borders[cell + upper]), float(axis.coordinates(place))
+    if min(side, radius) <= 0.0:  # the axis of symmetry: no heat passes it
+        return place
+    return cell + 0.5 + (0.5 if upper else -0.5) * log(radius / centre) / log(side / centre)

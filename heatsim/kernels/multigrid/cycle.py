@@ -14,7 +14,7 @@ The same steps in the opposite order follow the correction, which makes the cycl
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, sin
 from typing import Any
 
@@ -109,7 +109,7 @@ class VCycle:
         if operator.capacity is None:
             self._sweeps.coarsen(operator, coarse, factors)
             return
-        surroundings = Operator(operator.links, operator.ground - operator.capacity, slab=operator.slab)
+        surroundings = replace(operator, ground=operator.ground - operator.capacity, capacity=None)
         self._sweeps.coarsen(surroundings, coarse, factors)
         self._sweeps.merge(operator, coarse, factors)
         coarse.ground[...] += coarse.capacity

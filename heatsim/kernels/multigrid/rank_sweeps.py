@@ -19,6 +19,7 @@ So four planes are enough for two smoothing steps. Sums are taken over own plane
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -30,7 +31,7 @@ from heatsim.device import Device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid.cycle import STEPS
 from heatsim.kernels.multigrid.operator import Operator, merge, shape_below
-from heatsim.kernels.multigrid.pairs import Factors
+from heatsim.kernels.multigrid.pairs import Factors, Pairs, pairs_of
 from heatsim.kernels.multigrid.sweeps import LevelSweeps, Scalars
 from heatsim.parallel.halo import Halo
 from heatsim.parallel.slab import HALO, Slab
@@ -50,42 +51,44 @@ def cut_multiple(planes: int, ranks: int) -> int:
     return 1 << max(0, (planes // (ranks * _PART_OF_SLAB)).bit_length() - 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Descent:
-    """From the slab of a level to the level below.
+    """From the slab of a level to the level below. A coarse plane belongs to the rank of its first plane.
 
     Attributes:
         fine: the slab.
         coarse: the slab of the level below; None if each rank has all of this level.
-        factor: how many planes merge.
+        whole: how the planes of the whole level merge.
     """
 
     fine: Slab
     coarse: Slab | None
-    factor: int
+    whole: Pairs
 
-    @property
-    def depth(self) -> int:
-        """Number of coarse planes that come from the planes of the fine arrays."""
-        return -(-self.fine.depth // self.factor)
+    @cached_property
+    def local(self) -> Pairs:
+        """How the planes of the fine arrays merge; of a pair at their end there may be one plane."""
+        coarse = self.whole.coarse[self.fine.place]
+        return Pairs.starting([0, *(np.flatnonzero(np.diff(coarse)) + 1), self.fine.depth])
 
     @property
     def place(self) -> slice:
-        """These planes in the coarse arrays; only with a coarse slab."""
+        """The coarse planes of the fine arrays in the coarse arrays; only with a coarse slab."""
         assert self.coarse is not None, "otherwise the ranks have different parts of the coarse arrays"
-        first = self.coarse.below - self.fine.below // self.factor
-        return slice(first, first + self.depth)
+        first = self.coarse.below - self.own.start
+        return slice(first, first + len(self.local))
 
-    @property
+    @cached_property
     def own(self) -> slice:
-        """Which of these planes come from own planes."""
-        first = self.fine.below // self.factor
-        return slice(first, first + -(-self.fine.count // self.factor))
+        """Which of these planes belong to this rank."""
+        below, own = self.fine.below, self.fine.own.stop
+        first, last = np.searchsorted(self.local.first[:-1], (below, own)).tolist()
+        return slice(first, last)
 
     @property
     def numbers(self) -> NDArray[np.int64]:
         """The numbers of these planes in the whole coarse level."""
-        return self.fine.place[:: self.factor] // self.factor
+        return self.whole.coarse[self.fine.place[self.local.first[:-1]]]
 
 
 class RankSweeps:
@@ -104,7 +107,7 @@ class RankSweeps:
         self._cuts = {halo.slab: (*self._team.gathered(halo.slab.first), halo.slab.planes)}
         self._descents: dict[tuple[Slab, tuple[int, int, int]], Descent] = {}
         self.smooth, self.advance, self.direct = sweeps.smooth, sweeps.advance, sweeps.direct
-        self.mean_links, self.inner = sweeps.mean_links, sweeps.inner
+        self.mean_links, self.strengths, self.inner = sweeps.mean_links, sweeps.strengths, sweeps.inner
 
     def start(self, A: Operator, b: Any, out: Any, tau: float) -> None:
         """See :class:`LevelSweeps`."""
@@ -119,7 +122,7 @@ class RankSweeps:
     def restrict(self, A: Operator, T: Any, b: Any, out: Any, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
         written = self._room(A, out, factors)
-        self._sweeps.restrict(A, T, b, written, factors)
+        self._sweeps.restrict(A, T, b, written, self._local(A, factors))
         self._share(A, written, out)
 
     def smooth_corrected(
@@ -133,7 +136,7 @@ class RankSweeps:
             else:
                 self._halos[descent.coarse].exchange(correction)
                 correction = correction[descent.place]
-        self._sweeps.smooth_corrected(A, T, correction, factors, b, out, tau)
+        self._sweeps.smooth_corrected(A, T, correction, self._local(A, factors), b, out, tau)
 
     def multiply(self, A: Operator, matrix: Any, b: Any, out: Any) -> None:
         """See :class:`LevelSweeps`."""
@@ -150,7 +153,7 @@ class RankSweeps:
         """See :class:`LevelSweeps`."""
         arrays = (*out.links, out.ground)
         x, y, z, ground = written = [self._room(A, array, factors) for array in arrays]
-        self._sweeps.coarsen(A, Operator((x, y, z), ground), factors)
+        self._sweeps.coarsen(A, Operator((x, y, z), ground), self._local(A, factors))
         for these, array in zip(written, arrays, strict=True):
             self._share(A, these, array)
         self._fill(out, arrays)
@@ -158,7 +161,7 @@ class RankSweeps:
     def merge(self, A: Operator, out: Operator, factors: Factors) -> None:
         """See :class:`LevelSweeps`."""
         written = self._room(A, out.capacity, factors)
-        written[...] = merge(A.capacity, factors)
+        written[...] = merge(A.capacity, self._local(A, factors))
         self._share(A, written, out.capacity)
         self._fill(out, [out.capacity])
 
@@ -166,15 +169,17 @@ class RankSweeps:
         """See :class:`LevelSweeps`."""
         if A.slab is None:
             return None
-        fine, factor, shape = A.slab, factors[2], shape_below(A.whole_shape, factors)
-        cuts = (*(cut // factor for cut in self._cuts[fine][:-1]), shape[0])
+        fine, shape = A.slab, shape_below(A.whole_shape, factors)
+        whole = pairs_of(factors[2], fine.planes)
+        cuts = tuple(np.searchsorted(whole.first, self._cuts[fine]).tolist())
         coarse = None
-        if _can_be_cut(shape, cuts, fine.ring):
+        # Sums over groups of planes of coarse levels are those of whole axes that merge.
+        if _can_be_cut(shape, cuts, fine.ring, 1 if A.graded else PlaneGroups.of(shape).size):
             first, last = cuts[self._team.rank : self._team.rank + 2]
             coarse = Slab(shape[0], first, last, fine.below, fine.above, fine.ring)
             self._cuts[coarse] = cuts
             self._halos.setdefault(coarse, self._halos[fine].on(coarse))
-        self._descents[fine, A.shape] = Descent(fine, coarse, factor)
+        self._descents[fine, A.shape] = Descent(fine, coarse, whole)
         return coarse
 
     def complete(self, A: Operator) -> None:
@@ -221,6 +226,10 @@ class RankSweeps:
         if A.slab is not None and A.slab.cut[0]:
             A.links[2][0] = 0.0
 
+    def _local(self, A: Operator, factors: Factors) -> Factors:
+        """How the planes of this rank's arrays merge."""
+        return factors if A.slab is None else (factors[0], factors[1], self._descent(A).local)
+
     def _descent(self, A: Operator) -> Descent:
         assert A.slab is not None, "all ranks have the whole level"
         return self._descents[A.slab, A.shape]
@@ -232,7 +241,7 @@ class RankSweeps:
         descent = self._descent(A)
         if descent.coarse is not None:
             return coarse[descent.place]
-        return self._device.xp.empty((descent.depth, *coarse.shape[1:]), dtype=coarse.dtype)
+        return self._device.xp.empty((len(descent.local), *coarse.shape[1:]), dtype=coarse.dtype)
 
     def _share(self, A: Operator, written: Any, coarse: Any) -> None:
         """Set all planes of a coarse array from those of :meth:`_room`, if each rank has all of them."""
@@ -244,14 +253,14 @@ class RankSweeps:
         return np.concatenate(self._team.gathered(self._device.to_host(planes)))
 
 
-def _can_be_cut(shape: tuple[int, int, int], cuts: tuple[int, ...], ring: bool) -> bool:
+def _can_be_cut(shape: tuple[int, int, int], cuts: tuple[int, ...], ring: bool, group: int) -> bool:
     """Whether a level can be divided among the ranks.
 
     Args:
         shape: of the whole level.
         cuts: the first plane of each rank, and the number of planes.
         ring: whether the z axis wraps; then the last plane must not remain alone when planes merge.
+        group: planes of a group, between which cuts must lie.
     """
-    group = PlaneGroups.of(shape).size
     fit = min(last - first for first, last in pairwise(cuts)) >= HALO and not any(cut % group for cut in cuts[:-1])
     return fit and prod(shape) > FEW and not (ring and shape[0] % 2)

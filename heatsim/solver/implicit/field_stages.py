@@ -226,9 +226,9 @@ class FieldStages(FieldEnds):
         """What passes each surface, as the ledger counts it, in K/s of each cell, and the power of sources in W."""
         xp, balance = self._field.device.xp, self._balance
         found = HeatSums.zeros(xp, self._first.sums.layout, balance.source_power)
-        capacities = xp.asarray(balance.materials.cell_heat_capacity)
+        capacity = xp.asarray(self._equations.capacity)
         for surface, heat in zip(balance.surfaces, heats, strict=True) if found.layout.size else ():
-            per_kelvin = 1.0 / capacities[surface.cell_types]
+            per_kelvin = 1.0 / (capacity.reshape(-1)[surface.cells] if capacity.ndim else capacity)
             if isinstance(surface, CellExchange):
                 found.cells[...] = heat * per_kelvin
                 continue

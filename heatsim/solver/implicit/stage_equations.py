@@ -7,6 +7,7 @@ of T from the last guess: its right-hand side is small, and so are roundings of 
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -41,18 +42,19 @@ class StageEquations(Equations):
             precision: of conductances and right-hand sides.
             sweeps: work on the device's arrays.
         """
-        xp, shape, capacities = balance.xp, balance.materials.grid.shape, balance.materials.cell_heat_capacity
-        super().__init__(balance, precision, xp.zeros(shape), sweeps)
+        xp, materials = balance.xp, balance.materials
+        super().__init__(balance, precision, xp.zeros(materials.grid.shape), sweeps)
         # Surfaces change from stage to stage: here they are no part of ground and sources.
         self._conduction = self._operator
         self._conduction.ground[...] = 0.0
         empty = xp.empty_like(self._conduction.ground)
-        slab = self._conduction.slab
-        self._operator = Operator(self._conduction.links, empty, empty.copy(), slab)
+        self._operator = replace(self._conduction, ground=empty, capacity=empty.copy())
         if self._safe is not None:
-            self._safe = Operator(self._conduction.links, empty.copy(), self._operator.capacity, slab)
+            self._safe = replace(self._operator, ground=empty.copy())
         self._given, self._given_table = balance.sources(precision, self._scale), balance.cell_sources
-        self.capacity: Any = float(capacities[0]) if balance.materials.uniform else balance.per_cell(capacities)
+        alike = materials.uniform and materials.grid.uniform
+        capacities = materials.cell_heat_capacity
+        self.capacity: Any = float(capacities[0]) if alike else balance.in_cells(capacities)
         self._sigma, self._start = 0.0, self.temperature
         self._solved_for: tuple[float, list[Any]] = (0.0, [])
 
@@ -179,7 +181,7 @@ class StageEquations(Equations):
     def _capacity_of_all(self) -> float:
         """Σ C over all cells in J/K."""
         materials = self._balance.materials
-        return float(materials.cell_heat_capacity @ materials.counts)
+        return float(materials.cell_heat_capacity @ materials.volumes)
 
     def _stored_per_kelvin(self) -> float:
         """Heat in J that all cells store for each kelvin more."""

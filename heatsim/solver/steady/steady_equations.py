@@ -1,6 +1,6 @@
 """The equations of a steady state as Newton's method wants them: linear systems, one after the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import sqrt
 from typing import Any
@@ -96,6 +96,7 @@ class Equations:
             balance.links(precision, self._scale),
             self.xp.zeros(balance.materials.grid.shape, dtype=precision),
             slab=balance.slab,
+            graded=not balance.materials.grid.uniform,
         )
         self._b = balance.sources(precision, self._scale)
         self._sweeps = sweeps
@@ -107,7 +108,7 @@ class Equations:
         self._lines: list[tuple[BalanceSurface, Any]] = []
         self._safe = None
         if balance.body.whole.sources.heated.tables or balance.body.whole.boundary.laws_rise:
-            self._safe = Operator(self._operator.links, self._operator.ground.copy(), slab=balance.slab)
+            self._safe = replace(self._operator, ground=self._operator.ground.copy())
         # Right-hand side and ground without the surfaces that each step linearises.
         self._base = [[surface.of(of).copy() for of in (self._b, self._operator.ground)] for surface in self._bent]
 
@@ -179,7 +180,7 @@ class Equations:
     @cached_property
     def _heat_capacity(self) -> Any:
         """The heat capacity of each cell in J/K."""
-        return self._balance.per_cell(self._balance.materials.cell_heat_capacity)
+        return self._balance.in_cells(self._balance.materials.cell_heat_capacity)
 
     def fastest(self, system: LinearSystem) -> float:
         """The largest |dT/dt| in K/s at the temperatures of the last system. Collective."""

@@ -9,7 +9,7 @@ Pairs from STRONG on merge, whatever other axes do. So cells become more alike f
 has whole planes. If little merges, weaker pairs do too: each level has at most MOST of the cells of the level above.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import fsum, prod
@@ -24,6 +24,7 @@ STRONG = 0.6
 _WEAKER = (0.55, 0.5, 0.45, 0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.0)
 MOST = 0.8
 _CELLS_AT_ONCE = 2**20
+_PLANES_TO_ESTIMATE = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +104,39 @@ def choose_pairs(strengths: Sequence[NDArray[np.float64]]) -> Factors:
         if len(x) * len(y) * len(z) <= MOST * cells:
             break
     return x, y, z
+
+
+def shapes_below(widths: Sequence[NDArray[np.float64]], coarsest: int) -> Iterator[tuple[int, int, int]]:
+    """Estimate the shapes of all levels below the finest on a graded grid, for a body of one material.
+
+    Args:
+        widths: of the cells along x, y, z.
+        coarsest: levels of this many cells or fewer are the last.
+    """
+    while prod(map(len, widths)) > coarsest:
+        pairs = choose_pairs([_strengths_along(axis, widths) for axis in range(3)])
+        x, y, z = widths = [each.merge(along, 0) for each, along in zip(pairs, widths, strict=True)]
+        yield len(z), len(y), len(x)
+
+
+def _strengths_along(axis: int, widths: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The strengths along an axis in a body of one material, from some planes across the others."""
+    steepest, used = [], []
+    for other, along in enumerate(widths):
+        nearness = np.concatenate(([0.0], 2.0 / (along[1:] + along[:-1]), [0.0]))
+        planes = np.arange(len(along))
+        if other != axis:
+            planes = planes[:: -(-len(along) // _PLANES_TO_ESTIMATE)]
+        steepest.append(np.maximum(nearness[1:], nearness[:-1])[planes] / along[planes])
+        used.append(along[planes])
+    # Of the axis itself first.
+    own, first, second = (axis, (axis + 1) % 3, (axis + 2) % 3)
+    volumes = np.einsum("i,j,k->ijk", used[own], used[first], used[second])
+    across = np.maximum(steepest[first][:, None], steepest[second])
+    strongest = volumes * np.maximum(steepest[own][:, None, None], across)
+    areas = np.multiply.outer(used[first], used[second])
+    links = (2.0 / (used[own][1:] + used[own][:-1]))[:, None, None] * areas
+    return np.asarray((links / np.maximum(strongest[1:], strongest[:-1])).mean(axis=(1, 2)))
 
 
 def strengths(rows: NDArray[np.float64], planes: Sequence[int]) -> list[NDArray[np.float64]]:

@@ -12,7 +12,8 @@ from heatsim.grid import Grid
 from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
-from heatsim.kernels.multigrid.operator import shapes_below
+from heatsim.kernels.multigrid import pairs
+from heatsim.kernels.multigrid.operator import COARSEST, shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.physics.operator.balance import Balance
@@ -123,12 +124,15 @@ def coarse_cells(problem: HeatProblem) -> int:
     """Number of cells of all levels below the finest on one rank: its part of large ones, and all of small ones."""
     grid = problem.grid
     below = sum(prod(shape) for shape in level_shapes(grid)[1:])
-    # A level has at most half of the cells of the level above, so those that are not divided have at most 2·FEW cells.
-    return below if problem.slab.alone else below + 2 * FEW
+    # A level has at most half of the cells of the level above, so those that are not divided have at most 2·FEW cells;
+    # on graded grids 0.8 of them, so 5·FEW cells.
+    return below if problem.slab.alone else below + (2 if grid.uniform else 5) * FEW
 
 
 def level_shapes(grid: Grid) -> list[tuple[int, int, int]]:
     """The shapes of all levels of multigrid on a grid, the finest first, for a body of one material."""
+    if not grid.uniform:
+        return [grid.shape, *pairs.shapes_below([axis.widths for axis in grid.axes], COARSEST)]
     return [grid.shape, *shapes_below(grid.shape, [grid.cell_volume / d**2 for d in grid.spacing])]
 
 

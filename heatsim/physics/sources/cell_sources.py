@@ -246,6 +246,19 @@ class _HeatFinder:
     def _means(self, number: int, key: str, expression: Expression, cells: Cells, at_centres: Array) -> Array:
         """The means of an expression over cells, from its values at their centres if these are not finite.
 
+        Rings grow with the radius x: the mean of f over a ring is the mean of x·f along x, over the mean radius.
+
+        Raises:
+            ScenarioError: as :meth:`_means_along`.
+        """
+        if not self._materials.grid.radial or "x" not in expression.used or not np.isfinite(at_centres).all():
+            return self._means_along(number, key, expression, cells, at_centres)
+        radii = self._points(cells)[0]
+        return self._means_along(number, key, expression.times("x"), cells, radii * at_centres) / radii
+
+    def _means_along(self, number: int, key: str, expression: Expression, cells: Cells, at_centres: Array) -> Array:
+        """The means of an expression along x, y and z between the borders of cells; arguments as :meth:`_means`.
+
         All cells take Gauss's rule with two points along each axis, and those within which the expression changes
         that with three. Where these differ, where it changes by more than a twentieth of its largest value, or may
         jump, its mean is found to rounding (see space_means.py). Blocks of cells tell first where it hardly changes.

@@ -125,6 +125,10 @@ class Expression:
         names = tuple(name for name in self.names if name not in values)
         return self.of_tree(_Substitution(values).visit(copy.deepcopy(self.tree)), names)
 
+    def times(self, name: str) -> "Expression":
+        """The product with one of its variables."""
+        return self.of_tree(ast.BinOp(ast.Name(name, ast.Load()), ast.Mult(), self.tree), self.names)
+
     def evaluate(self, **arrays: ArrayLike) -> NDArray[np.float64]:
         """The values at points, with one array of coordinates for each variable.
 

@@ -11,6 +11,7 @@ Borders divide ∫dx/h evenly, where h(x) is the width that these rules allow at
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, inf, prod
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -145,7 +146,7 @@ def _of_axis(domain: Domain, axis: int, marks: Sequence[Mark], largest: float) -
     at = np.minimum(np.append(widths, inf), np.append(inf, widths)) * np.minimum(beside, 1.0)
     reached = (at[None, :] + _SLOPE * np.abs(planes[:, None] - planes[None, :])).min(axis=1)
     borders = [np.array([low])]
-    for number, (start, end) in enumerate(zip(planes[:-1], planes[1:], strict=True)):
+    for number, (start, end) in enumerate(pairwise(planes)):
         borders.append(_between(start, end, reached[number], reached[number + 1], widths[number]))
     return np.concatenate(borders), names[int(np.argmin(widths))]
 

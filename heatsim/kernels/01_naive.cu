@@ -34,7 +34,7 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
     }
 
     T += cell;
-    T_new[cell] = update(grid, c, sweep, ledger, x, y, z, at_face,
+    T_new[cell] = update(grid, graded(grid, planes_of(c), c, x, y, z), sweep, ledger, x, y, z, at_face,
                          T[0], T[west], T[east], T[south], T[north], T[below], T[above]);
 #endif
 }

@@ -19,9 +19,11 @@
 
 // Threads per multiprocessor. Without this bound the compiler uses more registers, and fewer threads fit. On Hopper 72 registers are
 // enough. Ensembles and kernels with coefficients for each step need more in float64, ensembles with such coefficients also in
-// float32; newer GPUs need more.
+// float32; newer GPUs need more. On graded grids coefficients take registers; in float64 a thread has one row there.
 #ifndef RESIDENT
-#if __CUDA_ARCH__ == 900
+#if GRADED
+#define RESIDENT (__CUDA_ARCH__ == 900 ? 896 - 128 * (sizeof(Real) == 4 ? STAGES : 0) : 640)
+#elif __CUDA_ARCH__ == 900
 #define RESIDENT (896 - 128 * (sizeof(Real) == 4 ? MEMBERS * STAGES : MEMBERS + STAGES))
 #else
 #define RESIDENT (__CUDA_ARCH__ < 900 ? 768 : 640)
@@ -51,12 +53,18 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
 
     // 2. The planes before the march.
     Cells below[ROWS], current[ROWS], above[ROWS];
+#if GRADED
+    LinksAcross across[ROWS];
+#endif
     size_t here = cell_index(grid, x_load, first, z_begin);
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         const int row = min(r, last - first) * grid.nx;
         below[r] = load(T + cell_index(grid, x_load, first, neighbour_z(grid, z_begin - 1)) + row);
         current[r] = load(T + here + row);
+#if GRADED
+        across[r] = across_at(grid, c.planes, c, x_load, first + min(r, last - first));
+#endif
     }
 
     for (int z = z_begin; z < z_end; ++z) {
@@ -87,7 +95,12 @@ advance_block(const Real* T, Real* T_new, const Grid& grid, const Coefficients& 
                                              z == 0 || z == grid.nz - 1);
             const Cells row_south = r == 0 ? south : current[r == 0 ? 0 : r - 1];
             const Cells row_north = r == ROWS - 1 || y + r == grid.ny - 1 ? north : current[r == ROWS - 1 ? r : r + 1];
-            const Cells updated = update(grid, c, sweep, ledger, x, y + r, z, at_face, current[r], west, east,
+#if GRADED
+            const VectorLinks links = links_at(grid, c.planes, c, across[r], z);
+#else
+            const Coefficients& links = c;
+#endif
+            const Cells updated = update(grid, links, sweep, ledger, x, y + r, z, at_face, current[r], west, east,
                                          row_south, row_north, below[r], above[r]);
             if (updates) store(T_new + here + r * grid.nx, updated);
         }

@@ -81,7 +81,7 @@ __device__ __forceinline__ Kept kept_of(const Grid& grid, const Coefficients& c,
 #pragma unroll
     for (int n = 0; n < 6; ++n) own.beside[n] = beside[n];
 #else
-    own.links = links_of(grid, c, cell, own.type, beside, byte & INTERIOR);
+    own.links = links_of(grid, c, own.x, own.y, own.z, cell, own.type, beside, byte & INTERIOR);
 #endif
 #else
     own.at_face = own.x == 0 || own.x + VECTOR == row || own.y == 0 || own.y == grid.ny - 1 || own.z == 0 || own.z == grid.nz - 1;
@@ -110,7 +110,12 @@ __device__ __forceinline__ Cells step_of(const Grid& grid, const Coefficients& c
 #endif
 #else
     const Coefficients& of_this = of_step(c, sweep);
-    return update(grid, of_this, sweep, ledger, own.x, own.y, own.z, own.at_face, T, west, east, south, north, below, above,
+#if GRADED
+    const VectorLinks links = links_at(grid, c.planes, of_this, across_at(grid, c.planes, of_this, own.x, own.y), own.z);
+#else
+    const Coefficients& links = of_this;
+#endif
+    return update(grid, links, sweep, ledger, own.x, own.y, own.z, own.at_face, T, west, east, south, north, below, above,
                   own.end_sums);
 #endif
 }

@@ -196,11 +196,14 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
     int place = brick.place(column.x, column.y, column.z_begin);
     Cells below = load(now + place - brick.plane), current = load(now + place);
     all |= column.at_side;
-#if FACES
-    Own own = own_of(c, sweep, 0);
-#else
     const int x = brick.x + column.x, y = brick.y + column.y;
+#if FACES
+    Own own = own_of(grid, c, sweep, 0, x, y);
+#else
     const Coefficients& of_this = of_step(c, sweep);
+#if GRADED
+    const LinksAcross across = across_at(grid, c.planes, of_this, x, y);
+#endif
 #endif
 #pragma unroll 1
     for (int in_brick = column.z_begin; in_brick < column.z_end; ++in_brick, place += brick.plane, field += plane) {
@@ -208,22 +211,28 @@ __device__ __forceinline__ void step_column(const Grid& grid, const Coefficients
         const Cells above = load(here + brick.plane), south = load(here - brick.row), north = load(here + brick.row);
         const Real west = here[-1], east = here[VECTOR];
         const bool to_field = all || in_brick == 0 || in_brick == brick.nz - 1;
+        const int z = brick.z + in_brick;
 #if FACES
         const VectorBytes its_bytes = bytes_at(bytes, place);
-        if ((its_bytes & TYPE) != own.cell_type) own = own_of(c, sweep, its_bytes & TYPE);
+        if ((its_bytes & TYPE) != own.cell_type) own = own_of(grid, c, sweep, its_bytes & TYPE, x, y);
         Cells sum;
 #if MATERIALS
-        if (is_linked(its_bytes)) sum = sum_linked(c.cell_types, brick, bytes, place, own, current, west, east, south, north, below, above);
+        if (is_linked(its_bytes))
+            sum = sum_linked(grid, c, brick, bytes, place, own, x, y, z, current, west, east, south, north, below, above);
         else
 #endif
-            sum = sum_plain(c, own, current, west, east, south, north, below, above);
+            sum = sum_plain(grid, c, own, z, current, west, east, south, north, below, above);
         const Cells updated = finish(sweep, current, sum);
         store_others(next + place, updated, its_bytes);
         if (to_field) store_others(field, updated, its_bytes);
 #else
-        const int z = brick.z + in_brick;
         const bool at_face = column.at_face || z == 0 || z == grid.nz - 1;
-        const Cells updated = update(grid, of_this, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
+#if GRADED
+        const VectorLinks links = links_at(grid, c.planes, of_this, across, z);
+#else
+        const Coefficients& links = of_this;
+#endif
+        const Cells updated = update(grid, links, sweep, ledger, x, y, z, at_face, current, west, east, south, north, below, above);
         store(next + place, updated);
         if (to_field) store(field, updated);
 #endif

@@ -217,6 +217,7 @@ def _circumstances(task: Task) -> dict[str, Any]:
         "device": task.device.name,
         "software": task.device.software(),
         "cells": list(task.grid.cells),
+        "graded": not task.grid.uniform,
         "periodic": list(task.periodic),
         "precision": task.precision,
         "scheme": task.scheme,

@@ -29,6 +29,7 @@ class KernelSpec:
         resident: whether a launch does any number of steps, with blocks that wait for their neighbours. ``block`` is
             the largest one. If ``boxed`` too, the tile follows from the grid.
         composite: whether it steps composite bodies; see ``HeatProblem.composite_features``.
+        graded: whether it steps grids whose cells have different widths.
     """
 
     name: str
@@ -43,13 +44,21 @@ class KernelSpec:
     boxed: bool = False
     resident: bool = False
     composite: bool = False
+    graded: bool = False
     general_source: str = ""
     varying_source: str = ""
 
 
 KERNELS = (
     KernelSpec(
-        "naive", "cuda", "01_naive.cu", "one thread a cell, from global memory", (32, 8, 1), (32, 8, 1), composite=True
+        name="naive",
+        backend="cuda",
+        source="01_naive.cu",
+        idea="one thread a cell, from global memory",
+        block=(32, 8, 1),
+        tile=(32, 8, 1),
+        composite=True,
+        graded=True,
     ),
     KernelSpec("tiled", "cuda", "02_tiled.cu", "block = input tile in shared memory", (16, 8, 8), (14, 6, 6)),
     KernelSpec(
@@ -69,6 +78,7 @@ KERNELS = (
         vectorised=True,
         rows=2,
         composite=True,
+        graded=True,
         general_source="composite/streamed.cu",
         varying_source="composite/varying_streamed.cu",
     ),
@@ -103,6 +113,7 @@ KERNELS = (
         tile=(1024, 1, 1),
         resident=True,
         composite=True,
+        graded=True,
     ),
     KernelSpec(
         name="bricked",
@@ -114,9 +125,24 @@ KERNELS = (
         boxed=True,
         resident=True,
         composite=True,
+        graded=True,
     ),
-    KernelSpec("numpy", "cpu", "cpu/oracle.py", "whole arrays: the oracle, written to be read", composite=True),
-    KernelSpec("numba", "cpu", "cpu/blocked.py", "several steps a sweep, in tiles that fit the cache", composite=True),
+    KernelSpec(
+        name="numpy",
+        backend="cpu",
+        source="cpu/oracle.py",
+        idea="whole arrays: the oracle, written to be read",
+        composite=True,
+        graded=True,
+    ),
+    KernelSpec(
+        name="numba",
+        backend="cpu",
+        source="cpu/blocked.py",
+        idea="several steps a sweep, in tiles that fit the cache",
+        composite=True,
+        graded=True,
+    ),
 )
 
 # The kernels of "auto": the fastest of each backend on large grids. On a GPU a run measures which kernel is fastest.
@@ -130,14 +156,21 @@ RESIDENT = tuple(kernel for kernel in KERNELS if kernel.resident)
 BRICKED = next(kernel for kernel in RESIDENT if kernel.boxed)
 
 
-def choose(requested: str, backend: Backend) -> KernelSpec:
+def choose(requested: str, backend: Backend, graded: bool = False) -> KernelSpec:
     """The kernel with this name; for "auto" the fastest one on large grids.
+
+    Args:
+        requested: the name, or "auto".
+        backend: the kind of device.
+        graded: whether "auto" must step cells of different widths.
 
     Raises:
         DeviceError: no such kernel, or it runs on another device.
     """
     name = AUTO[backend] if requested == "auto" else requested
     spec = next((kernel for kernel in KERNELS if kernel.name == name), None)
+    if requested == "auto" and graded and spec is not None and not spec.graded:
+        return SINGLE_STEP
     here = ", ".join(kernel.name for kernel in KERNELS if kernel.backend == backend)
     if spec is None:
         near = suggest(name, [kernel.name for kernel in KERNELS])

@@ -80,6 +80,7 @@ class Build:
         variant: the features that the body needs.
         room: bytes of shared memory for boxes of any size; 0 for kernels without such boxes.
         members: whether a launch steps the members of an ensemble.
+        graded: whether cells have different widths.
     """
 
     spec: KernelSpec
@@ -90,6 +91,7 @@ class Build:
     variant: Variant = LINEAR
     room: int = 0
     members: bool = False
+    graded: bool = False
 
     @property
     def itemsize(self) -> int:
@@ -199,6 +201,7 @@ class Build:
             "STAGES": int(self.variant.stages),
             "STAGE_TABLE": self.stage_table,
             "RATE": int(self.variant.rate),
+            "GRADED": int(self.graded),
         }
         if self.deferred_planes:
             macros["DEFERRED_PLANES"] = self.deferred_planes
@@ -222,7 +225,9 @@ def build(
         many_registers = precision == "float64" and (variant.varying or variant.mixed)
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
+    if not grid.uniform and spec.steps == 1 and precision == "float64":
+        spec = replace(spec, rows=1)  # factors of the planes take registers
     widest = 16 // np.dtype(precision).itemsize if spec.vectorised else 1
     access = next(width for width in (widest, 2, 1) if grid.cells[0] % width == 0)
     vector = access if spec.steps == 1 or spec.boxed else widest
-    return Build(spec, precision, scheme, vector, access, variant, members=members)
+    return Build(spec, precision, scheme, vector, access, variant, members=members, graded=not grid.uniform)

@@ -53,7 +53,7 @@ def _resident(
         for block in (size for size in _BLOCKS_OF_09 if size <= threads):
             if ceil(grid.cell_count / (block * vector)) <= room.multiprocessors:
                 fitting = replace(spec, block=(block, 1, 1), tile=(block, 1, 1))
-                return Build(fitting, precision, scheme, vector, vector, variant)
+                return Build(fitting, precision, scheme, vector, vector, variant, graded=not grid.uniform)
     return None
 
 
@@ -117,9 +117,11 @@ def builds(
     """The builds that together do any number of steps on a grid; the one with most steps per sweep comes first.
 
     A kernel of several steps per sweep needs ``shared_bytes`` <= ``room.block_memory``. A pipeline also needs a grid
-    that its patches fill; a resident kernel needs a grid that its blocks cover. Otherwise single steps do all the work,
-    with the same bits.
+    that its patches fill; a resident kernel needs a grid that its blocks cover. Few kernels take cells of different
+    widths. Otherwise single steps do all the work, with the same bits.
     """
+    if not (spec.graded or grid.uniform):
+        spec = SINGLE_STEP
     heats = variant.cell_heat or variant.lit
     if spec.resident:
         fitting = _bricked if spec.boxed else _resident

@@ -30,6 +30,7 @@
 //     CELL_HEAT        1 if sources heat single cells: composite/cell_heat.cu; needs FACES
 //     LIT              1 if beams fall on surfaces towards void; needs FACES
 //     RATE             1 if the increments are added to another field than T, or to 0; needs FACES, STAGES and increments
+//     GRADED           1 if cells have different widths: graded.cuh; needs increments
 
 #define SEVEN_TERM 0  // the sum above; needs coefficients whose sum is exactly 1 in this precision
 #define INCREMENTS 1  // T + sum of c (T_neighbour - T): exact for any coefficients
@@ -60,6 +61,8 @@ struct Coefficients {
     Real c0, c1, c2, c3, c4, c5, c6;
 #if FACES
     CellTypes cell_types;
+#elif GRADED
+    const Real* planes;  // factors of the planes along x, y, z: graded.cuh
 #endif
 };
 
@@ -92,10 +95,19 @@ __device__ __forceinline__ Coefficients of_stage(const Stage& stage)
 {
     return {stage.c0, stage.x, stage.x, stage.y, stage.y, stage.z, stage.z};
 }
-__device__ __forceinline__ Coefficients of_step(const Coefficients&, const StepData* sweep) { return of_stage(sweep->stage); }
+__device__ __forceinline__ Coefficients of_step(const Coefficients& all, const StepData* sweep)
+{
+    Coefficients own = of_stage(sweep->stage);
+#if GRADED
+    own.planes = all.planes;
+#endif
+    return own;
+}
 #else
 __device__ __forceinline__ const Coefficients& of_step(const Coefficients& all, const StepData*) { return all; }
 #endif
+
+#include "graded.cuh"
 
 // The place of a block among those that cover one grid.
 struct Block {

@@ -1,12 +1,13 @@
 """NumPy dtypes of the kernels' structs, field by field as in stencil.cuh and composite/materials.cuh."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.physics.matter.coefficients import Coefficients
+from heatsim.grid import Grid
 
 _GRID: list[Any] = [
     *(("cells", np.int32, 3), ("periodic", np.int32), ("first_yz", np.int32, 2), ("planes", np.int32)),
@@ -57,13 +58,31 @@ def part_dtype(precision: str) -> np.dtype[Any]:
     return np.dtype([("number", np.int32), ("fraction", precision)], align=True)
 
 
+def planes(grid: Grid, precision: str) -> NDArray[Any]:
+    """The factors of graded axes as graded.cuh reads them; empty if all cells are equal.
+
+    Six numbers for all planes along x, each kind by itself (:meth:`heatsim.grid.Axis.kernel_factors`), then along y
+    and z; shape (6 (nx + ny + nz),).
+    """
+    if grid.uniform:
+        return np.zeros(0, dtype=precision)
+    ones = (np.ones((len(axis), 6), dtype=precision) for axis in grid.axes)
+    found = (axis.kernel_factors(precision) for axis in grid.axes)
+    return np.concatenate([(own if len(own) else one).T.reshape(-1) for own, one in zip(found, ones, strict=True)])
+
+
 def cell_types_dtype(
-    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
+    precision: str,
+    varying: bool = False,
+    mixed: bool = False,
+    cell_heat: bool = False,
+    lit: bool = False,
+    graded: bool = False,
 ) -> np.dtype[Any]:
     """The layout of struct CellTypes.
 
     ``varying`` adds the enthalpy tables, ``mixed`` the mixed cells, ``cell_heat`` the cells that sources heat one by
-    one, ``lit`` the sides that beams fall on.
+    one, ``lit`` the sides that beams fall on, ``graded`` the factors of the planes.
     """
     enthalpies = [("enthalpies", np.uint64, 4), ("held", np.int32)] if varying else []
     cells = [("mixed", np.uint64, 3), ("mixed_cells", np.int32)] if mixed else []
@@ -81,23 +100,29 @@ def cell_types_dtype(
             *cells,
             *([("heated", HEATED)] * cell_heat),
             *([("lit", np.uint64)] * lit),
+            *([("planes", np.uint64)] * graded),
         ],
         align=True,
     )
 
 
 def general_coefficients_dtype(
-    precision: str, varying: bool = False, mixed: bool = False, cell_heat: bool = False, lit: bool = False
+    precision: str,
+    varying: bool = False,
+    mixed: bool = False,
+    cell_heat: bool = False,
+    lit: bool = False,
+    graded: bool = False,
 ) -> np.dtype[Any]:
     """The layout of struct Coefficients with struct CellTypes."""
-    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat, lit)
+    cell_types = cell_types_dtype(precision, varying, mixed, cell_heat, lit, graded)
     return np.dtype([("c", precision, 7), ("materials", cell_types)], align=True)
 
 
 @cache
-def coefficients_dtype(precision: str) -> np.dtype[Any]:
-    """The layout of struct Coefficients."""
-    return np.dtype([("c", precision, 7)], align=True)
+def coefficients_dtype(precision: str, graded: bool = False) -> np.dtype[Any]:
+    """The layout of struct Coefficients; ``graded`` adds the factors of the planes."""
+    return np.dtype([("c", precision, 7), *([("planes", np.uint64)] * graded)], align=True)
 
 
 @cache
@@ -139,6 +164,12 @@ def _member_dtype(ledger: np.dtype[Any], coefficients: np.dtype[Any]) -> np.dtyp
     )
 
 
-def coefficients_struct(coefficients: Coefficients, precision: str) -> NDArray[Any]:
-    """Coefficients as struct Coefficients, a 0-d array."""
-    return np.array((coefficients.c,), dtype=coefficients_dtype(precision))
+def coefficients_struct(c: Sequence[float], precision: str, planes: int = 0) -> NDArray[Any]:
+    """Struct Coefficients, a 0-d array.
+
+    Args:
+        c: c0…c6; all 0 if each step has its own.
+        precision: that of the numbers.
+        planes: the address of :func:`planes` on the device; 0 on uniform grids.
+    """
+    return np.array((c, planes) if planes else (c,), dtype=coefficients_dtype(precision, planes > 0))

@@ -81,6 +81,49 @@ __device__ __forceinline__ void wait_for_copies()
 #endif
 }
 
+// The coefficients of the links of a column of vectors along z, all but those along z, from those of a cell of the mean widths; and
+// of a vector of the across. On uniform grids all cells have the mean widths.
+#if GRADED
+struct LinksAcross {
+    Cells west, east;
+    Real south, north;
+};
+
+struct VectorLinks {
+    LinksAcross across;
+    Real below, above;
+};
+
+__device__ __forceinline__ Cells along_x(const Real* factors, Real mean)
+{
+    Cells found = load(factors);
+#pragma unroll
+    for (int i = 0; i < VECTOR; ++i) found.at[i] = mean * found.at[i];
+    return found;
+}
+
+// `x`: of the first cell.
+__device__ __forceinline__ LinksAcross across_at(const Grid& grid, const Real* planes, const Coefficients& mean, int x, int y)
+{
+    return {along_x(factors_of(grid, planes, 0, OF_LINK) + x, mean.c1), along_x(factors_of(grid, planes, 0, OF_LINK + 1) + x, mean.c2),
+            mean.c3 * factor_at(grid, planes, 1, OF_LINK, y), mean.c4 * factor_at(grid, planes, 1, OF_LINK + 1, y)};
+}
+
+__device__ __forceinline__ VectorLinks links_at(const Grid& grid, const Real* planes, const Coefficients& mean, const LinksAcross& across, int z)
+{
+    return {across, mean.c5 * factor_at(grid, planes, 2, OF_LINK, z), mean.c6 * factor_at(grid, planes, 2, OF_LINK + 1, z)};
+}
+
+// The coefficients of cell i of a vector.
+__device__ __forceinline__ Coefficients of_cell(const VectorLinks& links, int i)
+{
+    const LinksAcross& across = links.across;
+    return {Real(0), across.west.at[i], across.east.at[i], across.south, across.north, links.below, links.above, {}};
+}
+#else
+__device__ __forceinline__ const Coefficients& of_cell(const Coefficients& links, int) { return links; }
+#endif
+
 #if FACES
 #include "composite/plain_cells.cuh"
 #else
@@ -126,8 +169,9 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const StepData* swee
     }
 }
 
-// update() for a vector of cells; `west` and `east` are the values next to it.
-__device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c, const StepData* sweep, const Ledger& ledger,
+// update() for a vector of cells; `links`: from links_at(). `west` and `east` are the values next to it.
+template <class VectorOfLinks>
+__device__ __forceinline__ Cells update(const Grid& grid, const VectorOfLinks& links, const StepData* sweep, const Ledger& ledger,
                                         int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,
                                         const Cells& south, const Cells& north, const Cells& below, const Cells& above,
                                         double* end_sums = nullptr)
@@ -135,7 +179,7 @@ __device__ __forceinline__ Cells update(const Grid& grid, const Coefficients& c,
     Cells sum;
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i)
-        sum.at[i] = neighbour_sum(c, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
+        sum.at[i] = neighbour_sum(of_cell(links, i), T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
                                   south.at[i], north.at[i], below.at[i], above.at[i]);
     if (at_face) add_faces(grid, sweep, ledger, x, y, z, T, sum, end_sums);  // most warps skip this
 #pragma unroll

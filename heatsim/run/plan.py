@@ -77,7 +77,7 @@ class Plan:
         """
         scenario = problem.scenario
         device = devices.choose(scenario.solver.device)
-        kernel = catalog.choose(scenario.solver.kernel, device.backend)
+        kernel = catalog.choose(scenario.solver.kernel, device.backend, graded=not problem.grid.uniform)
         _check_body(problem, kernel)
         part = divide(problem, team)
         check_probes(problem, part, team)
@@ -176,11 +176,18 @@ class Plan:
 
 
 def _check_body(problem: HeatProblem, kernel: KernelSpec) -> None:
-    """Check that a kernel steps the body.
+    """Check that a kernel steps the body and its grid.
 
     Raises:
-        ScenarioError: the body is composite, and the kernel is for others only.
+        ScenarioError: the body is composite or its cells have different widths, and the kernel is for others only.
     """
+    if not (kernel.graded or problem.grid.uniform):
+        able = [other.name for other in catalog.KERNELS if other.backend == kernel.backend and other.graded]
+        message = (
+            f'got "{kernel.name}", which steps only cells of one width; this grid is graded; '
+            f"choose auto, {', '.join(able)}, or give domain.size and domain.cells alone"
+        )
+        raise ScenarioError(problem.scenario.path, [Mistake("solver.kernel", message)])
     if kernel.composite or problem.linear:
         return
     able = (other.name for other in catalog.KERNELS if other.backend == kernel.backend and other.composite)

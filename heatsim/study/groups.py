@@ -44,14 +44,14 @@ def ensemble_key(problem: HeatProblem) -> EnsembleKey:
 def fits_ensemble(plan: Plan) -> bool:
     """Whether a run can be part of an ensemble.
 
-    On a GPU all runs with Euler's method can, and linear problems with stabilized steps.
+    On a GPU all runs with Euler's method can, and linear problems with stabilized steps, if all cells are equal.
     """
     return _together(plan.problem, plan.device.backend)
 
 
 def _together(problem: HeatProblem, backend: str) -> bool:
     methods = _METHODS if problem.linear else _METHODS_OF_BODIES
-    return backend == "cuda" and problem.scenario.time.method in methods
+    return backend == "cuda" and problem.grid.uniform and problem.scenario.time.method in methods
 
 
 def run_bytes(problem: HeatProblem) -> int:

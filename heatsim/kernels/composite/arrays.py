@@ -71,6 +71,7 @@ class CompositeArrays:
         body: the arrays in the form that CPU kernels take; on a GPU they are device arrays.
         open_faces: which faces of the box let heat through.
         mixed: whether several conditions share cells at faces.
+        planes: the factors of graded axes as CUDA kernels read them (:func:`heatsim.kernels.structs.planes`).
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class CompositeArrays:
         self._face_shapes = [materials.grid.face_shape(face) for face in range(6)]
         self.open_faces = open_faces
         self.mixed = bool(len(mixed.places))
+        self.planes = xp.asarray(structs.planes(materials.grid, precision))
         self.body = HostBody(
             materials=materials,
             cells=xp.ascontiguousarray(xp.asarray(materials.cells)),
@@ -127,7 +129,8 @@ class CompositeArrays:
         body = self.body
         arrays = [self.device.xp.asarray(table) for table in (tables.inner, tables.links, tables.halves)]
         varies, heats, lit = body.enthalpies.vary, bool(len(body.heated)), bool(len(body.lit))
-        dtype = structs.general_coefficients_dtype(self.precision, varies, self.mixed, heats, lit)
+        graded = not self.materials.grid.uniform
+        dtype = structs.general_coefficients_dtype(self.precision, varies, self.mixed, heats, lit, graded)
         struct = np.zeros((), dtype=dtype)
         struct["c"] = tables.c
         materials = struct["materials"]
@@ -148,6 +151,8 @@ class CompositeArrays:
             arrays += self._enter_mixed_cells(materials)
         if lit:
             materials["lit"] = address(body.lit)
+        if graded:
+            materials["planes"] = address(self.planes)
         if heats:
             heated_arrays = [self.cell_heat, *vars(body.heated).values()]
             materials["heated"]["arrays"] = [address(array) for array in heated_arrays]

@@ -52,26 +52,27 @@ __device__ __forceinline__ unsigned int not_linked(const CellTypes& cell_types, 
 // Whether a vector is linked: some cell is neither interior nor listed.
 __device__ __forceinline__ bool is_linked(VectorBytes bytes) { return ~bytes & (~bytes & ONES * LISTED) << 1; }
 
-// Heat of a linked vector from neighbours and sources.
-__device__ __forceinline__ Cells sum_linked(const CellTypes& cell_types, const Brick& brick, const unsigned char* bytes, int place,
-                                            const Own& own, const Cells& T, Real west, Real east, const Cells& south,
-                                            const Cells& north, const Cells& below, const Cells& above)
+// Heat of a linked vector, whose first cell is (x, y, z), from neighbours and sources.
+__device__ __forceinline__ Cells sum_linked(const Grid& grid, const Coefficients& c, const Brick& brick, const unsigned char* bytes,
+                                            int place, const Own& own, int x, int y, int z, const Cells& T, Real west, Real east,
+                                            const Cells& south, const Cells& north, const Cells& below, const Cells& above)
 {
+    const CellTypes& cell_types = c.cell_types;
     const int count = cell_types.count;
-    const Real* const x = cell_types.links + own.cell_type * count;
-    const Real* const y = x + count * count;
-    const Real* const z = y + count * count;
-    const Coefficients all = {Real(0), x[bytes[place - 1] & TYPE], x[bytes[place + VECTOR] & TYPE],
-                              y[bytes[place - brick.row] & TYPE], y[bytes[place + brick.row] & TYPE],
-                              z[bytes[place - brick.plane] & TYPE], z[bytes[place + brick.plane] & TYPE], {}};
-    const Real within = x[own.cell_type];
+    const Real* const along_x = cell_types.links + own.cell_type * count;
+    const Real* const along_y = along_x + count * count;
+    const Real* const along_z = along_y + count * count;
+    const Coefficients all = {Real(0), along_x[bytes[place - 1] & TYPE], along_x[bytes[place + VECTOR] & TYPE],
+                              along_y[bytes[place - brick.row] & TYPE], along_y[bytes[place + brick.row] & TYPE],
+                              along_z[bytes[place - brick.plane] & TYPE], along_z[bytes[place + brick.plane] & TYPE], {}};
+    const Real within = along_x[own.cell_type];
     Cells sum;
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i) {
-        const Coefficients among = {Real(0), i == 0 ? all.c1 : within, i == VECTOR - 1 ? all.c2 : within, all.c3, all.c4, all.c5,
-                                    all.c6, {}};
-        sum.at[i] = own.heat + neighbour_sum(among, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
-                                             south.at[i], north.at[i], below.at[i], above.at[i]);
+        const Coefficients mean = {Real(0), i == 0 ? all.c1 : within, i == VECTOR - 1 ? all.c2 : within, all.c3, all.c4, all.c5,
+                                   all.c6, {}};
+        sum.at[i] = own.heat + neighbour_sum(graded(grid, planes_of(c), mean, x + i, y, z), T.at[i], i == 0 ? west : T.at[i - 1],
+                                             i == VECTOR - 1 ? east : T.at[i + 1], south.at[i], north.at[i], below.at[i], above.at[i]);
     }
     return sum;
 }

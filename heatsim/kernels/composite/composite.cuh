@@ -151,12 +151,15 @@ __device__ __forceinline__ int mixed_cell(const MixedCells& mixed, int face, siz
 // Heat through a face of the box into its cell (u, v), which has index i. The thread that owns the cell adds it to the ledger.
 // `face` < FIRST_FACES; `conducting` and `driving` as above.
 template <int FIRST_FACES>
-__device__ __forceinline__ Real heat_through(const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger, int face, int u,
-                                             int v, size_t i, int cell_type, Real T, bool owned, Real conducting, Real driving)
+__device__ __forceinline__ Real heat_through(const Grid& grid, const CellTypes& cell_types, const StepData* sweep, const Ledger& ledger,
+                                             int face, int u, int v, size_t i, int cell_type, Real T, bool owned, Real conducting,
+                                             Real driving)
 {
+    const int n = face < 2 ? grid.nx : face < 4 ? grid.ny : grid.nz;
     const unsigned char* const patches = of_face<FIRST_FACES>(cell_types.patches, face);
     const Real beam = beam_flux(cell_types, sweep, face, u, v);
-    const HalfCell& half = cell_types.halves[3 * cell_type + (face >> 1)];  // a reference: each member is loaded at its use
+    // On uniform grids a reference: each member is loaded at its use.
+    const HalfCell& half = half_cell(grid, cell_types, cell_type, face, face & 1 ? n - 1 : 0);
     if (half.conductance == Real(0)) return -Real(0);
 #if MIXED
     double* const sums = of_face<FIRST_FACES>(ledger.face, face);
@@ -202,7 +205,7 @@ __device__ __forceinline__ Real add_general_faces(const Grid& grid, const CellTy
         const int face = __ffs(faces) - 1, axis = face >> 1;
         const int u = axis == 0 ? y : x, v = axis == 2 ? y : z;
         const size_t i = (size_t)v * (axis == 0 ? grid.ny : grid.nx) + u;
-        sum += heat_through<6>(cell_types, sweep, ledger, face, u, v, i, cell_type, T, owned, conducting, driving);
+        sum += heat_through<6>(grid, cell_types, sweep, ledger, face, u, v, i, cell_type, T, owned, conducting, driving);
     }
     return sum;
 }
@@ -266,7 +269,7 @@ __device__ __forceinline__ Real add_exposed(const Grid& grid, const CellTypes& c
         const int side = __ffs(sides) - 1;
         const Real weight = cell_types.weights[6 * rank + side];
         if (weight == Real(0)) continue;
-        const HalfCell& half = cell_types.halves[3 * cell_type + (side >> 1)];
+        const HalfCell& half = half_cell(grid, cell_types, cell_type, side, side < 2 ? x : side < 4 ? y : z);
 #if LIT
         const int axis = side >> 1;
         const Real flux = cell_types.lit[rank] >> side & 1 ? beam_flux(cell_types, sweep, side, axis ? x : y, axis == 2 ? y : z) : Real(0);
@@ -355,11 +358,14 @@ struct Links {
     unsigned int sides;  // bit n is set if the neighbour in direction n is void and the surface lets heat through
 };
 
-// The links of a cell. `beside`: the types of its neighbours, in the order x-, x+ ... z+.
-__device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& c, size_t cell, int cell_type,
+// The links of cell (x, y, z), which has index `cell`. `beside`: the types of its neighbours, in the order x-, x+ ... z+.
+__device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& c, int x, int y, int z, size_t cell, int cell_type,
                                           const int (&beside)[6], bool interior)
 {
     Links found = {inner_coefficients(c, cell_type), 0};
+#if GRADED
+    found.own = graded(grid, planes_of(c), found.own, x, y, z);
+#endif
 #if MATERIALS
     if (!interior) {
         const CellTypes& cell_types = c.cell_types;
@@ -367,6 +373,9 @@ __device__ __forceinline__ Links links_of(const Grid& grid, const Coefficients& 
         const int axis = cell_types.count * cell_types.count;
         found.own = {Real(0), links[beside[0]], links[beside[1]], links[axis + beside[2]], links[axis + beside[3]],
                      links[2 * axis + beside[4]], links[2 * axis + beside[5]], {}};
+#if GRADED
+        found.own = graded(grid, planes_of(c), found.own, x, y, z);
+#endif
         weigh(found.own, weights_of(cell_types, cell));
 #pragma unroll
         for (int n = 0; n < 6; ++n) found.sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
@@ -395,7 +404,7 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
                                              const Real (&values)[6], bool owned = true, bool interior = false)
 {
     const size_t cell = cell_index(grid, x, y, z);
-    const Links links = links_of(grid, c, cell, cell_type, beside, interior);
+    const Links links = links_of(grid, c, x, y, z, cell, cell_type, beside, interior);
     return update_linked(grid, c, sweep, ledger, x, y, z, cell, cell_type, links, T, values, owned);
 }
 

@@ -72,7 +72,7 @@ __device__ __forceinline__ void update_sides(Real* T_new, const Grid& grid, cons
     Real conducting, driving;
     const Real T = degrees(c.cell_types, cell.cell_type, cell.T, conducting, driving);
     const size_t i = (size_t)z * grid.ny + y;
-    const Real heat = heat_through<2>(c.cell_types, sweep, ledger, face, y, z, i, cell.cell_type, T, true, conducting,
+    const Real heat = heat_through<2>(grid, c.cell_types, sweep, ledger, face, y, z, i, cell.cell_type, T, true, conducting,
                                       driving);
     const int x = face ? grid.nx - 1 : 0;
     const size_t place = cell_index(grid, x, y, z);

@@ -125,6 +125,9 @@ struct CellTypes {
 #if LIT
     const unsigned char* lit;         // of each weighted cell: a bit for each side that beams fall on
 #endif
+#if GRADED
+    const Real* planes;               // factors of the planes along x, y, z: graded.cuh
+#endif
 };
 
 // The sums of boundary faces (physics/operator/heat_sums.py). Pointers are null if nothing is recorded.

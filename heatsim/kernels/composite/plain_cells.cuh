@@ -40,38 +40,51 @@ __device__ __forceinline__ unsigned int not_plain(VectorBytes bytes)
     return ((differs & ~HIGHEST) + ~HIGHEST | differs) & HIGHEST;
 }
 
-// Data of the plain cells of a type.
+// Data of the plain cells of a type in a column of vectors.
 struct Own {
     int cell_type;
 #if MATERIALS
     Inner inner;
 #endif
     Real heat;
+#if GRADED
+    LinksAcross across;
+#endif
 };
 
-__device__ __forceinline__ Own own_of(const Coefficients& c, const StepData* sweep, int cell_type)
+// `x`, `y`: of the first cell of each vector.
+__device__ __forceinline__ Own own_of(const Grid& grid, const Coefficients& c, const StepData* sweep, int cell_type, int x, int y)
 {
 #if MATERIALS
-    return {cell_type, c.cell_types.inner[cell_type], source_heat(c.cell_types, sweep, cell_type)};
+    Own own = {cell_type, c.cell_types.inner[cell_type], source_heat(c.cell_types, sweep, cell_type)};
 #else
-    return {cell_type, source_heat(c.cell_types, sweep, cell_type)};
+    Own own = {cell_type, source_heat(c.cell_types, sweep, cell_type)};
 #endif
+#if GRADED
+    own.across = across_at(grid, c.cell_types.planes, inner_coefficients(c, cell_type), x, y);
+#endif
+    return own;
 }
 
-// Heat of a vector of plain cells from neighbours and sources; `west` and `east` are the values next to the vector.
-__device__ __forceinline__ Cells sum_plain(const Coefficients& c, const Own& own, const Cells& T, Real west, Real east,
+// Heat of a vector of plain cells in plane z from neighbours and sources; `west` and `east` are the values next to the vector.
+__device__ __forceinline__ Cells sum_plain(const Grid& grid, const Coefficients& c, const Own& own, int z, const Cells& T, Real west, Real east,
                                            const Cells& south, const Cells& north, const Cells& below, const Cells& above)
 {
 #if MATERIALS
     const Inner& k = own.inner;
-    const Coefficients among = {Real(0), k.x, k.x, k.y, k.y, k.z, k.z, {}};
+    const Coefficients mean = {Real(0), k.x, k.x, k.y, k.y, k.z, k.z, {}};
 #else
-    const Coefficients& among = c;
+    const Coefficients& mean = c;
+#endif
+#if GRADED
+    const VectorLinks links = links_at(grid, c.cell_types.planes, mean, own.across, z);
+#else
+    const Coefficients& links = mean;
 #endif
     Cells sum;
 #pragma unroll
     for (int i = 0; i < VECTOR; ++i)
-        sum.at[i] = own.heat + neighbour_sum(among, T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
+        sum.at[i] = own.heat + neighbour_sum(of_cell(links, i), T.at[i], i == 0 ? west : T.at[i - 1], i == VECTOR - 1 ? east : T.at[i + 1],
                                              south.at[i], north.at[i], below.at[i], above.at[i]);
     return sum;
 }

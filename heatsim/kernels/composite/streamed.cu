@@ -13,7 +13,9 @@
 #include "composite/deferred_cells.cuh"
 
 // Threads per multiprocessor: the code for deferred cells must not reduce the number of warps.
-#if MIXED && __CUDA_ARCH__ < 1000
+#if GRADED
+#define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ < 1000 ? 1024 : 896) : MIXED || __CUDA_ARCH__ != 900 ? 768 : 896)
+#elif MIXED && __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? (__CUDA_ARCH__ == 750 ? 1024 : 1152) : 768)
 #elif __CUDA_ARCH__ == 750
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : 896)
@@ -55,7 +57,7 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
     Cells current = load(T + cell);
 
     unsigned int deferred = 0;
-    Own own = own_of(c, sweep, 0);
+    Own own = own_of(grid, c, sweep, 0, x_load, y_load);
 #pragma unroll 1
     for (int z = z_begin; z < z_end; ++z) {
         // 3. Load the plane above.
@@ -75,9 +77,9 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
 
         // 5. Update the vector as if all its cells were plain; defer the others.
         const VectorBytes bytes = load_bytes(c.cell_types, cell);
-        if (first_type(bytes) != own.cell_type) own = own_of(c, sweep, first_type(bytes));
+        if (first_type(bytes) != own.cell_type) own = own_of(grid, c, sweep, first_type(bytes), x_load, y_load);
         deferred |= not_plain(bytes) >> (7 - (z - z_begin));
-        const Cells sum = sum_plain(c, own, current, west, east, south, north, below, above);
+        const Cells sum = sum_plain(grid, c, own, z, current, west, east, south, north, below, above);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, own.cell_type);
         if (tasks & STORES)
             store_once(T_new + cell, finish(sweep, start_of(sweep, cell, current), with_cell_heat(c.cell_types, cell, sum)));

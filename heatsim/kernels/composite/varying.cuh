@@ -84,12 +84,16 @@ __device__ __forceinline__ Real degrees(const CellTypes& cell_types, int cell_ty
     return temperature(cell_types.enthalpies, table, content, conducting);
 }
 
-// Heat from the neighbour in direction `side`, of another material, into a cell, in kelvin of the cell.
-__device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t cell, int side, int cell_type, Real content,
-                                             int other, Real beside)
+// Heat from the neighbour in direction `side`, of another material, into a cell, in kelvin of the cell. `place`: of the cell along
+// the axis of this direction.
+__device__ __forceinline__ Drop drop_between(const Grid& grid, const CellTypes& cell_types, size_t cell, int side, int place,
+                                             int cell_type, Real content, int other, Real beside)
 {
+    const int n = side < 2 ? grid.nx : side < 4 ? grid.ny : grid.nz;
+    const int there = place + (side & 1 ? step_up(place, n, true) : step_down(place, n, true));
     const EnthalpyTables& tables = cell_types.enthalpies;
-    const HalfCell half = cell_types.halves[3 * cell_type + (side >> 1)], further = cell_types.halves[3 * other + (side >> 1)];
+    const HalfCell half = half_cell(grid, cell_types, cell_type, side, place);
+    const HalfCell further = half_cell(grid, cell_types, other, side ^ 1, there);
     if (half.conductance == Real(0) || further.conductance == Real(0)) return {Real(0), Real(0)};
     Real conducting, conducting_there;
     const Real T = temperature(tables, tables.of_type[cell_type], content, conducting);
@@ -103,12 +107,16 @@ __device__ __forceinline__ Drop drop_between(const CellTypes& cell_types, size_t
 }
 
 // sum, plus the heat from a neighbour. `there` is its potential by the cell's own table, which nearly all neighbours share.
-__device__ __forceinline__ Real add_neighbour(const CellTypes& cell_types, const EnthalpyTable& table, size_t cell, int side,
-                                              int cell_type, Real T, Real here, int other, Real beside, Real there, Real sum)
+__device__ __forceinline__ Real add_neighbour(const Grid& grid, const CellTypes& cell_types, const EnthalpyTable& table, size_t cell,
+                                              int side, int place, int cell_type, Real T, Real here, int other, Real beside, Real there,
+                                              Real sum)
 {
     Drop drop = {cell_types.links[((side >> 1) * cell_types.count + cell_type) * cell_types.count + other], there - here};
+#if GRADED
+    drop.share *= link_factor(grid, cell_types.planes, side, place);
+#endif
     if (other != cell_type && cell_types.enthalpies.of_type[other].base != table.base)
-        drop = drop_between(cell_types, cell, side, cell_type, T, other, beside);
+        drop = drop_between(grid, cell_types, cell, side, place, cell_type, T, other, beside);
     return multiply_add(drop.share, drop.difference, sum);
 }
 
@@ -150,7 +158,8 @@ __device__ __forceinline__ Real update_among(const Grid& grid, const Coefficient
     const size_t cell = cell_index(grid, x, y, z);
 #pragma unroll
     for (int n = 0; n < 6; ++n) {
-        sum = add_neighbour(cell_types, table, cell, n, cell_type, T, here, beside[n], values[n], there[n], sum);
+        const int place = n < 2 ? x : n < 4 ? y : z;
+        sum = add_neighbour(grid, cell_types, table, cell, n, place, cell_type, T, here, beside[n], values[n], there[n], sum);
         sides |= (unsigned)(beside[n] == cell_types.void_type) << n;
     }
     return finish_cell(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, here, sum, owned);
@@ -183,8 +192,8 @@ __device__ __forceinline__ Real update_from_memory(const Real* field, const Grid
         }
         const Real there_below = potential(cell_types.enthalpies, table, lower),
                    there_above = potential(cell_types.enthalpies, table, upper);
-        sum = add_neighbour(cell_types, table, cell, 2 * axis, cell_type, T, here, type_below, lower, there_below, sum);
-        sum = add_neighbour(cell_types, table, cell, 2 * axis + 1, cell_type, T, here, type_above, upper, there_above, sum);
+        sum = add_neighbour(grid, cell_types, table, cell, 2 * axis, at, cell_type, T, here, type_below, lower, there_below, sum);
+        sum = add_neighbour(grid, cell_types, table, cell, 2 * axis + 1, at, cell_type, T, here, type_above, upper, there_above, sum);
         sides |= ((unsigned)(type_below == cell_types.void_type) | (unsigned)(type_above == cell_types.void_type) << 1) << 2 * axis;
     }
     return finish_cell(grid, cell_types, sweep, ledger, x, y, z, cell_type, sides, T, here, sum, true);

@@ -13,7 +13,9 @@
 #include "composite/deferred_cells.cuh"
 
 // Threads per multiprocessor.
-#if __CUDA_ARCH__ == 900
+#if GRADED
+#define RESIDENT (sizeof(Real) == 4 && __CUDA_ARCH__ == 900 ? 896 : 640)
+#elif __CUDA_ARCH__ == 900
 #define RESIDENT (sizeof(Real) == 4 ? 1024 : MIXED || CONTACTS ? 640 : 768)
 #elif __CUDA_ARCH__ < 1000
 #define RESIDENT (sizeof(Real) == 4 ? 896 : 640)
@@ -109,12 +111,18 @@ advance(const Real* __restrict__ T, Real* __restrict__ T_new, const Grid grid, c
         const Cells driving_above = potentials(tables, table, above);
 
         // 5. Update the vector.
-        const Coefficients inner = inner_coefficients(c, cell_type);
+        const Coefficients mean = inner_coefficients(c, cell_type);
+#if GRADED
+        const Real* const planes = c.cell_types.planes;
+        const VectorLinks links = links_at(grid, planes, mean, across_at(grid, planes, mean, x_load, y_load), z);
+#else
+        const Coefficients& links = mean;
+#endif
         const Real heat = source_heat(c.cell_types, sweep, cell_type);
         Cells sum;
 #pragma unroll
         for (int i = 0; i < VECTOR; ++i)
-            sum.at[i] = heat + neighbour_sum(inner, driving.at[i], i == 0 ? west : driving.at[i - 1],
+            sum.at[i] = heat + neighbour_sum(of_cell(links, i), driving.at[i], i == 0 ? west : driving.at[i - 1],
                                              i == VECTOR - 1 ? east : driving.at[i + 1], south.at[i], north.at[i],
                                              below.at[i], driving_above.at[i]);
         if (tasks & (AT_X_MIN | AT_X_MAX)) keep_sides(sides, tasks, z - z_begin, current, sum, cell_type);

@@ -4,6 +4,7 @@ Linear: one material of constant properties, every face in the form f − g·T, 
 the tables of :mod:`heatsim.kernels.composite.arrays`.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import isfinite
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from heatsim.kernels import fitting, structs
 from heatsim.kernels.catalog import KernelSpec
 from heatsim.kernels.compilation import Variant
-from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, ledger_struct, make_tables
+from heatsim.kernels.composite.arrays import CompositeArrays, SweepTable, address, ledger_struct, make_tables
 from heatsim.kernels.cpu.composite_body import LinkTables
 from heatsim.physics.matter.coefficients import Scheme, derive, stage_coefficients
 from heatsim.physics.operator.heat_sums import HeatSums, no_sums
@@ -53,7 +54,16 @@ class LinearArguments:
 
     def coefficients(self, dt: float) -> NDArray[Any]:
         """Struct Coefficients for steps of ``dt`` seconds."""
-        return structs.coefficients_struct(self._problem.coefficients[dt], self._problem.precision)
+        return self.struct_of(self._problem.coefficients[dt].c)
+
+    def struct_of(self, c: Sequence[float]) -> NDArray[Any]:
+        """Struct Coefficients with c0…c6; the array that it points to lives as long as this object."""
+        return structs.coefficients_struct(c, self._problem.precision, address(self._planes))
+
+    @cached_property
+    def _planes(self) -> Any:
+        """The factors of graded axes on the device."""
+        return self._field.device.xp.asarray(structs.planes(self._problem.grid, self._problem.precision))
 
     @cached_property
     def ledger(self) -> NDArray[Any]:

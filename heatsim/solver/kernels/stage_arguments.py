@@ -166,7 +166,7 @@ class LinearStages(StageArguments[NDArray[Any]]):
         return 0.0
 
     def coefficients(self) -> NDArray[Any]:
-        """Struct Coefficients, empty: each stage has its own in struct StepData."""
+        """Struct Coefficients, without c0…c6: each stage has its own in struct StepData."""
         return self._no_coefficients
 
     def ledger(self, enters: bool) -> NDArray[Any]:
@@ -190,7 +190,7 @@ class LinearStages(StageArguments[NDArray[Any]]):
 
     @cached_property
     def _no_coefficients(self) -> NDArray[Any]:
-        return np.zeros((), dtype=structs.coefficients_dtype(self._problem.precision))
+        return self._arguments.struct_of((0.0,) * 7)
 
     @cached_property
     def _no_ledger(self) -> NDArray[Any]:

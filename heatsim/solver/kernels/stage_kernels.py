@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels import fitting, launch, structs
 from heatsim.kernels.catalog import SINGLE_STEP, KernelSpec
-from heatsim.kernels.composite.arrays import CompositeArrays
+from heatsim.kernels.composite.arrays import CompositeArrays, address
 from heatsim.kernels.composite.cell_heat import compile_kernel
 from heatsim.kernels.cuda_graphs import Sweeps
 from heatsim.kernels.ensemble.launches import MemberSteps
@@ -259,7 +259,7 @@ class CudaStageKernels(StageKernels):
         """Struct Coefficients of Euler's kernels, which are tried in place of those with stages."""
         problem = self._problem
         own = derive(problem.grid, problem.rates, self._rates.reference_dt, problem.precision, problem.scheme)
-        return structs.coefficients_struct(own, problem.precision)
+        return structs.coefficients_struct(own.c, problem.precision, address(self._rates.arrays.planes))
 
     def _trial_steps(self, count: int) -> TrialSteps:
         """Steps with the conditions at t = 0."""

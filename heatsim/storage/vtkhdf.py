@@ -12,7 +12,8 @@ VTKHDF 2.0 ImageData (VTK file formats documentation, "VTKHDF File Format") with
     /VTKHDF/Steps/CellDataOffsets/temperature  0, 1, 2, …; the same for heat_flux; for material 0, 0, 0, …
 
 A graded grid is a RectilinearGrid of VTKHDF 2.8, which VTK reads from 9.7 on. Then /VTKHDF has Version, Type and
-Dimensions in points; Origin, Size and Graded (whether each axis has widths of its own) are ours.
+Dimensions in points; ours are Origin, Size, Graded (whether each axis has widths of its own) and Radial (whether x is
+the radius of cells that are rings).
 
 A time is written, then synced, then counted in NSteps. Times beyond NSteps, from a crash, are never read; after a
 power cut all counted times are on the disk. The oldest file version of HDF5, which is h5py's default, does not mark a
@@ -20,6 +21,7 @@ file as open for writing, so the file opens after a crash.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, prod
 from typing import Any
 
@@ -134,6 +136,7 @@ def _write_grid(root: h5py.Group, grid: Grid) -> None:
     root.attrs["Size"] = np.array(grid.size, np.float64)
     if not grid.uniform:
         root.attrs["Graded"] = np.array([not axis.uniform for axis in grid.axes], np.uint8)
+        root.attrs["Radial"] = np.uint8(grid.radial)
         for name, axis in zip(_COORDINATES, grid.axes, strict=True):
             root.create_dataset(name, data=axis.borders, dtype="<f8")
 
@@ -165,6 +168,8 @@ def read_grid(root: h5py.Group) -> Grid:
             for name, graded in zip(_COORDINATES, root.attrs["Graded"], strict=True)
         ]
         grid = Grid((nx, ny, nz), (length, width, height), (x, y, z), (places[0], places[1], places[2]))
+        if root.attrs["Radial"]:
+            grid = replace(grid, radial=True)
         starts = [0, 0, 0]
     else:
         *starts, nx, ny, nz = (int(value) for value in root.attrs["WholeExtent"][[0, 2, 4, 1, 3, 5]])

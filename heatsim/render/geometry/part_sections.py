@@ -173,8 +173,8 @@ class PartSection:
             draw_probe(self._axes, labels, self._flat(probe.points[close]), number)
         owners = self._section(self._geometry.owners)
         across, up = self._cells.axes
-        pixels = self._panel.width / len(across), self._panel.height / len(up)
-        widths, heights = (axis.volume_factors * pixel for axis, pixel in zip((across, up), pixels, strict=True))
+        widths = across.widths / across.spacing * (self._panel.width / len(across))
+        heights = up.widths / up.spacing * (self._panel.height / len(up))
         for number in self._named:
             inside = owners == number + 1
             if inside.any():

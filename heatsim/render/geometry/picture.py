@@ -84,7 +84,7 @@ def _named_regions(geometry: Geometry, cuts: Sequence[tuple[Panel, int]]) -> dic
     areas = np.zeros((len(geometry.regions), 3))
     for panel, index in cuts:
         owners = np.take(geometry.owners, index, axis=2 - panel.normal)
-        low, high = (axis.volume_factors for number, axis in enumerate(geometry.grid.axes) if number != panel.normal)
+        low, high = (of.widths / of.spacing for number, of in enumerate(geometry.grid.axes) if number != panel.normal)
         sizes = np.outer(high, low).reshape(-1)
         found = np.bincount(owners.reshape(-1), sizes, minlength=len(geometry.regions) + 1)[1:]
         areas[:, panel.normal] = found[: len(geometry.regions)] / owners.size * panel.width * panel.height

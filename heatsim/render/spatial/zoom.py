@@ -55,7 +55,7 @@ def _usual(sections: Mapping[int, NDArray[np.float64]], grid: Grid) -> float:
     values, weights = [], []
     for normal, section in sections.items():
         there = np.isfinite(section)
-        across, up = (grid.axes[axis].volume_factors for axis in range(3) if axis != normal)
+        across, up = (grid.axes[axis].widths for axis in range(3) if axis != normal)
         values.append(section[there])
         weights.append(np.outer(up, across)[there])
     everything = np.concatenate(values)

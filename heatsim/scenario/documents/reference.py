@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from heatsim.scenario.messages import show
 from heatsim.scenario.tables.boundaries import FACE_TYPES, Boundaries
 from heatsim.scenario.tables.contacts import Contact
-from heatsim.scenario.tables.domain import Domain
+from heatsim.scenario.tables.domain import AxisCells, Domain, Interval
 from heatsim.scenario.tables.fields import Form
 from heatsim.scenario.tables.labels import Labels
 from heatsim.scenario.tables.layers import Layer, Plane
@@ -44,6 +44,8 @@ IN_SPACE = (TEMPERATURE, FLUX, COEFFICIENT, EMISSIVITY)
 SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("Top level", Scenario),
     ("[domain]", Domain),
+    ("[domain.x], [domain.y], [domain.z]", AxisCells),
+    ("intervals", Interval),
     ("[material], [materials.NAME]", Material),
     ("[[regions]]", Region),
     ("box", Box),

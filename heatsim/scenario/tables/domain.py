@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, PlainValidator, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, PlainValidator, ValidationError, model_validator
 from pydantic_core import InitErrorDetails
 
 from heatsim.grid import AXES, Grid
@@ -22,6 +22,7 @@ _MOST_ACROSS = 1_000
 _EQUAL = 1e-12  # widths whose parts differ by less are equal
 # The entries of an axial domain along y: one cell, whose middle is 0.
 _OF_Y: Mapping[str, float | int] = {"size": 1.0, "cells": 1, "origin": -0.5}
+_NARROWEST = 1e-9  # a narrower cell, as a part of the largest coordinate, is not exact enough
 _AGREE = 1e-9  # how far `size` may differ from the sum of the widths, as a part of it
 
 
@@ -73,6 +74,12 @@ def _read_growth(value: object) -> float:
     return float(number)
 
 
+def _not_empty(value: object) -> object:
+    if isinstance(value, Sequence) and not value:
+        raise ValueError("got []; write at least one interval")
+    return value
+
+
 class Interval(BaseModel):
     """Some planes of cells, from the end of the interval before to a coordinate."""
 
@@ -88,7 +95,9 @@ class Interval(BaseModel):
 
     def borders(self, start: float) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The coordinates where the cells end, if the first one begins at ``start``."""
-        sums = np.cumsum(self.growth ** np.arange(self.cells, dtype=np.float64))
+        # The widest cell has width 1, so that long intervals cannot overflow.
+        number = np.arange(self.cells, dtype=np.float64)
+        sums = np.cumsum(self.growth ** (number - (self.cells - 1 if self.growth > 1.0 else 0)))
         found = start + (self.to - start) * (sums / sums[-1])
         found[-1] = self.to
         return np.asarray(found)
@@ -107,7 +116,7 @@ class AxisCells(BaseModel):
             json_schema_extra={"default": "from `intervals`"},
         )
     )
-    intervals: tuple[Interval, ...] | None = Field(
+    intervals: Annotated[tuple[Interval, ...], BeforeValidator(_not_empty)] | None = Field(
         default=None,
         examples=['intervals = [{ to = "20 mm", cells = 40 }, { to = "5 m", cells = 30, growth = 1.15 }]'],
         description="Intervals of cells, from the smallest coordinate on",
@@ -121,30 +130,37 @@ class AxisCells(BaseModel):
             raise ValueError(f"{both} of widths and intervals given; write one of them")
         return self
 
-    def borders(self, origin: float) -> tuple[float, ...]:
-        """The coordinates in m of the planes between cells, both ends included.
+    def faults(self, origin: float) -> list[InitErrorDetails]:
+        """What is wrong with the cells if the first one begins at ``origin``, in m; nothing if all could be read."""
+        total = sum(interval.cells for interval in self.intervals or ())
+        if total > _MOST_PLANES:
+            return [fault(f"got {total:,} cells in all; at most {_MOST_PLANES:,} are allowed", ("intervals",))]
+        found, start = [], origin
+        for number, interval in enumerate(self.intervals or ()):
+            if interval.to <= start:
+                message = f"got {interval.to:g}; the interval begins at {start:g} m: write a larger coordinate"
+                found.append(fault(message, ("intervals", number, "to")))
+            start = max(interval.to, start)
+        borders = self.borders(origin)
+        if not found and np.diff(borders).min() <= _NARROWEST * np.abs(borders).max():
+            found.append(fault("some cells are narrower than a billionth of the largest coordinate; make them wider"))
+        return found
 
-        Raises:
-            ValidationError: an interval ends before it begins, or cells are too narrow for the numbers' precision.
-        """
+    def borders(self, origin: float) -> tuple[float, ...]:
+        """The coordinates in m of the planes between cells, both ends included."""
         if self.widths is not None:
-            found = np.append(origin, origin + np.cumsum(self.widths))
-        else:
-            pieces, faults = [np.array([origin])], []
-            for number, interval in enumerate(self.intervals or ()):
-                start = float(pieces[-1][-1])
-                if interval.to <= start:
-                    faults.append(
-                        fault(f"got {interval.to:g}; the interval begins at {start:g} m", ("intervals", number, "to"))
-                    )
-                    continue
-                pieces.append(interval.borders(start))
-            if faults:
-                refuse(faults)
-            found = np.concatenate(pieces)
-        if not (np.diff(found) > 1e-9 * np.abs(found).max()).all():
-            raise ValueError("some cells are narrower than a billionth of the largest coordinate; make them wider")
-        return tuple(found.tolist())
+            return (origin, *(origin + np.cumsum(self.widths)).tolist())
+        found = [origin]
+        for interval in self.intervals or ():
+            found += interval.borders(found[-1]).tolist()
+        return tuple(found)
+
+    @property
+    def read(self) -> bool:
+        """Whether all of it could be read; rules between tables see tables with mistakes too."""
+        parts = (None,) if self.intervals is None else self.intervals
+        intervals = all(part is not None and None not in (part.to, part.cells, part.growth) for part in parts)
+        return intervals if self.widths is None else self.intervals is None
 
 
 class Domain(BaseModel):
@@ -178,7 +194,8 @@ class Domain(BaseModel):
     x: AxisCells | None = Field(
         default=None,
         examples=["[domain.x] with widths or intervals"],
-        description="Cells of several widths along x; `size` and `cells` are left out, or agree",
+        description="Cells of several widths along x; the entries of `size` and `cells` for all axes with such tables "
+        "are left out, or agree",
     )
     y: AxisCells | None = Field(default=None, description="The same along y")
     z: AxisCells | None = Field(default=None, description="The same along z")
@@ -193,7 +210,7 @@ class Domain(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _complete(cls, document: Any) -> Any:
-        """With ``size`` and ``cells`` from the tables of all axes, and with entries for y of an axial domain."""
+        """With entries of ``size`` and ``cells`` for axes that have tables, and for y of an axial domain."""
         if not isinstance(document, Mapping):
             return document
         tables = {name: document[name] for name in AXES if isinstance(document.get(name), Mapping)}
@@ -204,17 +221,13 @@ class Domain(BaseModel):
                 pair = document.get(key)
                 if isinstance(pair, list | tuple) and len(pair) == 2:
                     document = {**document, key: [pair[0], of_y, pair[1]]}
-        if len(tables) < len(AXES):
-            return document
-        try:
-            origin = read_entries(document.get("origin", (0.0, 0.0, 0.0)), COORDINATE)
-            borders = [
-                AxisCells.model_validate(tables[axis]).borders(at) for axis, at in zip(AXES, origin, strict=True)
-            ]
-        except (ValidationError, ValueError, TypeError):
-            return document  # reported where it stands
-        found = {"size": [of[-1] - of[0] for of in borders], "cells": [len(of) - 1 for of in borders]}
-        return {**found, **document}
+        others = len(AXES) - len(tables)
+        for key, of_tables in _ends_of(tables, document).items() if tables else ():
+            given = document.get(key, None if others else ())
+            if isinstance(given, list | tuple) and len(given) == others:
+                rest = iter(given)
+                document = {**document, key: [of_tables[name] if name in tables else next(rest) for name in AXES]}
+        return document
 
     @model_validator(mode="after")
     def _check_axes(self) -> "Domain":
@@ -226,17 +239,19 @@ class Domain(BaseModel):
             if self.automatic:
                 faults.append(fault(f'beside domain.{name}, "auto" has no meaning; remove one of them', ("cells",)))
                 break
+            wrong = axis.faults(self.origin[number])
+            faults += [{**each, "loc": (name, *each.get("loc", ()))} for each in wrong]
+            if wrong:
+                continue
             borders = axis.borders(self.origin[number])
             length, cells = borders[-1] - borders[0], len(borders) - 1
+            remedy = "or leave this entry and those of all axes with tables out"
             if cells != self.cells[number]:
-                faults.append(fault(f"got {self.cells[number]}; domain.{name} has {cells} cells", ("cells", number)))
+                message = f"got {self.cells[number]}; domain.{name} has {cells} cells: write {cells}, {remedy}"
+                faults.append(fault(message, ("cells", number)))
             if abs(length - self.size[number]) > _AGREE * length:
-                faults.append(
-                    fault(
-                        f"got {self.size[number]:g}; the cells of domain.{name} are {length:.10g} m long",
-                        ("size", number),
-                    )
-                )
+                message = f"got {self.size[number]:g}; the cells of domain.{name} are {length:.10g} m long: write that"
+                faults.append(fault(f"{message}, {remedy}", ("size", number)))
         if faults:
             refuse(faults)
         return self
@@ -277,8 +292,8 @@ class Domain(BaseModel):
 
 @lru_cache(maxsize=64)
 def _borders(axis: AxisCells | None, origin: float) -> tuple[float, ...]:
-    """The planes between the cells of an axis; nothing if all cells have one width."""
-    if axis is None:
+    """The planes between the cells of an axis; nothing if all cells have one width, or if its table has mistakes."""
+    if axis is None or not axis.read or axis.faults(origin):
         return ()
     borders = axis.borders(origin)
     widths = np.diff(borders)
@@ -287,3 +302,20 @@ def _borders(axis: AxisCells | None, origin: float) -> tuple[float, ...]:
 
 # Scenarios ask for their grid again and again; its axes are derived once.
 _grid = lru_cache(maxsize=64)(Grid)
+
+
+def _ends_of(tables: Mapping[str, object], document: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """The sizes in m and the numbers of cells of axes from their tables; 1 for a table with mistakes."""
+    found: dict[str, dict[str, float]] = {"size": {}, "cells": {}}
+    for name, table in tables.items():
+        size, cells = 1.0, 1
+        try:
+            start = COORDINATE.read(document.get("origin", (0.0, 0.0, 0.0))[AXES.index(name)])
+            axis = AxisCells.model_validate(table)
+            if not axis.faults(start):
+                borders = axis.borders(start)
+                size, cells = borders[-1] - borders[0], len(borders) - 1
+        except (ValidationError, ValueError, TypeError, LookupError):
+            pass  # reported where it stands
+        found["size"][name], found["cells"][name] = size, cells
+    return found

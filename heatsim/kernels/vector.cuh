@@ -81,14 +81,14 @@ __device__ __forceinline__ void wait_for_copies()
 #endif
 }
 
-// The coefficients of the links of a column of vectors along z, all but those along z, from those of a cell of the mean widths; and
-// of a vector of the across. On uniform grids all cells have the mean widths.
 #if GRADED
+// The coefficients of links along x and y, the same for a whole column of vectors along z.
 struct LinksAcross {
     Cells west, east;
     Real south, north;
 };
 
+// The coefficients of the links of a vector.
 struct VectorLinks {
     LinksAcross across;
     Real below, above;
@@ -102,19 +102,20 @@ __device__ __forceinline__ Cells along_x(const Real* factors, Real mean)
     return found;
 }
 
-// `x`: of the first cell.
+// Both from the coefficients of a cell of the mean widths. `x`: of the first cell.
 __device__ __forceinline__ LinksAcross across_at(const Grid& grid, const Real* planes, const Coefficients& mean, int x, int y)
 {
     return {along_x(factors_of(grid, planes, 0, OF_LINK) + x, mean.c1), along_x(factors_of(grid, planes, 0, OF_LINK + 1) + x, mean.c2),
             mean.c3 * factor_at(grid, planes, 1, OF_LINK, y), mean.c4 * factor_at(grid, planes, 1, OF_LINK + 1, y)};
 }
 
-__device__ __forceinline__ VectorLinks links_at(const Grid& grid, const Real* planes, const Coefficients& mean, const LinksAcross& across, int z)
+__device__ __forceinline__ VectorLinks links_at(const Grid& grid, const Real* planes, const Coefficients& mean,
+                                                const LinksAcross& across, int z)
 {
     return {across, mean.c5 * factor_at(grid, planes, 2, OF_LINK, z), mean.c6 * factor_at(grid, planes, 2, OF_LINK + 1, z)};
 }
 
-// The coefficients of cell i of a vector.
+// Those of cell i of a vector. On uniform grids all cells have the same.
 __device__ __forceinline__ Coefficients of_cell(const VectorLinks& links, int i)
 {
     const LinksAcross& across = links.across;
@@ -169,7 +170,7 @@ __device__ __forceinline__ void add_faces(const Grid& grid, const StepData* swee
     }
 }
 
-// update() for a vector of cells; `links`: from links_at(). `west` and `east` are the values next to it.
+// update() for a vector of cells; `links`: for of_cell(). `west` and `east` are the values next to it.
 template <class VectorOfLinks>
 __device__ __forceinline__ Cells update(const Grid& grid, const VectorOfLinks& links, const StepData* sweep, const Ledger& ledger,
                                         int x, int y, int z, bool at_face, const Cells& T, Real west, Real east,

@@ -22,12 +22,16 @@ from heatsim import device
 from heatsim.grid import Grid
 from heatsim.kernels import compilation, cuda_graphs, fitting, launch, structs
 from heatsim.kernels.catalog import KERNELS, KernelSpec
+from heatsim.kernels.composite.arrays import address
 from heatsim.kernels.cpu.oracle import CPU_KERNELS
 from heatsim.physics.matter.coefficients import SCHEMES, Scheme
 
 CUDA = tuple(spec for spec in KERNELS if spec.backend == "cuda")
 CPU = tuple(spec for spec in KERNELS if spec.backend == "cpu")
 VARIANTS: tuple[tuple[str, Scheme], ...] = tuple(product(("float32", "float64"), SCHEMES))
+
+
+Borders = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +46,7 @@ class Steps:
         f, g: the faces' terms, shape (steps, 6).
         recorded: for which faces the ledger is kept.
         stages: c0, c1 = c2, c3 = c4, c5 = c6 of each step in place of ``c``, shape (steps, 4); None if all are alike.
+        borders: of the planes of cells along x, y, z, empty along axes with equal cells.
     """
 
     cells: tuple[int, int, int]
@@ -52,6 +57,7 @@ class Steps:
     g: NDArray[np.float32]
     recorded: tuple[bool, ...]
     stages: NDArray[np.float32] | None = None
+    borders: Borders = ((), (), ())
 
     @property
     def variant(self) -> compilation.Variant:
@@ -63,7 +69,7 @@ class Steps:
 
     @property
     def grid(self) -> Grid:
-        return Grid(self.cells, (1.0, 1.0, 1.0))
+        return Grid(self.cells, (1.0, 1.0, 1.0), borders=self.borders)
 
     def empty_ledger(self) -> list[NDArray[np.float64]]:
         return [
@@ -119,7 +125,8 @@ def on_cpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
         before = T.array.copy()
         T_new.array[...] = np.nan
         sums = [face.array for face in ledger]
-        CPU_KERNELS[spec.name](T.array, T_new.array, steps.periodic, c, sweep["f"], sweep["g"], sums, scheme)
+        planes = tuple(axis.kernel_factors(precision) for axis in steps.grid.axes)
+        CPU_KERNELS[spec.name](T.array, T_new.array, steps.periodic, c, sweep["f"], sweep["g"], sums, scheme, planes)
         np.testing.assert_array_equal(T.array, before, "a kernel must not write its input")
         T, T_new = T_new, T
     for zone in (T, T_new, *ledger):
@@ -186,7 +193,8 @@ def on_host(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> R
     """The CUDA kernel, compiled by g++ and executed on the host."""
     T, T_new, *ledger = _guarded(steps, precision)
     pointers = [face.array.ctypes.data if face.array.size else 0 for face in ledger]
-    coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
+    planes = structs.planes(steps.grid, precision)
+    coefficients = structs.coefficients_struct(steps.c, precision, address(planes))
     sweeps = steps.sweeps(precision)
     for first, count, build, launches in sweeps_on_cuda(spec, steps, precision, scheme):
         kernel = host_kernel(build)
@@ -232,7 +240,8 @@ def on_gpu(spec: KernelSpec, steps: Steps, precision: str, scheme: Scheme) -> Re
     )
     T, T_new, *ledger = arrays
     pointers = np.array(([sums.data.ptr if sums.size else 0 for sums in ledger],), structs.LEDGER)
-    coefficients = np.array((steps.c,), structs.coefficients_dtype(precision))
+    planes = cupy.asarray(structs.planes(steps.grid, precision))
+    coefficients = structs.coefficients_struct(steps.c, precision, address(planes))
     sweeps = steps.sweeps(precision)
     table = cupy.asarray(sweeps.view(np.uint8))
     room = device.choose("cuda").room()

@@ -22,7 +22,7 @@ from composite_executor import (
 )
 from covering import SLOW, covering
 from cuda_host.machine import compile_kernels
-from executor import CPU, room_of, source_of
+from executor import CPU, Borders, room_of, source_of
 from executor import VARIANTS as EVERY_VARIANT
 from numpy.typing import NDArray
 
@@ -196,7 +196,7 @@ def heated_cells(materials: CellTypes, rng: np.random.Generator, beams: int) -> 
         capacity,
         amounts=(Amount(0, Constant(1.0)), Amount(0, Constant(1.0)), Amount(0, Constant(1.0), table=0)),
         tables=(DensityTable(250.0, 0.1, nodes),),
-        volume=grid.cell_volume,
+        volume=grid.mean_volume,
         lit=rng.integers(0, 64, len(materials.weighted_surfaces.cells)).astype(np.uint8)
         if materials.exposed_cells
         else np.zeros(0, np.uint8),
@@ -217,8 +217,11 @@ def body(
     laws: bool = False,
     cell_heat: bool = False,
     in_space: bool = False,
+    borders: Borders = ((), (), ()),
 ) -> CompositeSteps:
     """A random body with everything that there is; ``slabs`` is an axis across which it has slabs instead of boxes.
+
+    ``borders`` give its cells other widths afterwards: kernels take any weights of links beside those of widths.
 
     It takes longer to make than to step.
     """
@@ -240,6 +243,7 @@ def body(
         void_conditions=[(8, 6, 3)[place % 3] for place in range(len(PALETTE))] if several else None,
         layering=layers(grid, material, periodic, rng) if layered and material is not None else NO_LAYERS,
     )
+    materials = replace(materials, grid=replace(grid, borders=borders))
     if varying:
         materials = materials.with_palette([with_enthalpy(substance) for substance in materials.palette])
     nx, ny, _ = grid.cells
@@ -282,7 +286,8 @@ def body(
         weights = (1e6 * rng.random((steps, 3, n_u)) * there, rng.random((steps, 3, n_v)) * there)
         beams = [BeamRows(5, np.stack(starts, axis=2).astype(np.int32), weights, spots)]
     # Two thirds of what the worst cell can bear: three pairs of neighbours, each as a held face of the best conductor.
-    dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() for axis in range(3)) * 2.0 + 1e-9)
+    factors = [(of.gain_factors / np.minimum(of.half_factors, of.beyond_factors)).max() for of in materials.grid.axes]
+    dt = 1.0 / 1.5 / float(sum(4.0 * materials.rates()[axis].max() * factors[axis] for axis in range(3)) * 2.0 + 1e-9)
     if cell_heat:
         amounts = np.hstack((rng.uniform(-1e6, 1e6, (steps, 3)) * dt, np.full((steps, 1), dt)))
         # The second beam reaches no face, only cells.

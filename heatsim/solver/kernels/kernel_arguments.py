@@ -58,10 +58,10 @@ class LinearArguments:
 
     def struct_of(self, c: Sequence[float]) -> NDArray[Any]:
         """Struct Coefficients with c0…c6; the array that it points to lives as long as this object."""
-        return structs.coefficients_struct(c, self._problem.precision, address(self._planes))
+        return structs.coefficients_struct(c, self._problem.precision, address(self._factors))
 
     @cached_property
-    def _planes(self) -> Any:
+    def _factors(self) -> Any:
         """The factors of graded axes on the device."""
         return self._field.device.xp.asarray(structs.planes(self._problem.grid, self._problem.precision))
 

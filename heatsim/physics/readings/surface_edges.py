@@ -50,6 +50,7 @@ _OFFSETS = np.array(list(product((-1, 0), repeat=3)))  # of the eight cells arou
 _BITS = (4, 2, 1)  # the cell on the other side along an axis differs in this bit of its place
 _PAIRS = ((0, 1), (0, 2), (1, 2))  # of axes
 _CORNER = (0, 1, 2)
+_OF_OCTAVE = 8  # different widths of cells in a pattern, from one to twice as wide ones
 _NUMBERS = 9  # of an entry, see `of`
 _FREE, _SEVERAL = -1, -2  # instead of the owner of the condition that holds a cell at a corner
 
@@ -209,14 +210,15 @@ class SurfaceEdges:
             beside = slot[corner[some, None], place[some, None] ^ np.array(flips)]
             if len(beside):
                 first = beside[:, 0]
-                patterns, which_pattern = self._patterns(axes, entries[first, 2], place[some], team)
-                found.append(_Concave(axes, corner[some], beside, patterns, which_pattern))
+                found.append(
+                    _Concave(axes, corner[some], beside, *self._patterns(axes, entries[first, 2], place[some], team))
+                )
         return found
 
     def _patterns(
         self, axes: tuple[int, ...], number: Indices, which: NDArray[np.intp], team: Team
-    ) -> tuple[list[Pattern], NDArray[np.intp]]:
-        """The different patterns of conductivities around edges, and the number of the pattern of each. Collective.
+    ) -> tuple[list[Pattern], NDArray[np.intp], Array]:
+        """The different patterns around edges, the number of the pattern of each, and `_Concave.reach`. Collective.
 
         Args:
             axes: across which surfaces meet.
@@ -242,7 +244,10 @@ class SurfaceEdges:
             planes = np.moveaxis(places[axis].reshape(shape), 1 + along, 1).reshape(*shape[:2], -1)
             of_axes.append(grid.axes[axis].widths[planes[:, :, 0]])
         widths = np.stack(of_axes, axis=1)
-        widths = (widths / widths.min(axis=(1, 2), keepdims=True)).round(9)
+        reach = 1.0 + widths[:, :, count].T / widths[:, :, count - 1].T
+        widths /= widths.min(axis=(1, 2), keepdims=True)
+        # Corrections hardly depend on widths: about equal ones make few patterns.
+        widths = widths.round(9) if grid.uniform else 2.0 ** ((np.log2(widths) * _OF_OCTAVE).round() / _OF_OCTAVE)
         both = np.column_stack((np.max(team.gathered(types), axis=0), widths.reshape(len(widths), -1)))
         both, first, pattern = np.unique(both, axis=0, return_index=True, return_inverse=True)
         spacing, found = np.array(grid.mean_spacing)[list(axes)], []
@@ -250,7 +255,7 @@ class SurfaceEdges:
             k = spacing[:, None] / (2.0 * problem.materials.half[list(axes)][:, of_pattern])
             k = (k / k[0, np.ravel_multi_index([count - 1] * len(axes), steps[0].shape)]).round(9)
             found.append(Pattern(k.tobytes(), own_widths.tobytes(), len(axes)))
-        return found, pattern.reshape(-1)
+        return found, pattern.reshape(-1), reach
 
     def _sizes(self, which: NDArray[np.intp]) -> Array:
         """The volumes of this rank's entries' cells on their side of the corner, over those of cells of mean widths."""
@@ -375,6 +380,8 @@ class _Concave:
         beside: the entries of the cells, as in `edge_weights.corrections`, shape (edges, 4 or 8).
         patterns: the different patterns of conductivities.
         pattern: the number of the pattern of each.
+        reach: the distance between the centres of the cells before and behind each, in half widths of the latter;
+            shape (axes, edges).
     """
 
     axes: tuple[int, ...]
@@ -382,6 +389,7 @@ class _Concave:
     beside: NDArray[np.intp]
     patterns: list[Pattern]
     pattern: NDArray[np.intp]
+    reach: Array
 
     def correct(self, numbers: Array, estimates: Array, shares: Array, more: Array) -> None:
         """Correct the estimates of entries, and add what a corner has more than their mean.
@@ -398,11 +406,10 @@ class _Concave:
             estimates[behind] += (
                 sum(rises[a] * losses[b] * losses[c] for a, b, c in ((0, 1, 2), (1, 2, 0), (2, 0, 1))) / 3
             )
-        found, reach = np.zeros((2 ** len(axes), len(behind))), np.zeros((len(axes), len(behind)))
+        found, reach = np.zeros((2 ** len(axes), len(behind))), self.reach
         for number, pattern in enumerate(self.patterns):
             some = self.pattern == number
             found[:, some] = corrections(pattern, losses[:, some])
-            reach[:, some] = pattern.reach[:, None]
         T, total = numbers[:, 1], np.zeros(len(behind))
         for cell, flips in enumerate(product((False, True), repeat=len(axes))):
             flipped = np.flatnonzero(flips)

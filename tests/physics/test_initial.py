@@ -125,13 +125,13 @@ def test_neighbours_and_faces_are_those_of_the_whole_field(
 ) -> None:
     start = field(tmp_path, HILL)
     monkeypatch.setattr(initial, "_CELLS_PER_SLAB", cells_per_slab)
-    T, (steps, faces) = whole(start), start.unevenness()
-    assert steps.tolist() == [np.abs(np.diff(T, axis=axis)).max() for axis in (2, 1, 0)]
+    T, (steps, slopes, faces) = whole(start), start.unevenness()
+    assert steps.tolist() == slopes.tolist() == [np.abs(np.diff(T, axis=axis)).max() for axis in (2, 1, 0)]
     of_faces = [T.take(end, axis=axis) for axis in (2, 1, 0) for end in (0, -1)]
     assert faces.tolist() == [[of.min(), of.max()] for of in of_faces]
 
 
 def test_an_even_field_has_no_steps(tmp_path: Path) -> None:
-    steps, faces = field(tmp_path, 350.0).unevenness()
-    assert steps.tolist() == [0.0, 0.0, 0.0]
+    steps, slopes, faces = field(tmp_path, 350.0).unevenness()
+    assert steps.tolist() == slopes.tolist() == [0.0, 0.0, 0.0]
     assert (faces == 350.0).all()

@@ -218,8 +218,8 @@ def _refuse_several_widths(scenario: Scenario) -> None:
     graded = [f"domain.{name}" for name, axis in zip(AXES, scenario.grid.axes, strict=True) if not axis.uniform]
     if graded:
         raise InputError(
-            f"{scenario.path}: {' and '.join(graded)} has cells of several widths, and heatsim makes no other grid "
-            "of them to compare with; divide each cell into two, or double the cells of each interval and take the square "
+            f"{scenario.path}: {' and '.join(graded)} has cells of several widths, and heatsim makes no other grid of "
+            "them to compare with; divide each cell into two, or double the cells of each interval and take the square "
             "root of its growth, and compare the runs"
         )
 

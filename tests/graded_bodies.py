@@ -93,7 +93,11 @@ class GradedBody:
 
     def _material(self) -> Document:
         random = self._random
-        k = (10.0 ** random.uniform(-1.5, 2.5, 3)).tolist() if random.random() < 0.4 else float(10.0 ** random.uniform(-1.5, 2.5))
+        k = (
+            (10.0 ** random.uniform(-1.5, 2.5, 3)).tolist()
+            if random.random() < 0.4
+            else float(10.0 ** random.uniform(-1.5, 2.5))
+        )
         return {
             "conductivity": k,
             "density": float(random.uniform(500.0, 8000.0)),

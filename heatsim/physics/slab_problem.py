@@ -177,6 +177,7 @@ def _cut_materials(materials: CellTypes, scenario: Scenario, grid: Grid, slab: S
         heated=replace(heated, lit=lit[found] if len(lit) else lit),
         held=EVERYTHING,
         face_types=(),
+        of_whole=materials,
     )
 
 

@@ -13,7 +13,8 @@ from heatsim import device
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.cuda_graphs import record
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps, SumOver
-from heatsim.kernels.multigrid.operator import Factors, Operator, empty_like
+from heatsim.kernels.multigrid.operator import Operator, empty_like, shape_below
+from heatsim.kernels.multigrid.pairs import Factors, Pairs
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps
 from heatsim.solver.steady.newton import solve
 from heatsim.solver.steady.steady_equations import LinearSystem
@@ -70,7 +71,17 @@ def both(xp: Any, A: Operator) -> Operator:
 
 @pytest.mark.parametrize(
     ("shape", "factors"),
-    [((5, 6, 7), (2, 2, 2)), ((1, 1, 70), (2, 1, 1)), ((9, 8, 1), (1, 2, 2)), ((4, 3, 2), (1, 1, 2))],
+    [
+        ((5, 6, 7), (2, 2, 2)),
+        ((1, 1, 70), (2, 1, 1)),
+        ((9, 8, 1), (1, 2, 2)),
+        ((4, 3, 2), (1, 1, 2)),
+        (
+            (6, 5, 9),
+            (Pairs.starting([0, 1, 3, 4, 6, 8, 9]), Pairs.starting([0, 2, 3, 5]), Pairs.starting([0, 1, 3, 4, 6])),
+        ),
+        ((7, 1, 5), (Pairs.starting([0, 1, 2, 3, 4, 5]), 1, Pairs.starting([0, 2, 4, 5, 6, 7]))),
+    ],
 )
 def test_every_sweep_does_what_the_cpu_s_does(
     where: tuple[Any, LevelSweeps], shape: tuple[int, int, int], factors: Factors
@@ -133,7 +144,7 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
     cpu, A, rng = CpuSweeps(), random_operator(shape, "float32"), np.random.default_rng(7)
     T, b, p, r = (rng.normal(size=shape).astype("float32") for _ in range(4))
     x, right = rng.normal(size=shape), rng.normal(size=shape).astype("float32")
-    coarse = np.zeros([-(-n // factor) for n, factor in zip(shape, factors[::-1], strict=True)], dtype="float32")
+    coarse = np.zeros(shape_below(shape, factors), dtype="float32")
     correction = rng.normal(size=coarse.shape).astype("float32")
     matrix = rng.normal(size=(A.size, A.size))
 
@@ -157,6 +168,7 @@ def check(xp: Any, sweeps: LevelSweeps, shape: tuple[int, int, int], factors: Fa
         found = sweeps.read(scalars)
         numbers = [found.rz, found.rz_before, found.energy, found.largest]
         numbers += [*sweeps.mean_links(level), *sweeps.extremes(level, xp.asarray(x))]
+        numbers += [*np.concatenate(sweeps.strengths(level))]
         return [*out, sums, *below.links, below.ground, fine, moved, left, ahead, np.array(numbers)]
 
     for mine, known in zip(results(xp, sweeps), results(np, cpu), strict=True):

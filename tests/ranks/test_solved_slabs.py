@@ -18,6 +18,7 @@ from heatsim.errors import Interrupted, NotConvergedError, ScenarioError
 from heatsim.grid import PlaneGroups
 from heatsim.kernels.multigrid import rank_sweeps
 from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
+from heatsim.kernels.multigrid.pairs import planes_below
 from heatsim.kernels.multigrid.rank_sweeps import RankSweeps, cut_multiple
 from heatsim.observers.state import RunState
 from heatsim.parallel.halo import Halo
@@ -40,7 +41,11 @@ FLAT = LINEAR.replace("size = [0.2, 0.08, 0.13]", "size = [0.2, 0.08, 1.5]")
 # Sources that fall with the temperature, so that there is a steady state.
 LIT = LIT.replace("1 + 0.01*(T", "1 - 0.001*(T")
 AROUND += '[[sources]]\npower_density = "1e8*(400 - T)/300"\n'
+# Planes merge in pairs: some of them lie on both sides of a cut.
+GRADED = LINEAR.replace("[material]", "[domain.z]\nintervals = [{ to = 0.13, cells = 33, growth = 1.12 }]\n[material]")
+GRADED = GRADED.replace("[domain.z]", "[domain.x]\nintervals = [{ to = 0.2, cells = 20, growth = 1.2 }]\n[domain.z]")
 BODIES = {"linear": LINEAR, "flat": FLAT, "everything": bodies.EVERYTHING, "around": AROUND, "lit": LIT}
+BODIES["graded"] = GRADED
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +57,7 @@ def small_levels_are_divided(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int,
     def noted(sweeps: RankSweeps, A: Any, factors: Any) -> Any:
         found = below(sweeps, A, factors)
         if A.slab is not None:
-            seen.append((-(-A.slab.planes // factors[2]), found is not None))
+            seen.append((planes_below(factors[2], A.slab.planes), found is not None))
         return found
 
     monkeypatch.setattr(RankSweeps, "slab_below", noted)
@@ -90,13 +95,16 @@ def implicit(text: str, precision: str = "float64", device: str = "cpu", **table
         ("around", 2, "float64"),
         pytest.param("around", 3, "float32", marks=pytest.mark.slow),
         ("lit", 3, "float64"),
+        ("graded", 2, "float64"),
+        ("graded", 3, "float32"),
     ],
 )
 def test_steady_states(name: str, ranks: int, precision: str, small_levels_are_divided: list[tuple[int, bool]]) -> None:
     same(steady(BODIES[name], precision), ranks)
     divided = {planes for planes, is_divided in small_levels_are_divided if is_divided}
     if ranks == 2:
-        assert divided == {"linear": {17, 9}, "flat": {33, 17}, "around": {16, 8}}[name]
+        assert divided == {"linear": {17, 9}, "flat": {33, 17}, "around": {16, 8}}.get(name, divided)
+        assert divided
 
 
 # Heat that rises with the temperature, in planes of the first rank alone.
@@ -144,6 +152,7 @@ def test_large_levels_that_cannot_be_cut_and_small_ones_are_whole(monkeypatch: p
         pytest.param("everything", 2, "float64", marks=pytest.mark.slow),
         ("around", 3, "float64"),
         ("lit", 2, "float32"),
+        ("graded", 3, "float64"),
     ],
 )
 def test_implicit_steps(name: str, ranks: int, precision: str) -> None:

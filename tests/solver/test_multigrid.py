@@ -12,7 +12,8 @@ from scipy.sparse.linalg import spsolve
 from heatsim.errors import NotConvergedError
 from heatsim.kernels.multigrid import cycle
 from heatsim.kernels.multigrid.cycle import VCycle
-from heatsim.kernels.multigrid.operator import Factors, Operator, choose_factors, empty_like, merge
+from heatsim.kernels.multigrid.operator import Operator, choose_factors, empty_like, merge
+from heatsim.kernels.multigrid.pairs import Factors
 from heatsim.kernels.multigrid.sweeps import CpuSweeps
 from heatsim.solver.steady.newton import Convergence, smallest_eigenvalue, solve
 from heatsim.solver.steady.steady_equations import LinearSystem

@@ -84,6 +84,7 @@ class CellTypes:
         heated: the cells that sources heat individually; types count only sources that heat all their cells alike.
         held: the planes of ``cells``.
         face_types: the types of the cells at each face of the grid; empty if ``held`` has all planes.
+        of_whole: the cell types of the whole grid, if these are those of a rank's slab.
     """
 
     grid: Grid
@@ -103,6 +104,7 @@ class CellTypes:
     heated: HeatedCells = NO_HEATED_CELLS
     held: PaintedPlanes = EVERYTHING
     face_types: tuple[NDArray[np.uint8], ...] = ()
+    of_whole: "CellTypes | None" = None
 
     @property
     def uniform(self) -> bool:
@@ -197,6 +199,8 @@ class CellTypes:
 
         Collective at the first access.
         """
+        if self.of_whole is not None:
+            return self.of_whole.volumes
         if self.grid.uniform:
             return self.counts.astype(np.float64)
         x, y, z = (axis.volume_factors for axis in self.grid.axes)

@@ -207,12 +207,18 @@ class Balance:
 
     @cached_property
     def scale(self) -> float:
-        """Twice the largest conductance of a half cell in W/K: numbers in units of it do not leave float32."""
-        grid, most = self.materials.grid, 1.0
-        for axis in grid.axes:
-            most *= float(axis.volume_factors.max()) * max(1.0, float(axis.link_factors.max()))
-        volume, spacing = grid.mean_volume, grid.mean_spacing
-        return 4.0 * most * max(float(self.materials.link[axis].max()) * volume / d for axis, d in enumerate(spacing))
+        """Twice the largest conductance of a half cell in W/K: numbers in units of it do not leave float32. Collective."""
+        grid, halves = self.materials.grid, self.materials.link.max(axis=(1, 2)).tolist()
+        largest = 0.0
+        for axis, (half, d) in enumerate(zip(halves, grid.mean_spacing, strict=True)):
+            most = half * grid.mean_volume / d
+            for other, of in enumerate(grid.axes):
+                factors = of.volume_factors[:, np.newaxis]
+                if other == axis:
+                    factors = factors * of.gain_factors / of.half_factors
+                most *= float(factors.max())
+            largest = max(largest, most)
+        return 4.0 * self.sums.largest(largest)
 
     def flows(self, temperatures: Sequence[Any]) -> Flows:
         """Where heat enters and leaves, for deviations in K of the cells of each surface. Collective."""

@@ -11,8 +11,8 @@ import numpy as np
 from heatsim.grid import Grid
 from heatsim.kernels.composite import surface_heat
 from heatsim.kernels.cuda_graphs import record
-from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid import pairs
+from heatsim.kernels.multigrid.cuda_sweeps import CudaSweeps
 from heatsim.kernels.multigrid.operator import COARSEST, shapes_below
 from heatsim.kernels.multigrid.rank_sweeps import FEW, RankSweeps
 from heatsim.kernels.multigrid.sweeps import CpuSweeps, LevelSweeps

@@ -81,6 +81,10 @@ def details(summary: Mapping[str, Any], unit: TemperatureUnit) -> Iterator[tuple
         yield "stability", f"limit of explicit steps: {plain(summary['dt_limit'], 6)}{_NBSP}s"
     if summary.get("coefficients_of"):
         yield "c0…c6", f"of cells inside {summary['coefficients_of']}, away from faces and other materials"
+    if summary.get("coefficients_cell"):
+        unit_of_cell = choose_unit(LENGTHS, max(summary["coefficients_cell"]))
+        widths = " × ".join(plain(width / unit_of_cell.size, 4) for width in summary["coefficients_cell"])
+        yield "cells", f"c0…c6 are those of a cell of the mean widths, {widths}{_NBSP}{unit_of_cell.symbol}"
     if summary.get("reference_temperature") is not None:
         yield "stored", f"T − {unit.text(summary['reference_temperature']).replace(' ', _NBSP)} of each cell"
     if summary.get("equivalent_applications"):

@@ -6,6 +6,7 @@ from typing import assert_never
 
 from heatsim.amounts import LENGTHS, TIMES, choose_unit, format_time
 from heatsim.counts import plain
+from heatsim.grid import Grid
 from heatsim.scenario import (
     Beam,
     Box,
@@ -188,5 +189,16 @@ def point(coordinates: Sequence[float]) -> str:
 
 def sizes(lengths: Sequence[float]) -> str:
     """Lengths along the axes in one unit, such as ``"10 × 10 × 0.25 mm"``."""
-    unit = choose_unit(LENGTHS, max(lengths))
-    return f"{' × '.join(f'{plain(each / unit.size, 4)}' for each in lengths)} {unit.symbol}"
+    return spans([(each, each) for each in lengths])
+
+
+def cell_sizes(grid: Grid) -> str:
+    """The widths of cells along the axes, such as ``"0.1 to 2.5 × 10 × 10 mm"`` if those along x differ."""
+    return spans([(float(axis.widths.min()), float(axis.widths.max())) for axis in grid.axes])
+
+
+def spans(lengths: Sequence[tuple[float, float]]) -> str:
+    """The smallest and the largest of lengths along each axis, in one unit."""
+    unit = choose_unit(LENGTHS, max(largest for _, largest in lengths))
+    texts = (dict.fromkeys(plain(each / unit.size, 4) for each in pair) for pair in lengths)
+    return f"{' × '.join(' to '.join(pair) for pair in texts)} {unit.symbol}"

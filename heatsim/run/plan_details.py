@@ -1,11 +1,13 @@
 """The lines of a plan about the numerics: stability limits, steps, and c0…c6."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import isfinite
 
 from heatsim.counts import counted
+from heatsim.grid import Grid
 from heatsim.physics.matter.material_coefficients import MaterialCoefficients, material_coefficients
 from heatsim.physics.problem import HeatProblem
+from heatsim.run.in_words import sizes
 from heatsim.run.plan import Plan
 
 _LENGTHS_SHOWN = 4
@@ -20,7 +22,8 @@ def describe_details(plan: Plan) -> Iterator[str]:
     found = material_coefficients(problem.scenario, problem.materials.palette, problem.reference)
     for material in found:
         if len(found) > 1:
-            yield f"material     {material.name}: alone {_limit(material.limit)}"
+            where = "" if problem.grid.uniform else " in cells of the mean widths"
+            yield f"material     {material.name}: alone {_limit(material.limit)}{where}"
         # For a single constant material these are the coefficients of the steps above.
         if (len(found) > 1 and problem.materials.cells_of(material.name)) or material.enthalpy is not None:
             yield from _coefficients_of_steps(problem, material)
@@ -49,10 +52,25 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
     lengths = timeline.step_lengths
     for dt, steps in list(lengths.items())[:_LENGTHS_SHOWN]:
         yield f"dt           {dt!r} s, {counted(steps, 'step')}"
-        for number, coefficient in enumerate(problem.coefficients[dt].c):
-            yield f"             c{number} = {coefficient!r}"
+        coefficients = problem.coefficients[dt].c
+        if not problem.grid.uniform:
+            yield f"             of a cell of the mean widths, {sizes(problem.grid.mean_spacing)}; of all cells inside:"
+        for number, (coefficient, ends) in enumerate(zip(coefficients, _ranges(coefficients, problem.grid), strict=True)):
+            of_all = "" if problem.grid.uniform else f" ({ends[0]:.6g} to {ends[1]:.6g})"
+            yield f"             c{number} = {coefficient!r}{of_all}"
     if len(lengths) > _LENGTHS_SHOWN:
         yield f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths"
+
+
+def _ranges(coefficients: Sequence[float], grid: Grid) -> list[tuple[float, float]]:
+    """The smallest and the largest c0…c6 of cells with neighbours on all sides, from those of a cell of mean widths."""
+    found, least, most = [], 1.0, 1.0
+    for number, axis in enumerate(grid.axes):
+        inside = slice(1, -1) if len(axis) > 2 else slice(None)
+        values = axis.link_factors[inside] * coefficients[1 + 2 * number : 3 + 2 * number]
+        found += [(float(side.min()), float(side.max())) for side in values.T]
+        least, most = least - float(values.sum(axis=1).max()), most - float(values.sum(axis=1).min())
+    return [(least, most), *found]
 
 
 def _coefficients_of_steps(problem: HeatProblem, material: MaterialCoefficients) -> Iterator[str]:

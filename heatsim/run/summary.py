@@ -149,6 +149,7 @@ def _equal_steps(state: RunState) -> dict[str, Any]:
             for dt, steps in lengths.items()
         ],
         "coefficients_of": None if problem.materials.uniform else problem.materials.first_material.name,
+        **({} if problem.grid.uniform else {"coefficients_cell": list(problem.grid.mean_spacing)}),
         "cells_per_second": state.step * problem.grid.cell_count / max(state.wall_time, 1e-9),
     }
 

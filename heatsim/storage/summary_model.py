@@ -116,6 +116,7 @@ class SummaryModel(_Model):
     dt_limit: Positive | None = None
     coefficients: list[_Coefficients] | None = None
     coefficients_of: str | None = None
+    coefficients_cell: Annotated[list[Positive], Field(min_length=3, max_length=3)] | None = None
     end_state: str = ""
     energy: dict[str, Number | None] | None = None
     energy_bound: Number | None = None

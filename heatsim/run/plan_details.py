@@ -55,8 +55,9 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
         coefficients = problem.coefficients[dt].c
         if not problem.grid.uniform:
             yield f"             of a cell of the mean widths, {sizes(problem.grid.mean_spacing)}; of all cells inside:"
-        for number, (coefficient, ends) in enumerate(zip(coefficients, _ranges(coefficients, problem.grid), strict=True)):
-            of_all = "" if problem.grid.uniform else f" ({ends[0]:.6g} to {ends[1]:.6g})"
+        ranges = _ranges(coefficients, problem.grid)
+        for number, (coefficient, (least, most)) in enumerate(zip(coefficients, ranges, strict=True)):
+            of_all = "" if problem.grid.uniform else f" ({least:.6g} to {most:.6g})"
             yield f"             c{number} = {coefficient!r}{of_all}"
     if len(lengths) > _LENGTHS_SHOWN:
         yield f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths"

@@ -46,7 +46,10 @@ def test_widths_that_are_equal_are_a_uniform_axis() -> None:
 
 def test_an_axis_may_begin_anywhere() -> None:
     domain = f'{DOMAIN}\norigin = ["-1 cm", 0, 0]'
-    assert read_text("intervals = [{ to = 0.01, cells = 5 }, { to = 0.09, cells = 5 }]", domain).grid.borders[0][0] == -0.01
+    assert (
+        read_text("intervals = [{ to = 0.01, cells = 5 }, { to = 0.09, cells = 5 }]", domain).grid.borders[0][0]
+        == -0.01
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,11 @@ REFUSED = {
     "key": (X.replace("intervals", "interval"), "domain.x.interval", 'did you mean "intervals"?'),
     "narrow": (X.replace("cells = 6, growth = 1.2", "cells = 90000, growth = 2"), "domain.x", "make them wider"),
     "many": (X.replace("cells = 6", "cells = 99999"), "domain.x.intervals", "got 100,003 cells in all"),
-    "size": (X.replace("0.1,", "0.2,"), "domain.size.0", "got 0.1; the cells of domain.x are 0.2 m long: write that, or"),
+    "size": (
+        X.replace("0.1,", "0.2,"),
+        "domain.size.0",
+        "got 0.1; the cells of domain.x are 0.2 m long: write that, or",
+    ),
     "count": (X.replace("4 }", "5 }"), "domain.cells.0", "got 10; domain.x has 11 cells: write 11, or leave"),
 }
 
@@ -111,7 +118,9 @@ def test_overrides_and_study_points_change_intervals(tmp_path: Path) -> None:
 
 
 def test_the_resolved_scenario_has_the_same_cells(tmp_path: Path) -> None:
-    scenario = read_text(X, "size = [0.06]\ncells = [4]\norigin = [-0.02, 0.5, 0.0]", "[domain.y]\nwidths = [0.05, 0.03]")
+    scenario = read_text(
+        X, "size = [0.06]\ncells = [4]\norigin = [-0.02, 0.5, 0.0]", "[domain.y]\nwidths = [0.05, 0.03]"
+    )
     write_resolved(scenario, tmp_path)
     again = load(tmp_path / "scenario.toml")
     assert again.domain == scenario.domain

@@ -57,7 +57,7 @@ def _equal_steps(problem: HeatProblem) -> Iterator[str]:
             yield f"             of a cell of the mean widths, {sizes(problem.grid.mean_spacing)}; of all cells inside:"
         ranges = _ranges(coefficients, problem.grid)
         for number, (coefficient, (least, most)) in enumerate(zip(coefficients, ranges, strict=True)):
-            of_all = "" if problem.grid.uniform else f" ({least:.6g} to {most:.6g})"
+            of_all = "" if f"{least:.6g}" == f"{most:.6g}" else f" ({least:.6g} to {most:.6g})"
             yield f"             c{number} = {coefficient!r}{of_all}"
     if len(lengths) > _LENGTHS_SHOWN:
         yield f"             and {len(lengths) - _LENGTHS_SHOWN} more step lengths"

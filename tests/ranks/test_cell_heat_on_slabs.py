@@ -49,3 +49,58 @@ def test_light_crosses_cuts() -> None:
     planes = problem.materials.weighted_surfaces.cells // (12 * 10)
     assert np.unique(planes[heated.lit > 0]).size > 4
     assert heated.has_beams
+
+
+def test_layers_and_heats_on_graded_grids() -> None:
+    """Layers across x and z, a contact, a hole, and every kind of source, with cells from 1 to 30 along each axis."""
+    random, tables = np.random.default_rng(4), ""
+    for name, size, count in (("x", 0.006, 6), ("y", 0.006, 5), ("z", 0.012, 21)):
+        widths = np.exp(random.uniform(0.0, np.log(30.0), count))
+        tables += f"domain.{name}.widths = {(widths / widths.sum() * size).tolist()}\n"
+    z = np.append(0.0, np.cumsum(widths / widths.sum() * size)).tolist()
+    text = f"""domain.material = "board"
+{tables}
+materials.board = {{ conductivity = [0.8, 0.8, 0.3], density = 1850.0, specific_heat = 1100.0 }}
+materials.chip = {{ conductivity = 120.0, density = 2330.0, specific_heat = 700.0 }}
+contacts = [{{ between = ["chip", "board"], resistance = 3e-4 }}]
+initial.temperature = "300 + 1e4*x"
+time = {{ end = 0.01, method = "euler" }}
+[[regions]]
+name = "chip"
+material = "chip"
+box = {{ min = [0.0, 0.0, {z[5]}], max = [0.004, 0.003, {z[12]}] }}
+[[regions]]
+name = "hole"
+material = "void"
+box = {{ min = [0.0, 0.0, {z[14]}], max = [0.002, 0.003, {z[21]}] }}
+[[layers]]
+material = "chip"
+thickness = 1e-6
+plane = {{ axis = "z", at = {z[10]}, rectangle = {{ min = [0.0011, 0.0003], max = [0.0047, 0.0059] }} }}
+[[layers]]
+material = "chip"
+thickness = 1e-6
+plane = {{ axis = "x", at = 0.0, rectangle = {{ min = [0.0, 0.0], max = [0.0033, 0.0091] }} }}
+[boundaries]
+default = {{ type = "convection", coefficient = 9.0, ambient = 350.0 }}
+void = {{ type = "convection", coefficient = 5.0, ambient = 300.0 }}
+[[sources]]
+power = 0.2
+box = {{ min = [0.0, 0.0, 0.0], max = [0.006, 0.003, 0.004] }}
+[[sources]]
+power = 1.0
+distribution = "1 + x*z/1e-6"
+[[sources]]
+power_density = "1e5*(T - 290)"
+[[sources]]
+beam = {{ face = "x_min", power = 5.0, radius = 4e-4, path = [[0.003, 0.002], [0.003, 0.010]], speed = 0.1 }}
+[[sources]]
+beam = {{ face = "z_max", power = 5.0, radius = 4e-4, path = [[0.001, 0.001], [0.005, 0.005]], speed = 0.1 }}
+[[sources]]
+beam = {{ face = "z_max", power = 5.0, radius = 4e-4, path = [[0.001, 0.001]], absorption_depth = 1e-3 }}
+"""
+    problem = problem_of(text, solver={"device": "cpu", "precision": "float64"})
+    assert len(problem.materials.layering.cells)
+    assert len(problem.materials.heated.lit)
+    for ranks in (2, 3):
+        same(problem, ranks)

@@ -90,7 +90,9 @@ def link_factors(materials: CellTypes) -> Array:
         # Exactly 1 on axes with cells of one width.
         uneven = (here + contact + there) / graded * ((own + beyond) / 2.0)
         factors = np.where(share > 0.0, surfaces.area / (surfaces.area + share * (1.0 - surfaces.area)), 1.0)
-        factors = factors * np.where(np.isfinite(uneven), uneven, 1.0)
+        # And within one material: kernels are faster where weights are exactly 1.
+        differ = (here != there) | (contact > 0.0)
+        factors = factors * np.where(np.isfinite(uneven) & differ, uneven, 1.0)
     if not len(surfaces.links):
         return factors
     plain = materials.link[axis, types[:, None], around]

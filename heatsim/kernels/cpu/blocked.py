@@ -7,7 +7,7 @@ fma, and the tile that owns a cell adds its heat to the ledger once per step, in
 from typing import Any
 
 from heatsim.kernels.cpu import graded_lines, lines, linked_functions, march, plan, subnormals
-from heatsim.kernels.cpu.graded_lines import PLANES, row_coefficients, sum_graded
+from heatsim.kernels.cpu.graded_lines import GRADED, links_across, links_along, step_graded, sum_graded, sum_one_graded
 from heatsim.kernels.cpu.lines import (
     OPTIONS,
     SEVEN_TERM,
@@ -29,37 +29,26 @@ _OTHER_SOURCES = source_key((graded_lines, linked_functions, march, plan, lines,
 
 
 # Fields of a plan besides those of march.py: an index of SCHEMES, c0…c6 and the faces' terms of each step, of shapes
-# (steps, 7) and (steps, 6), the ledger's sums, and the factors of planes.
-PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max", *PLANES)
+# (steps, 7) and (steps, 6), the ledger's sums, and what grids of several cell widths need.
+PLAN = (*MARCH, "scheme", "c", "f", "g", "x_min", "x_max", "y_min", "y_max", "z_min", "z_max", *GRADED)
 
 
 @compiled
 def _advance_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, ring: Any, T_new: Any) -> None:
     """Do a step of some rows."""
     nx, stride = plan.nx, plan.stride
+    if plan.links_x:
+        _advance_graded(plan, tile, step, rows, ring, T_new)
+        return
     c = behind(reals_at(plan.c, T_new), 7 * step)
     around = (rows.below, rows.here - stride, rows.here, rows.here + stride, rows.above)
     # In the ring, all rows are one run; the padding between them is written but not read.
     runs = (1, (rows.size - 1) * stride + nx) if rows.new_stride == stride else (rows.size, nx)
     if plan.scheme == SEVEN_TERM:
         sum_seven_term(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
-    elif plan.planes_x:
-        _sum_graded_rows(plan, c, rows, ring, T_new)
     else:
         sum_increments(c, ring, around, stride, T_new, rows.new, rows.new_stride, runs)
     _finish_rows(plan, tile, step, rows, ring, T_new)
-
-
-@compiled
-def _sum_graded_rows(plan: Any, c: Any, rows: RowBlock, T: Any, T_new: Any) -> None:
-    """Sum the increments of some rows whose cells have several widths."""
-    along_x, z, stride = reals_at(plan.planes_x, T), wrap(rows.z, plan.nz), plan.stride
-    for row in range(rows.size):
-        by, y = row * stride, wrap(rows.y + row, plan.ny)
-        here = rows.here + by
-        around = rows.below + by, here - stride, here, here + stride, rows.above + by
-        factors = row_coefficients(plan, c, y, z, T)
-        sum_graded(factors, along_x, plan.nx, T, around, T_new, rows.new + row * rows.new_stride, plan.nx)
 
 
 @compiled
@@ -102,6 +91,48 @@ def _finish_rows(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, 
             add_face_row(f[5], g[5], T, i, T_new, out, nx, sums, y_here * nx, recorded)
         if plan.scheme != SEVEN_TERM:
             add_increments(T, i, T_new, out, nx)
+
+
+@compiled
+def _advance_graded(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, T_new: Any) -> None:
+    """Do a step of some rows of cells of several widths."""
+    nz, ny, nx, stride = plan.nz, plan.ny, plan.nx, plan.stride
+    c, along, z = behind(reals_at(plan.c, T), 7 * step), links_along(plan, step, 0, T), wrap(rows.z, nz)
+    for row in range(rows.size):
+        by, of_row, new = row * stride, rows.y + row, rows.new + row * rows.new_stride
+        y, here = wrap(of_row, ny), rows.here + by
+        around, across = (
+            (rows.below + by, here - stride, here, here + stride, rows.above + by),
+            links_across(plan, c, y, z, T),
+        )
+        if 0 < z < nz - 1 and 0 < y < ny - 1 and nx > 1:
+            step_graded(along, across, T, around, T_new, new, nx)
+            _finish_ends(plan, tile, step, (rows.z, of_row, z * ny + y), (along, across), T, around, T_new, new)
+        else:
+            sum_graded(along, across, T, around, T_new, new, nx)
+            alone = RowBlock(rows.z, of_row, 1, rows.below + by, here, rows.above + by, new, rows.new_stride)
+            _finish_rows(plan, tile, step, alone, T, T_new)
+
+
+@compiled
+def _finish_ends(
+    plan: Any, tile: MarchTile, step: int, row: Any, links: Any, T: Any, around: Any, T_new: Any, new: int
+) -> None:
+    """Step the first and the last cell of a row again, with the heat of their faces; see :func:`step_graded`.
+
+    ``row``: its plane, its place along y, and its number among all rows.
+    """
+    f, g, (along, across) = behind(reals_at(plan.f, T), 6 * step), behind(reals_at(plan.g, T), 6 * step), links
+    z, y, number = row
+    owned = tile.first_z <= z < tile.end_z and tile.first_y <= y < tile.end_y
+    first = around[2]
+    for far in range(2):
+        x = far * (plan.nx - 1)
+        total, heat = sum_one_graded(along, across, T, around, x), f[far] - g[far] * T[first + x]
+        T_new[new + x] = T[first + x] + (total + heat)
+        sums = plan.x_max if far else plan.x_min
+        if owned and sums:
+            doubles_at(sums)[number] += heat
 
 
 _sweep_tiles = sweeping(PLAN, _advance_rows, _complete_plane)

@@ -135,9 +135,18 @@ def _advance_numba(
     values = {"scheme": SCHEMES.index(scheme), "c": _of_each(c, len(f)), "f": f, "g": g}
     sums = {"x_min": x_min, "x_max": x_max, "y_min": y_min, "y_max": y_max, "z_min": z_min, "z_max": z_max}
     if graded(planes):
-        values |= zip(blocked.PLANES, factors_of(planes, T.shape, T.dtype), strict=True)
+        values |= _graded(planes, T, np.atleast_2d(c))
     plan = KernelPlan(blocked.PLAN, {**chosen.plan(T.shape, periodic, len(f)), **values, **sums})
     return run_sweeps(partial(blocked.advance, plan.numbers), T, T_new, len(f), chosen, chosen.ring)
+
+
+def _graded(planes: Planes, T: Field, c: Field) -> dict[str, Any]:
+    """The fields GRADED of a plan; ``c``: c0…c6 of all steps or of each, shape (1 or steps, 7)."""
+    x, y, z = factors_of(planes, T.shape, T.dtype)
+    links = c[:, 1:3, None] * x[LINK : LINK + 2]
+    stride = links[0].size if len(links) > 1 else 0
+    width = {"links_width": links.shape[2], "links_stride": stride}
+    return {"links_x": links, **width, "planes_x": x, "planes_y": y, "planes_z": z}
 
 
 def choose_tiling(

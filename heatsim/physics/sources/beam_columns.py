@@ -152,17 +152,26 @@ def _index(
 def _reached(beam: Beam, scenario: Scenario) -> NDArray[np.bool_]:
     """Which cells of its face a beam can reach on its path, shape of the face's map."""
     grid, (first, second) = scenario.grid, face_axes(beam.face)
-    points = _points_on(beam, float(min(grid.axes[first].widths.min(), grid.axes[second].widths.min())))
+    equal = grid.axes[first].uniform and grid.axes[second].uniform
+    narrowest = float(min(grid.axes[first].widths.min(), grid.axes[second].widths.min()))
+    distance = narrowest if equal else max(narrowest, beam.radius / 4.0)
+    points = _points_on(beam, distance)
     ends = []
     for number, axis in enumerate((first, second)):
-        n, count = grid.cells[axis], window(scenario, beam, axis)
+        n, count, cells = grid.cells[axis], window(scenario, beam, axis), grid.axes[axis]
+        reach = REACH * beam.radius
         if wraps(scenario, beam, axis):
-            start = np.zeros(len(points), np.int64)
-        else:
-            low = grid.axes[axis].places(points[:, number] - REACH * beam.radius)
+            start, end = np.zeros(len(points), np.int64), np.full(len(points), n)
+        elif equal:
+            low = cells.places(points[:, number] - reach)
             # A spot between two of these points begins a cell earlier or later.
             start = np.clip(np.floor(low), 0, n - count).astype(np.int64) - 1
-        ends.append((np.clip(start, 0, n), np.clip(start + count + 2, 0, n)))
+            end = start + count + 2
+        else:
+            low, high = (cells.places(points[:, number] + side * (reach + distance)) for side in (-1.0, 1.0))
+            start, end = (np.clip(np.floor(of), 0, n - 1).astype(np.int64) for of in (low, high))
+            end += 1
+        ends.append((np.clip(start, 0, n), np.clip(end, 0, n)))
     (first_u, end_u), (first_v, end_v) = ends
     corners = np.zeros((grid.cells[second] + 1, grid.cells[first] + 1), dtype=np.int64)
     for v, u, sign in ((first_v, first_u, 1), (first_v, end_u, -1), (end_v, first_u, -1), (end_v, end_u, 1)):

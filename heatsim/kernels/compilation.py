@@ -63,9 +63,9 @@ class Variant:
 LINEAR = Variant()
 
 
-def threads_of_bricks(precision: str, variant: Variant) -> int:
-    """The most threads of a block of a kernel with bricks: composite bodies need more registers."""
-    return 1024 if not variant.faces else 768 if precision == "float32" else 512
+def threads_of_bricks(precision: str, variant: Variant, graded: bool) -> int:
+    """The most threads of a block of a kernel with bricks: composite bodies and graded grids need more registers."""
+    return 1024 if not (variant.faces or graded) else 768 if precision == "float32" else 512
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,8 @@ class Build:
     def _bounds(self) -> tuple[int, int, int]:
         """Threads of a block along x, y, z; for bricks, whose blocks differ in shape, the largest total."""
         bricked = self.spec.resident and self.spec.boxed
-        return (threads_of_bricks(self.precision, self.variant), 1, 1) if bricked else self.spec.block
+        threads = threads_of_bricks(self.precision, self.variant, self.graded)
+        return (threads, 1, 1) if bricked else self.spec.block
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -223,6 +224,7 @@ def build(
     """The build of a kernel for a grid, with the widest accesses that divide its rows."""
     if spec.resident and not spec.boxed and variant.faces and (precision == "float64" or variant.varying):
         many_registers = precision == "float64" and (variant.varying or variant.mixed)
+        many_registers |= variant.varying and not grid.uniform
         threads = _MOST_THREADS // (4 if many_registers else 2)
         spec = replace(spec, block=(threads, 1, 1), tile=(threads, 1, 1))
     if not grid.uniform and spec.steps == 1 and precision == "float64":

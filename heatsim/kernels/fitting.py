@@ -78,7 +78,7 @@ def _bricked(
         tables,
         room.block_memory,
         room.multiprocessors,
-        threads=threads_of_bricks(precision, variant),
+        threads=threads_of_bricks(precision, variant, kernel.graded),
     )
     if bricks is None:
         return None

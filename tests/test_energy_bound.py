@@ -1,6 +1,7 @@
 """No residual of the energy balance is larger than the bound that is derived for it, whatever happens between rows."""
 
 import tempfile
+from math import fsum
 from pathlib import Path
 
 import numpy as np
@@ -151,11 +152,16 @@ def conditions(draw: st.DrawFn, end: float) -> str:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn) -> str:
+def scenarios(draw: st.DrawFn, graded: bool = False) -> str:
     cells = draw(st.tuples(*[st.integers(1, 6)] * 3))
     size = [0.01 * n * draw(magnitudes(0.3, 3.0)) for n in cells]
     k, other = draw(magnitudes(0.1, 400.0)), draw(magnitudes(0.1, 400.0))
-    rate = sum(max(k, other) / 1e6 / (length / n) ** 2 for length, n in zip(size, cells, strict=True))
+    least, widths = [length / n for length, n in zip(size, cells, strict=True)], ""
+    if graded:
+        of_axes = [draw(st.lists(magnitudes(0.003, 0.1), min_size=n, max_size=n)) for n in cells]
+        size, least = [fsum(of) for of in of_axes], [min(of) for of in of_axes]
+        widths = "".join(f", {axis} = {{ widths = {of!r} }}" for axis, of in zip("xyz", of_axes, strict=True))
+    rate = sum(max(k, other) / 1e6 / d**2 for d in least)
     end = float(f"{draw(magnitudes(1.0, 60.0)) / rate:.6g}")
     several, changing = draw(st.booleans()), draw(st.integers(0, 3)) == 0
     void = several and draw(st.booleans())
@@ -163,7 +169,8 @@ def scenarios(draw: st.DrawFn) -> str:
     start = draw(st.sampled_from(("300.0", '"330 + 20*sin(200*x)*cos(300*y)"')))
     every = end * draw(st.sampled_from((0.07, 0.5, 1.0)))
     lines = [
-        f"domain = {{ size = {size!r}, cells = {list(cells)!r}" + (', material = "base" }' if several else " }"),
+        f"domain = {{ size = {size!r}, cells = {list(cells)!r}{widths}"
+        + (', material = "base" }' if several else " }"),
         f"initial = {{ temperature = {start} }}",
         f"time = {{ end = {end!r}, safety = {draw(st.sampled_from((0.3, 0.9, 1.0)))!r} }}",
         f"output = {{ figures = false, fields = false, probe_every = {every!r} }}",
@@ -210,3 +217,55 @@ def scenarios(draw: st.DrawFn) -> str:
 @given(text=scenarios())
 def test_no_random_scenario_exceeds_its_bound(text: str) -> None:
     watched(text)
+
+
+@settings(
+    max_examples=40 if SLOW else 12, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+)
+@given(text=scenarios(graded=True))
+def test_no_random_graded_grid_exceeds_its_bound(text: str) -> None:
+    watched(text)
+
+
+# Heat flows for many steps through few cells.
+FEW_CELLS = """
+domain = { size = [1.0, 1.0, 1.0], cells = [3, 2, 1] }
+material = { conductivity = [401.0, 213.0, 97.0], density = 3439.0, specific_heat = 1000.0 }
+initial = { temperature = 300.0 }
+time = { end = 3000.0 }
+output = { figures = false, fields = false, probe_every = 1000.0 }
+[boundaries]
+x_min = { type = "temperature", value = 400.0 }
+x_max = { type = "temperature", value = 200.0 }
+"""
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rounded_factors_of_links_create_less_heat_than_the_bound(precision: str) -> None:
+    """Factors are rounded on both sides of a link alone: always the same part of the heat through it is created."""
+    random, ratios = np.random.default_rng(1), list[float]()
+    for _ in range(4):
+        widths = (10.0 ** random.uniform(0.0, 1.0, n) for n in (3, 2))
+        x, y = ((of / of.sum()).tolist() for of in widths)
+        overrides = f"domain.x.widths={x}", f"domain.y.widths={y}", "solver.device=cpu", f"solver.precision={precision}"
+        ratios += watched(FEW_CELLS, *overrides)[1].ratios
+    assert len(ratios) == 12
+    assert max(ratios) > {"float32": 1e-3, "float64": 1e-4}[precision]  # the bound says something
+
+
+# Cells grow by a half from each to the next, or shrink; along z widths differ up to 1:100.
+STRONG = 1.5 ** np.arange(6), 1.5 ** -np.arange(6), np.array([1.0, 0.02, 0.3, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("method", "kernel"), [("euler", "numpy"), ("euler", "numba"), ("stabilized", "numba"), ("implicit", "numba")]
+)
+def test_balances_close_on_strongly_graded_grids(method: str, kernel: str, tmp_path: Path) -> None:
+    axes = [f"domain.{axis}.widths={(0.1 * of / of.sum()).tolist()}" for axis, of in zip("xyz", STRONG, strict=True)]
+    overrides = *axes, "domain.cells=[6, 6, 4]", f"time.method={method}", f"solver.kernel={kernel}", "time.end=0.5"
+    body = BETWEEN_ROWS.replace("[0.0, 100.0]", "[0.0, 0.2]").replace("probe_every = 400.0", "probe_every = 0.25")
+    given = *overrides, 'initial.temperature="300 + 2e3*x + 1e4*y*z"', "solver.device=cpu", "solver.precision=float32"
+    simulation = Simulation.from_scenario(runs.write(tmp_path, body), given, output=tmp_path / "run")
+    simulation.run()
+    row, bound = runs.energy_rows(tmp_path / "run")[-1], energy.bound(simulation.state)
+    assert abs(row["residual"]) <= bound < 1e-2 * abs(row["sources"])

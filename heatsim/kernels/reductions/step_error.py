@@ -5,6 +5,9 @@ With the fields T0 and T1 at both ends of a step and their rates F0 = dT/dt and 
     e = w0·T0 + w1·F0 + w2·T1 + w3·F1                    (heatsim/solver/stabilized/interpolation.py has the weights)
 
 GPU and CPU give the same bits.
+
+The mean over a block is that of its cells, also where they have unequal volumes. It serves to average the rounding of
+cells, and that of a small cell is no less; where e is smooth, any mean is alike.
 """
 
 from collections.abc import Sequence

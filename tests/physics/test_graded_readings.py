@@ -141,19 +141,23 @@ def test_readings_of_a_smooth_field_have_second_order() -> None:
     assert (orders > 1.8).all(), orders  # 1.9 from 32 to 64 cells: the widths themselves are smooth only to first order
 
 
-def test_fluxes_have_second_order_beside_jumps_of_the_width() -> None:
-    """Within one material the flux between two centres is that in their middle: a parabola has the exact flux."""
-    widths = [0.1, 0.01, 0.01, 0.3, 0.02, 0.5]
+@pytest.mark.parametrize("axial", [False, True])
+def test_fluxes_of_a_source_are_exact_beside_jumps_of_the_width(axial: bool) -> None:
+    """Steady: the heat of each m³ leaves at one end. A field that the balance of each cell makes has the exact flux."""
+    widths, k, power = [0.1, 0.01, 0.01, 0.3, 0.02, 0.5], 2.0, 400.0
+    others = 'symmetry = "axial", size = [1], cells = [1]' if axial else "size = [1, 1], cells = [1, 1]"
     derived = problem(f"""
-domain = {{ size = [{sum(widths)!r}, 1, 1], cells = [6, 1, 1], x = {{ widths = {widths} }} }}
-material = {{ conductivity = 2.0, density = 1.0, specific_heat = 1.0 }}
+domain = {{ {others}, x = {{ widths = {widths} }} }}
+material = {{ conductivity = {k}, density = 1.0, specific_heat = 1.0 }}
 initial.temperature = 300.0
 time.end = 1.0
 """)
-    x = derived.grid.centres(0)
-    T = (300.0 + 40.0 * x + 70.0 * x**2).reshape(1, 1, -1)
-    q = heat_flux(derived, 0, 0, lambda first, end: T[first:end], 1)[0, 0, :, 0]
-    assert q[1:-1] == pytest.approx(-2.0 * (40.0 + 140.0 * x[1:-1]), rel=1e-9)
+    x = derived.grid.axes[0]
+    through = power * x.borders / (2.0 if axial else 1.0)  # of the whole cells below
+    T = 900.0 - np.append(0.0, np.cumsum(through[1:-1] * (x.halves[:-1, 1] + x.halves[1:, 0]) / k))
+    q = heat_flux(derived, 0, 0, lambda first, end: T.reshape(1, 1, -1)[first:end], 1)[0, 0, :, 0]
+    exact = power * x.centres / (2.0 if axial else 1.0)
+    assert q[:-1] == pytest.approx(exact[:-1], rel=1e-9)
 
 
 # A room in an edge of a body of two materials.

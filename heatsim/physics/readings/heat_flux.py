@@ -4,18 +4,16 @@ The flux between two centres is their conductance times the temperature differen
 agree on it. Each component of a cell's vector is the mean of the fluxes through its two faces along that axis. Within a
 material that varies with temperature, the difference of potentials replaces that of temperatures.
 
-Where neighbours have different widths, the flux between their centres is that in the middle between these, to second
-order. So the mean is weighted: it is linear between these two places, or the surfaces beyond which nothing conducts.
-Along the radius of an axially symmetric body flux times radius is linear in the square of the radius: heat that passes
-through rings, and heat that each m³ gives, are exact.
+Where neighbours have different widths too, fluxes between centres are those through the sides, to second order: the
+temperatures come from balances of the cells. Along the radius of an axially symmetric body flux times radius is linear
+in the square of the radius. So heat that passes through rings, and heat that each m³ gives, are exact.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from heatsim.grid import Axis
 from heatsim.physics.cells.link_weights import link_factors
 from heatsim.physics.conditions.surface_balance import AMBIENT, FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
@@ -60,7 +58,6 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
         inner[1:n] = passing(
             problem, axis, (cell_type[:-1], cells[:-1]), (cell_type[1:], cells[1:]), weights[1][:-1], between.halves
         )
-        neighbours: list[NDArray[np.intp] | None] = [None, None]
         ends = (below, above) if axis == 2 else (cells[-1:], cells[:1]) if wraps[axis] else (None, None)
         for side, beside in enumerate(ends):
             here, own = cells[-side], cell_type[-side]
@@ -75,11 +72,10 @@ def heat_flux(problem: HeatProblem, step: int, first: int, planes: Callable[[int
                 if side == 1:
                     lower, upper = upper, lower
                 inner[-side] = passing(problem, axis, lower, upper, weight, between.at_end(side))
-                neighbours[side] = np.broadcast_to(other, own.shape)
             else:
                 inwards = through_face(2 * axis + side, slice(None) if axis == 2 else slice(first, last), here, own)
                 inner[-side] = inwards if side == 0 else -inwards
-        flux[..., axis] = np.moveaxis(between.at_centres(inner, cell_type, neighbours), 0, along)
+        flux[..., axis] = np.moveaxis(between.at_centres(inner), 0, along)
     return flux
 
 
@@ -94,16 +90,10 @@ class _Planes:
 
     def __init__(self, problem: HeatProblem, axis: int, some: slice) -> None:
         of_axis = problem.grid.axes[axis]
-        self._void, self._uniform = problem.materials.void, of_axis.uniform
         self._own, self._beyond = (
             factors[some, :, None, None] for factors in (of_axis.half_factors, of_axis.beyond_factors)
         )
-        # The distances of the sides, and of the places of the fluxes to neighbours, from the centres; the sides' areas.
-        self._sides, self._middles, self._areas = (
-            _rings(of_axis)
-            if problem.grid.radial and axis == 0
-            else (self._own, (self._own + self._beyond) / 2.0, np.ones((1, 2, 1, 1)))
-        )
+        self._radius = of_axis if problem.grid.radial and axis == 0 else None
 
     @property
     def halves(self) -> tuple[Array, Array]:
@@ -115,41 +105,14 @@ class _Planes:
         own, beyond = self._own[-side, side, 0], self._beyond[-side, side, 0]
         return (own, beyond) if side else (beyond, own)
 
-    def at_centres(
-        self, passed: Array, cell_types: NDArray[np.intp], beyond: Sequence[NDArray[np.intp] | None]
-    ) -> Array:
-        """The fluxes at the centres.
-
-        Args:
-            passed: those between the planes, and beyond both ends; shape (planes + 1, …).
-            cell_types: of the planes, shape (planes, …).
-            beyond: those of the planes below and above; None beyond the box.
-        """
-        if self._uniform:
+    def at_centres(self, passed: Array) -> Array:
+        """The fluxes at the centres from those through the sides, shape (planes + 1, …)."""
+        if self._radius is None:
             return np.asarray((passed[:-1] + passed[1:]) / 2.0)
-        conducts = np.zeros((len(cell_types) + 2, *cell_types.shape[1:]), dtype=bool)
-        for places, types in ((slice(1, -1), cell_types), (0, beyond[0]), (-1, beyond[1])):
-            conducts[places] = types is not None and (True if self._void is None else types != self._void)
-        below, above = (
-            np.where(conducts[2 * side : len(cell_types) + 2 * side], self._middles[:, side], self._sides[:, side])
-            for side in (0, 1)
-        )
-        lower, upper = passed[:-1] * self._areas[:, 0], passed[1:] * self._areas[:, 1]
-        return np.asarray((lower * above + upper * below) / (below + above))
-
-
-def _rings(radius: Axis) -> tuple[Array, Array, Array]:
-    """The distances of sides and of fluxes to neighbours from centres, as squares of radii, and the areas of the sides.
-
-    They have the shape (n, 2, 1, 1); areas are parts of that of a ring through the centre.
-    """
-    centres = radius.centres[:, None]
-    sides = np.column_stack((radius.borders[:-1], radius.borders[1:]))
-    between = np.diff(centres**2, axis=0) / (2.0 * np.diff(np.log(centres), axis=0))
-    below, above = np.vstack((sides[:1, :1] ** 2, between)), np.vstack((between, sides[-1:, 1:] ** 2))
-    found = sides**2 - centres**2, np.hstack((below, above)) - centres**2, sides / centres
-    to_sides, to_fluxes, areas = (np.abs(numbers)[:, :, None, None] for numbers in found)
-    return to_sides, to_fluxes, areas
+        sides, centres = self._radius.borders[:, None, None], self._radius.centres[:, None, None]
+        of_rings, squares = passed * sides, sides**2
+        part = (centres**2 - squares[:-1]) / (squares[1:] - squares[:-1])
+        return np.asarray((of_rings[:-1] + part * (of_rings[1:] - of_rings[:-1])) / centres)
 
 
 def _weights(problem: HeatProblem, first: int, last: int, direction: int) -> Array:

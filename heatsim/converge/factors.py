@@ -117,7 +117,7 @@ class Factors:
         """The study of some runs."""
         table = {
             **self.document["study"],
-            "parameters": {key: [point[key] for point in points] for key in CONVERGENCE_KEYS},
+            "parameters": {key: [point[key] for point in points] for key in self.given},
         }
         return Definition(self.path, {**self.document, "study": table}, tuple(points))
 
@@ -144,7 +144,16 @@ class Factors:
         return time
 
     def _point(self, cells: Cells, time: Mapping[str, Any], precision: str) -> Point:
-        return {CELLS: list(cells), TIME: dict(time), PRECISION: precision}
+        tables = {
+            f"domain.{name}": (self._table(name) if cells == self.choice.given else None) or {"widths": widths}
+            for name, widths in self.choice.widths(cells).items()
+        }
+        return {CELLS: list(cells), TIME: dict(time), PRECISION: precision, **tables}
+
+    def _table(self, axis: str) -> dict[str, Any] | None:
+        """The cells along an axis as the document has them."""
+        table = self.document["domain"].get(axis)
+        return dict(table) if isinstance(table, Mapping) else None
 
 
 def _with_means(document: Mapping[str, Any], problem: HeatProblem) -> dict[str, Any]:

@@ -212,7 +212,7 @@ def _spacing(found: FoundErrors, cells: Cells) -> float:
     """The mean size of cells in m along the axes along which the grids differ."""
     choice, grid = found.factors.choice, found.factors.problem.grid
     edges = [grid.size[axis] / choice.given[axis] for axis in range(3) if not choice.fixed[axis]]
-    mean = float(np.prod(edges or [max(grid.spacing)])) ** (1.0 / max(len(edges), 1))
+    mean = float(np.prod(edges or [max(grid.mean_spacing)])) ** (1.0 / max(len(edges), 1))
     return float(mean * choice.ratio(cells))
 
 

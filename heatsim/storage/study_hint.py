@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 STUDY = "study.json"
-# The parameters of the study that `heatsim converge` makes.
+# The first parameters of the study that `heatsim converge` makes; with cells of several widths it has tables of them.
 CONVERGENCE_KEYS = ("domain.cells", "time", "solver.precision")
 
 
@@ -53,6 +53,6 @@ def _document(path: Path) -> object:
 def is_convergence(document: Any) -> bool:
     """Whether the document of a study is one of `heatsim converge`."""
     try:
-        return tuple(document["study"]["parameters"]) == CONVERGENCE_KEYS
+        return tuple(document["study"]["parameters"])[: len(CONVERGENCE_KEYS)] == CONVERGENCE_KEYS
     except (LookupError, TypeError):
         return False

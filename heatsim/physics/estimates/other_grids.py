@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import combinations, pairwise
 from math import gcd, log, prod
+from typing import NamedTuple
+
+import numpy as np
 
 from heatsim.device import usable_cores
 from heatsim.errors import InputError
@@ -35,6 +38,18 @@ _COARSER = 4.0  # the largest ratio of a coarser grid beside which a run is comp
 _OF_CELLS, _OF_SPREAD, _OF_COARSE = 0.4, 8.0, 0.5
 
 
+class Graded(NamedTuple):
+    """Cells of several widths along an axis.
+
+    Attributes:
+        borders: coordinates in m of the planes between cells.
+        planes: the numbers of those at which parts end, and of both ends.
+    """
+
+    borders: tuple[float, ...]
+    planes: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class GridChoice:
     """The grids on which a scenario can be computed.
@@ -44,27 +59,28 @@ class GridChoice:
         steps: along each axis, conforming grids have a multiple of this number of cells.
         fixed: whether the axis keeps its single cell, because nothing changes along it.
         off_faces: parts of which a plane lies within cells of the given grid, or that are curved.
+        graded: the axes with tables of their cells, whose widths differ.
     """
 
     given: Cells
     steps: Cells
     fixed: tuple[bool, bool, bool]
     off_faces: tuple[str, ...]
+    graded: tuple[tuple[str, Graded], ...] = ()
 
     @classmethod
     def of(cls, scenario: Scenario) -> "GridChoice":
         """The choice for a scenario.
 
         Raises:
-            InputError: a file has one value for each cell, or cells have several widths.
+            InputError: a file has one value for each cell.
         """
         _refuse_files_of_cells(scenario)
-        _refuse_several_widths(scenario)
         grid = scenario.grid
         counts: list[list[int]] = [[], [], []]
         off: list[str] = []
         for name, axis, coordinate in _planes(scenario):
-            place = (coordinate - grid.origin[axis]) / grid.spacing[axis]
+            place = float(grid.axes[axis].places(coordinate))
             if not _ROUNDING < place < grid.cells[axis] - _ROUNDING:
                 continue
             if abs(place - round(place)) > _ROUNDING * grid.cells[axis]:
@@ -74,12 +90,21 @@ class GridChoice:
         x, y, z = (cells // reduce(gcd, found, cells) for cells, found in zip(grid.cells, counts, strict=True))
         a, b, c = (n == 1 and _nothing_along(scenario, axis) for axis, n in enumerate(grid.cells))
         off += [part.name for part in _shaped(scenario) if part.shape is not None and not isinstance(part.shape, Box)]
-        return cls(grid.cells, (x, y, z), (a, b, c), tuple(dict.fromkeys(off)))
+        graded = {
+            axis: Graded(borders, tuple(sorted({0, *found, cells})))
+            for axis, borders, found, cells in zip(AXES, grid.borders, counts, grid.cells, strict=True)
+            if getattr(scenario.domain, axis) is not None and borders
+        }
+        return cls(grid.cells, (x, y, z), (a, b, c), tuple(dict.fromkeys(off)), tuple(graded.items()))
 
     @property
     def dimensions(self) -> int:
         """The number of axes along which the grid can change."""
         return sum(not fixed for fixed in self.fixed)
+
+    def widths(self, cells: Sequence[int]) -> dict[str, list[float]]:
+        """The widths in m of a grid along each axis on which they differ, by its name."""
+        return {name: _regrid(along, cells[AXES.index(name)]) for name, along in self.graded}
 
     def ratio(self, cells: Sequence[int]) -> float:
         """The spacing of a grid over that of the given one: the mean of the axes along which they differ."""
@@ -214,14 +239,19 @@ def _nothing_along(scenario: Scenario, axis: int) -> bool:
     return types <= {"insulated", "periodic"} and not any(patch.face in faces for patch in scenario.patches)
 
 
-def _refuse_several_widths(scenario: Scenario) -> None:
-    graded = [f"domain.{name}" for name, axis in zip(AXES, scenario.grid.axes, strict=True) if not axis.uniform]
-    if graded:
-        raise InputError(
-            f"{scenario.path}: {' and '.join(graded)} has cells of several widths, and heatsim makes no other grid of "
-            "them to compare with; divide each cell into two, or double the cells of each interval and take the square "
-            "root of its growth, and compare the runs"
-        )
+def _regrid(along: Graded, cells: int) -> list[float]:
+    """The widths of another number of cells along an axis: the logarithms of widths are interpolated between parts."""
+    widths, found = np.diff(along.borders), list[float]()
+    if cells == len(widths):
+        return [float(width) for width in widths]
+    for first, last in pairwise(along.planes):
+        count, own = (last - first) * cells // len(widths), np.log(widths[first:last])
+        places = (np.arange(count) + 0.5) * ((last - first) / count) - 0.5
+        # Beyond the middles of the first and the last cell they go on as between their neighbours.
+        own = np.concatenate((2.0 * own[:1] - own[1:2], own, 2.0 * own[-1:] - own[-2:-1]))
+        new = np.exp(np.interp(places, np.arange(len(own)) - (len(own) - (last - first)) / 2.0, own))
+        found += (new * ((along.borders[last] - along.borders[first]) / new.sum())).tolist()
+    return found
 
 
 def _refuse_files_of_cells(scenario: Scenario) -> None:

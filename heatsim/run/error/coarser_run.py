@@ -27,6 +27,7 @@ from heatsim.run.make_observers import make_tables
 from heatsim.run.plan import Plan
 from heatsim.run.summary import summarise
 from heatsim.scenario import Scenario
+from heatsim.scenario.tables.domain import AxisCells
 from heatsim.storage import folder as run_folder
 from heatsim.storage.disk import render_command, resume_command
 from heatsim.storage.run_tables import WATT, RunTable, read_energy, read_probes
@@ -185,8 +186,10 @@ def plan_on(scenario: Scenario, cells: Cells, kernel: str) -> Plan:
     Raises:
         ScenarioError, CapacityError: it cannot be run there.
     """
+    widths = GridChoice.of(scenario).widths(cells)
+    tables = {name: AxisCells(widths=tuple(of_axis), intervals=None) for name, of_axis in widths.items()}
     changes = {
-        "domain": scenario.domain.model_copy(update={"cells": cells}),
+        "domain": scenario.domain.model_copy(update={"cells": cells, **tables}),
         "output": scenario.output.model_copy(update={"fields": False}),
         "solver": scenario.solver.model_copy(update={"kernel": kernel}),
     }

@@ -98,8 +98,8 @@ class Patch(BaseModel):
     def area_on_grid(self, grid: Grid) -> float:
         """The area in m² on the grid: the sum over the covered parts of the cells."""
         u, v = (
-            float(covered.sum()) * grid.spacing[axis]
-            for covered, axis in zip(self.coverage(grid), face_axes(self.face), strict=True)
+            float(covered.sum()) * axis.spacing if axis.uniform else float((covered * axis.measures).sum())
+            for covered, axis in zip(self.coverage(grid), (grid.axes[at] for at in face_axes(self.face)), strict=True)
         )
         return u * v
 
@@ -119,7 +119,7 @@ def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:
     outside = []
     for index, (axis, coordinate) in enumerate(zip(face_axes(face), point, strict=True)):
         low, length = grid.origin[axis], grid.size[axis]
-        margin = TOLERANCE * grid.spacing[axis]
+        margin = TOLERANCE * grid.axes[axis].spacing
         if not low - margin <= coordinate <= low + length + margin:
             message = f"got {coordinate!r}; {face} reaches from {low!r} to {low + length!r} m along {AXES[axis]}"
             outside.append((index, message))
@@ -128,6 +128,9 @@ def off_face(point: Pair, face: str, grid: Grid) -> list[tuple[int, str]]:
 
 def _covered(grid: Grid, axis: int, low: float, high: float) -> Array:
     n, length, origin = grid.cells[axis], grid.size[axis], grid.origin[axis]
-    first, last = ((edge - origin) / length * n for edge in (low, high))
+    if grid.axes[axis].uniform:
+        first, last = ((edge - origin) / length * n for edge in (low, high))
+    else:
+        first, last = (float(grid.axes[axis].places(edge)) for edge in (low, high))
     first, last = (float(round(edge)) if abs(edge - round(edge)) <= TOLERANCE else edge for edge in (first, last))
     return np.diff(np.clip(np.arange(n + 1, dtype=np.float64), first, last))

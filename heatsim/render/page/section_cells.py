@@ -45,7 +45,7 @@ class SectionCells:
         """The left, right, lower and upper end."""
         return *ends_of(self.grid, self.across, self.unit), *ends_of(self.grid, self.up, self.unit)
 
-    def at(self, places: _Floats) -> _Floats:
+    def at(self, places: NDArray[np.floating[Any]]) -> _Floats:
         """The coordinates of points that are counted in cells from the lower left corner; both of shape (…, 2)."""
         pairs = zip(self.axes, np.moveaxis(places, -1, 0), strict=True)
         return np.stack([axis.coordinates(along) / self.unit.size for axis, along in pairs], axis=-1)
@@ -64,5 +64,5 @@ class SectionCells:
             return
         from matplotlib.image import PcolorImage
 
-        borders = (axis.borders / self.unit.size for axis in self.axes)
-        axes.add_image(PcolorImage(axes, *borders, values, **style))
+        x, y = (axis.borders / self.unit.size for axis in self.axes)
+        axes.add_image(PcolorImage(axes, x, y, values, **style))

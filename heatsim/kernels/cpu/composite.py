@@ -21,6 +21,7 @@ import numpy as np
 from heatsim.kernels.cpu import (
     called_parts,
     composite_cells,
+    graded_lines,
     lines,
     linked_functions,
     march,
@@ -44,7 +45,9 @@ from heatsim.kernels.cpu.subnormals import flush_subnormals, set_mode
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import kept
 
-_OTHER_SOURCES = source_key((called_parts, composite_cells, linked_functions, march, plan, lines, subnormals))
+_OTHER_SOURCES = source_key(
+    (called_parts, composite_cells, graded_lines, linked_functions, march, plan, lines, subnormals)
+)
 
 
 @compiled

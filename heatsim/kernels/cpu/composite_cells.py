@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from heatsim.kernels.cpu.graded_lines import GRADED
 from heatsim.kernels.cpu.lines import compiled, whole_vectors, wrap
 from heatsim.kernels.cpu.march import RowBlock
 from heatsim.kernels.cpu.plan import MARCH, behind, constant, get, longs_at, put, reals_at
@@ -87,6 +88,12 @@ PLAN = (
     *("sums_part", "varying_part", "void_part", "faces_part", "heat_part"),
     # Another field to which the increments of a single step are added, if ``has_base``; 0 if there is none.
     *("has_base", "base"),
+    # The gain of the half cells behind void surfaces, for light.
+    "surface_gain",
+    # For cells of several widths (graded_sums.py): GRADED, the weights of links of each stencil; stretches of odd cells
+    # and their first ones, coefficients and types of all odd cells.
+    *(*GRADED, "ring_weights"),
+    *("stretch_first", "stretch_x", "stretch_count", "stretch_odd", "odd_c", "odd_type"),
 )
 FACE_FIELDS = IS_OPEN, TYPES, MAP, SUMS, CONDUCTANCES, SHARES, GAINS, SIDE = tuple(range(8))
 # The last fields of a beam: whether its u and v are v and u of the ring; the place of its first spot among all spots.

@@ -21,7 +21,6 @@ from heatsim.kernels.cpu.composite_cells import (
     SIDE,
     SUMS,
     TYPES,
-    half_cell,
 )
 from heatsim.kernels.cpu.composite_surfaces import condition_of, enter_state, held_potential
 from heatsim.kernels.cpu.lines import compiled, larger, smaller, wrap
@@ -216,7 +215,7 @@ def pass_parts(plan: Any, step: int, T: Any, face: int, place: int, here: Any, c
     places, number_of_cell = longs_at(plan.mixed_places), place_of(face, place)
     factor = reals_at(plan.factors, T)[step * plan.factors_stride]
     cell_type = np.int64(bytes_at(fields[TYPES])[place]) if fields[TYPES] else 0
-    _, whole_share, _ = half_cell(plan, T, cell_type, face // 2)
+    whole_share = reals_at(fields[SHARES], T)[place]
     gained = -(factor - factor)
     low, high = 0, plan.mixed_cells - 1
     while low < high:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, half_cell, row_number, state
+from heatsim.kernels.cpu.composite_cells import BEAM_FIELDS, FIRST_SPOT, TURNED, row_number, state
 from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, doubles_at, get, ints_at, longs_at, put, reals_at
@@ -191,5 +191,5 @@ def light(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: Any, first: 
             if behind(longs_at(plan.beams), BEAM_FIELDS * number)[0] == side:
                 flux += flux_of(plan, step, T, number, spot)
         surface[BEAM_AT + j] = reals_at(plan.surface_weight, T)[first + j] * flux
-        _, _, gain = half_cell(plan, T, np.int64(bytes_at(plan.surface_type)[first + j]), side // 2)
+        gain = reals_at(plan.surface_gain, T)[first + j]
         surface[LIGHT_AT + j] = reals_at(plan.surface_fraction, T)[first + j] * (gain * flux)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from heatsim.kernels.cpu.composite_body import HostBody
 from heatsim.kernels.cpu.oracle import FACE_SLICES
+from heatsim.kernels.cpu.planes import graded
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape, Wraps
 from heatsim.physics.cells.cell_types import CELL_TYPE, INTERIOR, planes_at_once
 
@@ -135,6 +136,16 @@ class Stencils:
     weights: NDArray[np.floating]
     between: Bytes
 
+    def plain(self, axis: int) -> NDArray[np.bool_]:
+        """Which have links without weights to cells of their own type, in both directions along an axis."""
+        sides = slice(2 * axis, 2 * axis + 2)
+        alike = (self.around[:, sides] == self.own[:, None]) & (self.weights[:, sides] == 1.0)
+        return np.asarray(alike.all(axis=1))
+
+    def unweighted(self, axis: int) -> NDArray[np.bool_]:
+        """Which have links without weights in both directions along an axis."""
+        return np.asarray((self.weights[:, 2 * axis : 2 * axis + 2] == 1.0).all(axis=1))
+
 
 class StencilFinder:
     """Numbers the stencils of a body: first those of cells inside each type, then the others as they are found."""
@@ -169,9 +180,8 @@ class StencilFinder:
         keys = np.column_stack((types, weights.view(np.uint8))) if len(self._weighted) else types
         keys = np.ascontiguousarray(keys).view(f"V{keys.shape[1]}").reshape(-1)
         found, at, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        known = np.array([self._number(key.tobytes(), types[i], weights[i]) for key, i in zip(found, at, strict=True)])
         if len(others):
-            numbers[others] = known[inverse]
+            numbers[others] = self._numbers_of(found, types[at], weights[at])[inverse]
         return numbers
 
     def stencils(self) -> Stencils:
@@ -181,19 +191,24 @@ class StencilFinder:
         between = np.packbits(others, axis=1, bitorder="little")[:, 0]
         return Stencils(own, around, np.concatenate(self._weights), between)
 
-    def _number(self, key: bytes, types: NDArray[np.uint8], weights: NDArray[np.floating]) -> int:
-        if (types == types[0]).all() and (weights == 1.0).all():
-            return int(types[0])
-        if key not in self._numbers:
-            self._numbers[key] = self._count + len(self._numbers)
-            self._own.append(types[:1])
-            self._around.append(types[None, 1:])
-            self._weights.append(weights[None])
-        return self._numbers[key]
+    def _numbers_of(self, keys: NDArray[Any], types: Bytes, weights: NDArray[np.floating]) -> Numbers:
+        """The numbers of stencils with different keys: the types of cells and neighbours, and the weights of links."""
+        numbers, known = types[:, 0].astype(np.int32), self._numbers
+        first = self._count + len(known)
+        inside = (types == types[:, :1]).all(axis=1) & (weights == 1.0).all(axis=1)
+        others = np.flatnonzero(~inside)
+        numbers[others] = [known.setdefault(keys[i].tobytes(), self._count + len(known)) for i in others]
+        new = others[numbers[others] >= first]
+        self._own.append(types[new, 0])
+        self._around.append(types[new, 1:])
+        self._weights.append(weights[new])
+        return numbers
 
 
 # A shorter run takes longer than its cells one by one.
 _SHORTEST_RUN = 8
+# How many stretches of odd cells a row has, and what part of it they are, if all its cells become odd.
+_MANY_STRETCHES, _ODD_PART = 4, 16
 # Of the coefficients of dense rows.
 _DENSE_BYTES = 2**19
 _layouts: WeakKeyDictionary[HostBody, dict[tuple[Shape, Wraps, RingAxes], "CompositeLayout"]] = WeakKeyDictionary()
@@ -307,7 +322,7 @@ def _lay_out(body: HostBody, shape: Shape, periodic: Wraps, axes: RingAxes) -> C
     planes = planes_at_once(ring)
     for first in range(0, nz, planes):
         stencil = finder.stencils_of(first * ny * nx, min(first + planes, nz) * ny * nx)
-        _divide(stencil.reshape(-1, nx), finder, runs_of, odds_of, dense)
+        _divide(stencil.reshape(-1, nx), finder, runs_of, odds_of, dense, axes if graded(body.planes) else None)
     types = tuple(np.ascontiguousarray(body.cells[cells] & CELL_TYPE) for cells in FACE_SLICES)
     runs, odd = Runs(*runs_of.arrays()), OddCells(*odds_of.arrays())
     return CompositeLayout(runs, odd, dense.found(finder), surfaces, finder.stencils(), types)
@@ -367,14 +382,34 @@ class _DenseRowFinder:
         return DenseRows(np.concatenate(self._of), stencils, first, begin, end, flat[starts])
 
 
-def _divide(stencil: Numbers, finder: StencilFinder, runs_of: _Rows, odds_of: _Rows, dense: _DenseRowFinder) -> None:
-    """Divide some rows into runs and odd cells, or into dense rows; ``stencil`` is that of their cells."""
+def _divide(
+    stencil: Numbers,
+    finder: StencilFinder,
+    runs_of: _Rows,
+    odds_of: _Rows,
+    dense: _DenseRowFinder,
+    graded_axes: RingAxes | None,
+) -> None:
+    """Divide some rows into runs and odd cells, or into dense rows.
+
+    Args:
+        stencil: that of their cells.
+        finder: of all stencils.
+        runs_of: to which runs are added.
+        odds_of: to which odd cells are added.
+        dense: to which dense rows are added.
+        graded_axes: if cells have several widths, the axes of the ring. Then the links of runs along x have no weights
+            and lead to cells of one type, and the links of dense rows across x have no weights; see graded_sums.py.
+    """
     nx = stencil.shape[1]
     flat = stencil.reshape(-1)
     stencils, bases = finder.stencils(), finder.bases
     # Potentials are looked up in one table for a run.
     segment = (bases[stencils.own] if bases.size else np.zeros(len(stencils.own), np.int64))[flat]
-    between = stencils.between != 0
+    between, unweighted = stencils.between != 0, np.ones(len(stencils.own), dtype=bool)
+    if graded_axes is not None:
+        between |= ~stencils.plain(graded_axes.x)
+        unweighted = stencils.unweighted(graded_axes.y) & stencils.unweighted(graded_axes.z)
     row_starts = np.arange(len(flat)) % nx == 0
     new_segment = row_starts | np.concatenate(([True], segment[1:] != segment[:-1]))
     starts = np.flatnonzero(new_segment | np.concatenate(([True], flat[1:] != flat[:-1])))
@@ -396,6 +431,14 @@ def _divide(stencil: Numbers, finder: StencilFinder, runs_of: _Rows, odds_of: _R
     # 3. The cells of all other stretches are odd.
     odd = np.repeat(~is_run | between[flat[starts]], ends - starts)
     wanted = (np.bincount((end - 1) // nx) > 1) | odd.reshape(-1, nx).any(axis=1)
-    odd &= ~np.repeat(dense.add(stencil, wanted), nx)
+    odd &= ~np.repeat(dense.add(stencil, wanted & unweighted[stencil].all(axis=1)), nx)
+    if graded_axes is not None and not bases.size:
+        odd |= np.repeat(_many_stretches(odd.reshape(-1, nx)), nx)
     cells = np.flatnonzero(odd)
     odds_of.add(len(flat) // nx, cells // nx, cells % nx, flat[cells])
+
+
+def _many_stretches(odd: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which rows take less time if all cells are odd: one long stretch instead of many runs and short stretches."""
+    begins = odd & ~np.pad(odd[:, :-1], ((0, 0), (1, 0)))
+    return np.asarray((begins.sum(axis=1) >= _MANY_STRETCHES) & (odd.sum(axis=1) * _ODD_PART >= odd.shape[1]))

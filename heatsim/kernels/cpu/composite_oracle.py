@@ -5,16 +5,16 @@ It does the operations of composite/composite.cuh in the same order and without 
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heatsim.kernels.composite.tables import EnthalpyTables
-from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, LinkTables, StepRow
+from heatsim.kernels.cpu.composite_body import CompositeCall, Field, HostBody, StepRow
 from heatsim.kernels.cpu.composite_layout import weighted_cells
-from heatsim.kernels.cpu.oracle import choose_tiling, link_factors, neighbours, run_sweeps
-from heatsim.kernels.cpu.planes import GAIN, HALF, Planes, across, factors_of
+from heatsim.kernels.cpu.oracle import choose_tiling, links_of_planes, neighbours, run_sweeps
+from heatsim.kernels.cpu.planes import GAIN, HALF, across, factors_of, half_cells
 from heatsim.physics.cells.cell_types import INTERIOR
 from heatsim.physics.conditions.surface_balance import FREE
 from heatsim.physics.conditions.surface_laws import SurfaceConditions
@@ -51,7 +51,7 @@ def advance_numpy(T: Field, T_new: Field, call: CompositeCall, step: int) -> Non
             total = total + coefficient * value
     else:
         total = np.full_like(T, -0.0)
-        weights, factors = _link_weights(body, T), link_factors(body.planes, T)
+        weights, factors = _link_weights(body, T), links_of_planes(body.planes, T)
         for n, neighbour in enumerate(around):
             plain = tables.links[n // 2, cell_type, beside[n]] if body.cells.size else tables.c[1 + n]
             total = total + plain * factors[n] * weights[n] * (neighbour - T)
@@ -118,7 +118,7 @@ def _conduct_by_enthalpy(
     """The sum over neighbours if materials vary with temperature; see composite/varying.cuh."""
     body, tables = call.body, call.tables
     enthalpies, cell_type, one = body.enthalpies, cells.cell_type, cells.T.dtype.type(1.0)
-    weights, links = _link_weights(body, cells.T), link_factors(body.planes, cells.T)
+    weights, links = _link_weights(body, cells.T), links_of_planes(body.planes, cells.T)
     planes = factors_of(body.planes, cells.T.shape, cells.T.dtype)
     total = np.full_like(cells.T, -0.0)
     for n, (contents, other) in enumerate(zip(around, beside, strict=True)):
@@ -143,15 +143,6 @@ def _conduct_by_enthalpy(
     return total
 
 
-def half_cells(tables: LinkTables, planes: Planes, faces: BoundaryFaces, cell_type: NDArray[Any]) -> Sequence[Field]:
-    """(conductance, share, gain) of the half cells behind boundary faces, whose cells have these types."""
-    conductance, share, gain, _ = np.moveaxis(tables.halves[cell_type, faces.axis], -1, 0)
-    stride, factors = faces.grid.cells[: faces.axis], planes[faces.axis]
-    plane = faces.cells // int(np.prod(stride)) % factors.shape[1]
-    half, gains = factors[HALF + faces.side % 2, plane], factors[GAIN + faces.side % 2, plane]
-    return conductance * half, share * half * gains, gain * gains
-
-
 def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: StepRow, heat: Field) -> None:
     """Add the heat through boundary faces to ``heat``, an array of the grid, and to the ledger."""
     body, tables, one = call.body, call.tables, inside.T.dtype.type(1.0)
@@ -161,8 +152,9 @@ def _exchange(faces: BoundaryFaces, inside: Inside, call: CompositeCall, row: St
     flux = np.zeros(len(faces), inside.T.dtype)
     if lit is not None and row.beams[faces.side].size:
         flux = np.where(lit >= 0, row.beams[faces.side].reshape(-1)[lit], flux)
-    planes = factors_of(body.planes, inside.T.shape, inside.T.dtype)
-    conductance, share, gain = half_cells(tables, planes, faces, cells.cell_type)
+    axis, planes = faces.axis, factors_of(body.planes, inside.T.shape, inside.T.dtype)
+    plane = np.unravel_index(faces.cells, inside.T.shape)[2 - axis]
+    conductance, share, gain = half_cells(tables.halves[cells.cell_type, axis], planes[axis], faces.side % 2, plane)
     conditions = SurfaceConditions(row.conditions, faces.conditions)
     half = conductance * cells.conducting * weight
     difference = conditions.rises(half, body.reference, cells.T, weight * flux)

@@ -14,6 +14,8 @@ from heatsim.kernels.cpu import (
     composite_sums,
     composite_surfaces,
     composite_void,
+    graded_lines,
+    graded_sums,
     lines,
     linked_functions,
     march,
@@ -29,6 +31,8 @@ from heatsim.kernels.cpu.composite_faces import adding_faces
 from heatsim.kernels.cpu.composite_heat import add_cell_heat
 from heatsim.kernels.cpu.composite_sums import summing_rows
 from heatsim.kernels.cpu.composite_void import adding_void
+from heatsim.kernels.cpu.graded_sums import sum_graded_rows
+from heatsim.kernels.cpu.planes import graded
 from heatsim.kernels.cpu.varying_cells import sum_varying_cells
 from heatsim.kernels.source_key import source_key
 from heatsim.numba_cache import Callback
@@ -39,7 +43,8 @@ if TYPE_CHECKING:
 
 SOURCES = (
     *(called_parts, composite_cells, composite_faces, composite_heat, composite_sums),
-    *(composite_surfaces, composite_void, linked_functions, march, plan, lines, surface_rises, varying_cells),
+    *(composite_surfaces, composite_void, graded_lines, graded_sums, linked_functions, march, plan, lines),
+    *(surface_rises, varying_cells),
     *(mixed_cells, surface_balance),
 )
 _KEY = source_key(SOURCES)
@@ -57,6 +62,7 @@ class OptionalParts(NamedTuple):
         mixed: cells whose surface has several conditions.
         radiating: conditions with radiation, or with a table of fluxes.
         seven_term: the scheme of sums of that name.
+        graded: cells of several widths.
     """
 
     varying: bool
@@ -67,6 +73,7 @@ class OptionalParts(NamedTuple):
     mixed: bool
     radiating: bool
     seven_term: bool
+    graded: bool
 
     @classmethod
     def of(
@@ -82,6 +89,7 @@ class OptionalParts(NamedTuple):
             mixed=len(body.mixed.places) > 0,
             radiating=radiating,
             seven_term=seven_term,
+            graded=graded(body.planes),
         )
 
 
@@ -104,10 +112,13 @@ def codes(has: OptionalParts, dtype: np.dtype[Any]) -> list[Code]:
 def _parts(has: OptionalParts, dtype: np.dtype[Any]) -> tuple[Callback | None, ...]:
     """The parts, in the order of their addresses; None for those that a body does not need."""
     beams, radiating = ["beams"] * has.beams, ["radiating"] * has.radiating
-    sums, void = ["seven_term"] * has.seven_term, adding_void(beams=has.beams, radiating=has.radiating)
+    sums, sum_rows = ["seven_term"] * has.seven_term, summing_rows(seven_term=has.seven_term)
+    if has.graded:
+        sums, sum_rows = ["graded"], sum_graded_rows
+    void = adding_void(beams=has.beams, radiating=has.radiating)
     faces = adding_faces(beams=has.beams, mixed=has.mixed, radiating=has.radiating)
     return (
-        _part(["sums", *sums], summing_rows(seven_term=has.seven_term), dtype),
+        _part(["sums", *sums], sum_rows, dtype),
         _part(["varying"], sum_varying_cells, dtype) if has.varying else None,
         _part(["void", *beams, *radiating], void, dtype) if has.void else None,
         _part(["faces", *beams, *["mixed"] * has.mixed, *radiating], faces, dtype) if has.faces else None,

@@ -12,7 +12,6 @@ from heatsim.kernels.composite.heat_tables import HeatTables
 from heatsim.kernels.cpu.composite_body import CompositeCall, HostBody, LinkTables, StepRows
 from heatsim.kernels.cpu.composite_cells import (
     BEAM_FIELDS,
-    CONDUCTANCE,
     CONDUCTANCES,
     FACE_FIELDS,
     FIRST_SPOT,
@@ -20,15 +19,16 @@ from heatsim.kernels.cpu.composite_cells import (
     IS_OPEN,
     MAP,
     PLAN,
-    SHARE,
     SHARES,
     SIDE,
     SUMS,
     TURNED,
     TYPES,
 )
-from heatsim.kernels.cpu.composite_layout import CompositeLayout, layout_of
+from heatsim.kernels.cpu.composite_layout import CompositeLayout, VoidSurfaces, layout_of
+from heatsim.kernels.cpu.graded_plan import graded_fields
 from heatsim.kernels.cpu.plan import KernelPlan, address_of
+from heatsim.kernels.cpu.planes import Planes, factors_of, graded, half_cells
 from heatsim.kernels.cpu.ring_axes import RingAxes, Shape
 from heatsim.kernels.cpu.tiling import LINE, Tiling, zeros_on_lines
 from heatsim.physics.cells.cell_types import CELL_TYPE
@@ -101,8 +101,10 @@ def make_plan(
 def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes: RingAxes) -> _Numbers:
     body, tables = call.body, call.tables
     enthalpies, mixed, halves = body.enthalpies, body.mixed, tables.halves
-    surface, c = layout.surface, _coefficients(layout, body, tables, shape)
-    behind_surfaces = halves[surface.type, surface.axis]
+    surface, links = layout.surface, _links(layout, body, tables, shape)
+    c = _coefficients(layout, links, tables)
+    planes = factors_of(body.planes, shape, halves.dtype)
+    conductance, share, gain = _behind_surfaces(surface, halves, planes, shape, axes)
     # The factors of a varying conductance are multiplied in the order of the oracle.
     weight = 1 if enthalpies.vary else surface.weight
     faces, arrays = _face_fields(layout, call, shape, axes)
@@ -115,8 +117,9 @@ def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes
         "along_y": axes.index(1),
         "along_z": axes.index(2),
         "open_faces": np.count_nonzero(faces[:, IS_OPEN]),
-        "surface_conductance": np.ascontiguousarray(behind_surfaces[:, CONDUCTANCE] * weight),
-        "surface_share": np.ascontiguousarray(behind_surfaces[:, SHARE]),
+        "surface_conductance": conductance * weight,
+        "surface_share": share,
+        "surface_gain": gain,
         "void_conditions": len(np.unique(surface.condition)),
         "places": enthalpies.places,
         "bases": enthalpies.bases,
@@ -133,6 +136,7 @@ def _numbers_of(layout: CompositeLayout, call: CompositeCall, shape: Shape, axes
         **layout.arrays,
         **_dense_coefficients(layout, c),
         **_heated(body, axes.shape(shape)),
+        **(graded_fields(layout, body, links, shape, axes) if graded(body.planes) else {}),
     }
     plan = KernelPlan(PLAN, values)
     plan.keep(arrays)
@@ -144,14 +148,14 @@ def _face_fields(
 ) -> tuple[NDArray[np.int64], list[NDArray[Any]]]:
     """FACE_FIELDS of each face without the sums, shape (6, fields), and the arrays whose addresses these are."""
     faces, kept = np.zeros((6, len(FACE_FIELDS)), np.int64), list[NDArray[Any]]()
-    halves = call.tables.halves
+    halves, planes = call.tables.halves, factors_of(call.body.planes, shape, call.tables.halves.dtype)
     for face, (types, numbers) in enumerate(zip(layout.face_types, call.body.maps, strict=True)):
         faces[face, SIDE] = axes.side(face)
         faces[face, IS_OPEN] = call.body.open_faces[face] and not call.periodic[face // 2]
         if not faces[face, IS_OPEN]:
             continue
         cells = types if types.size else np.zeros(_face_shape(shape, face), np.uint8)
-        conductance, share, gain, _ = np.moveaxis(halves[cells, face // 2], -1, 0)
+        conductance, share, gain = half_cells(halves[cells, face // 2], planes[face // 2], face % 2, -(face % 2))
         # Void gains nothing: its share and gain are 0. Any other conductance avoids a division by 0.
         arrays = [types, numbers, np.where(conductance == 0, halves.dtype.type(1), conductance), share, gain]
         arrays = [np.ascontiguousarray(array) for array in arrays]
@@ -211,15 +215,33 @@ def _face_shape(shape: Shape, face: int) -> tuple[int, int]:
     return v, u
 
 
-def _coefficients(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape) -> NDArray[Any]:
-    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
+def _behind_surfaces(
+    surface: VoidSurfaces, halves: NDArray[Any], planes: Planes, shape: Shape, axes: RingAxes
+) -> NDArray[Any]:
+    """Conductance, share and gain of the half cells behind void surfaces, shape (3, surfaces)."""
+    cells = surface.row.astype(np.int64) * axes.shape(shape)[2] + surface.x
+    found = np.empty((3, len(cells)), halves.dtype)
+    for axis in range(3):
+        some = np.flatnonzero(surface.axis == axis)
+        plane = np.unravel_index(cells[some], shape)[2 - axis]
+        found[:, some] = half_cells(halves[surface.type[some], axis], planes[axis], surface.side[some] % 2, plane)
+    return found
+
+
+def _links(layout: CompositeLayout, body: HostBody, tables: LinkTables, shape: Shape) -> NDArray[Any]:
+    """c1…c6 of every stencil without weights, in cells of the mean widths; shape (stencils, 6)."""
     if not body.cells.size and not body.enthalpies.vary:
-        return tables.c[None, :].copy()
+        return tables.c[None, 1:].copy()
     stencils = layout.stencils
-    links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around] * stencils.weights
+    links = tables.links[np.arange(6) // 2, stencils.own[:, None], stencils.around]
     # Along an axis with one cell a cell is its own neighbour; in the ring another cell may be there.
     links[:, np.repeat(np.array(shape[::-1]) == 1, 2)] = 0.0
-    return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links))
+    return links
+
+
+def _coefficients(layout: CompositeLayout, links: NDArray[Any], tables: LinkTables) -> NDArray[Any]:
+    """c0…c6 of every stencil, shape (stencils, 7); c0 is used for bodies of one type only."""
+    return np.hstack((np.broadcast_to(tables.c[:1], (len(links), 1)), links * layout.stencils.weights))
 
 
 def _dense_coefficients(layout: CompositeLayout, c: NDArray[Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ import numpy as np
 from heatsim.kernels.cpu.lines import compiled, whole_vectors
 from heatsim.kernels.cpu.plan import behind, constant, get, put, reals_at
 
-# Fields of a plan, 0 if all cells have one width: c1 and c2 of the cells of a row, each in ``links_width`` numbers; from
-# those of a step, or a type, to those of the next; the factors of the planes across x, y and z, each of shape (6, n).
+# Fields of a plan, 0 if all cells have one width: c1 and c2 of the cells of a row, each in ``links_width`` numbers, and
+# the distance to those of the next step, or type; the factors of the planes across x, y and z, each of shape (6, n).
 GRADED = ("links_x", "links_width", "links_stride", "planes_x", "planes_y", "planes_z")
 
 

@@ -63,7 +63,7 @@ def advance_numpy(
         for coefficient, value in zip((*c[:5], c[6]), (T, west, east, south, north, above), strict=True):
             total = total + coefficient * value
     else:
-        links = link_factors(planes, T)
+        links = links_of_planes(planes, T)
         total = c[1] * links[0] * (west - T)
         for coefficient, link, neighbour in zip(c[2:], links[1:], around[1:], strict=True):
             total = total + coefficient * link * (neighbour - T)
@@ -77,7 +77,7 @@ def advance_numpy(
     T_new[...] = total if scheme == "seven_term" else T + total
 
 
-def link_factors(planes: Planes, T: Field) -> list[Field]:
+def links_of_planes(planes: Planes, T: Field) -> list[Field]:
     """The factors of links towards x−, x+, …, z+, in shapes that multiply T."""
     axes = enumerate(factors_of(planes, T.shape, T.dtype))
     return [across(axis, factors[LINK + side]) for axis, factors in axes for side in (0, 1)]
@@ -250,7 +250,7 @@ def _memories(shape: tuple[int, int], dtype: np.dtype[Any]) -> Field:
 
 _kept = threading.local()
 
-# kernel(T, T_new, periodic, c, f, g, ledger, scheme, planes) does one step for each row of f and g; c has one row for all
-# steps, or one for each. It returns (result, other array); the other array has no useful contents. With one row, or f
-# and g of shape (6,), the result is in T_new and T is unchanged.
+# kernel(T, T_new, periodic, c, f, g, ledger, scheme, planes) does one step for each row of f and g; c has one row for
+# all steps, or one for each. It returns (result, other array); the other array has no useful contents. With one row, or
+# f and g of shape (6,), the result is in T_new and T is unchanged.
 CPU_KERNELS: dict[str, Callable[..., tuple[Field, Field]]] = {"numpy": _advance_numpy, "numba": _advance_numba}

@@ -42,3 +42,17 @@ def factors_of(planes: Planes, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 def across(axis: int, factors: Field) -> Field:
     """A factor of each plane across an axis in the shape that multiplies an array of shape (nz, ny, nx)."""
     return factors.reshape([-1 if dimension == 2 - axis else 1 for dimension in range(3)])
+
+
+def half_cells(halves: Field, factors: Field, side: int | NDArray[Any], plane: int | NDArray[Any]) -> tuple[Field, ...]:
+    """Conductance, share and gain of half cells in some planes.
+
+    Args:
+        halves: those of cells of the mean widths, in the last axis.
+        factors: of the planes across the sides, from :func:`factors_of`.
+        side: 0 towards smaller and 1 towards larger coordinates.
+        plane: the planes of the cells.
+    """
+    conductance, share, gain = halves[..., 0], halves[..., 1], halves[..., 2]
+    half, gains = factors[HALF + side, plane], factors[GAIN + side, plane]
+    return conductance * half, share * half * gains, gain * gains

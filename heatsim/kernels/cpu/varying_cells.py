@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from heatsim.kernels.cpu.composite_cells import PLACE, around, half_cell, moved, row_number
-from heatsim.kernels.cpu.lines import add_constant, compiled, smaller, whole_vectors
+from heatsim.kernels.cpu.lines import add_constant, compiled, smaller, whole_vectors, wrap
 from heatsim.kernels.cpu.march import MarchTile, RowBlock
 from heatsim.kernels.cpu.plan import behind, bytes_at, constant, get, ints_at, longs_at, put, reals_at
+from heatsim.kernels.cpu.planes import GAIN, HALF, LINK
 from heatsim.kernels.cpu.surface_rises import ROOM
 
 # A shorter run along x is done as columns across rows.
@@ -34,12 +35,15 @@ def sum_varying_cells(plan: Any, tile: MarchTile, step: int, rows: RowBlock, T: 
             # A long run in each row, or a column of cells across the rows.
             columns = count if count < SHORTEST_RUN else np.int64(0)
             own = bytes_at(plan.own)[stencil]
+            place = (np.int64(xs[odd]), wrap(rows.y + row, plan.ny), wrap(rows.z, plan.nz))
             for column in range(columns):
-                _sum_varying_column(plan, T, stencil, moved(neighbours, at + column), plan.sums + at + column, alike)
+                cells = (stencil, (place[0] + column, place[1], place[2]))
+                _sum_varying_column(plan, T, cells, moved(neighbours, at + column), plan.sums + at + column, alike)
             for each in range(alike):
                 out = at + each * plan.stride
                 if columns == 0:
-                    _sum_varying_run(plan, T, plan.potentials, stencil, moved(neighbours, out), plan.sums + out, count)
+                    cells = (stencil, (place[0], place[1] + each, place[2]))
+                    _sum_varying_run(plan, T, plan.potentials, cells, moved(neighbours, out), plan.sums + out, count)
                 if own >= plan.first_heated:
                     add_constant(heat[own], T, plan.sums + out, count)
             odd += count
@@ -61,8 +65,9 @@ def _equal_rows(plan: Any, row: int, most: int) -> Any:
 
 
 @compiled
-def _sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: int, count: int) -> None:
+def _sum_varying_column(plan: Any, T: Any, cells: Any, neighbours: Any, sums: int, count: int) -> None:
     """The same as :func:`_sum_varying_run` for a column of ``count`` cells in successive rows."""
+    stencil, (x, y, z) = cells
     below, south, here, north, above = neighbours
     around, room, shift = (here, here - 1, here + 1, south, north, below, above), plan.surfaces, 7 * _COLUMN
     for first in range(0, count, _COLUMN):
@@ -73,46 +78,92 @@ def _sum_varying_column(plan: Any, T: Any, stencil: int, neighbours: Any, sums: 
                 T[to + j] = T[at + j * plan.stride]
                 T[to + shift + j] = T[at + j * plan.stride + plan.potentials]
         side = (room + _COLUMN, room + 2 * _COLUMN, room + 3 * _COLUMN, room + 4 * _COLUMN)
-        _sum_run(plan, T, shift, stencil, room, (*side, room + 5 * _COLUMN, room + 6 * _COLUMN), out, n)
+        some = (stencil, (x, y + first, z), 1)
+        _sum_run(plan, T, shift, some, room, (*side, room + 5 * _COLUMN, room + 6 * _COLUMN), out, n)
         for j in range(n):
             T[sums + (first + j) * plan.stride] = T[out + j]
 
 
 @compiled
-def _sum_varying_run(plan: Any, T: Any, shift: int, stencil: int, neighbours: Any, sums: int, n: int) -> None:
+def _sum_varying_run(plan: Any, T: Any, shift: int, cells: Any, neighbours: Any, sums: int, n: int) -> None:
     """c1·(φ(x−) − φ) + … + c6·(φ(z+) − φ) of n cells in a row with one stencil, beside other materials too.
 
     Args:
         plan: the plan.
         T: contents of cells, and their potentials φ ``shift`` further on.
         shift: see above.
-        stencil: of all cells.
+        cells: the stencil of all cells, and the place of the first along x, y and z of the ring.
         neighbours: those of the first cell, from :func:`heatsim.kernels.cpu.composite_cells.around`.
         sums: the place of the first sum.
         n: the number of cells.
     """
-    below, south, here, north, above = neighbours
-    _sum_run(plan, T, shift, stencil, here, (here - 1, here + 1, south, north, below, above), sums, n)
+    (stencil, place), (below, south, here, north, above) = cells, neighbours
+    _sum_run(plan, T, shift, (stencil, place, 0), here, (here - 1, here + 1, south, north, below, above), sums, n)
 
 
 @compiled
-def _sum_run(plan: Any, T: Any, shift: int, stencil: int, here: int, around: Any, sums: int, n: int) -> None:
-    """The same; ``around`` are the first neighbours in x−, x+, …, z+."""
+def _sum_run(plan: Any, T: Any, shift: int, cells: Any, here: int, around: Any, sums: int, n: int) -> None:
+    """The same; ``around`` are the first neighbours in x−, x+, …, z+.
+
+    ``cells``: the stencil, the place of the first cell, and the axis of the ring along which the cells lie.
+    """
+    stencil, place, along = cells
     between, own = bytes_at(plan.between)[stencil], np.int64(bytes_at(plan.own)[stencil])
     c = behind(reals_at(plan.c, T), 7 * stencil)
     _clear(T, here + shift, sums, n)
     for side in range(6):
-        there = around[side]
+        there, axis = around[side], _axis_of(plan, side // 2)
+        link, conductance, gains, facing = _factors(plan, side, axis, place, T)
+        # c has the order of the ring's axes if cells have several widths.
+        number = 2 * axis + side % 2 if plan.links_x else side
         if between >> side & 1:
             other = np.int64(bytes_at(plan.around)[6 * stencil + side])
             contact = reals_at(plan.resistances, T)[own * plan.types + other]
             contact *= reals_at(plan.weights, T)[6 * stencil + side]
             half, _, gain = half_cell(plan, T, own, side // 2)
             further, _, _ = half_cell(plan, T, other, side // 2)
+            half, further, gain = half * conductance, further * facing, gain * gains
             if half != 0 and further != 0:
                 _add_between(plan, T, (own, half, gain, here), (other, further, there), contact, (sums, n))
+        elif plan.links_x and axis == along:
+            first = _of_plane(plan, LINK + side % 2, axis, place, T)
+            _add_within_graded(c[1 + number], first, T, here + shift, there + shift, (sums, n))
         else:
-            _add_within(c[1 + side], T, here + shift, there + shift, (sums, n))
+            _add_within(c[1 + number] * link, T, here + shift, there + shift, (sums, n))
+
+
+@compiled
+def _axis_of(plan: Any, axis: int) -> Any:
+    """The axis of the ring that lies along an axis of the grid."""
+    return plan.along_y if axis == 1 else plan.along_z if axis == 2 else 3 - plan.along_y - plan.along_z
+
+
+@compiled
+def _of_plane(plan: Any, factor: int, axis: int, place: Any, T: Any) -> Any:
+    """A factor of the plane of a cell across an axis of the ring, and behind it those of the next planes."""
+    x, y, z = place
+    if axis == 0:
+        return behind(reals_at(plan.planes_x, T), factor * plan.nx + x)
+    if axis == 1:
+        return behind(reals_at(plan.planes_y, T), factor * plan.ny + y)
+    return behind(reals_at(plan.planes_z, T), factor * plan.nz + z)
+
+
+@compiled
+def _factors(plan: Any, side: int, axis: int, place: Any, T: Any) -> Any:
+    """Factors of a cell's link, of its half cell's conductance and gain, and of the facing half cell's conductance.
+
+    ``side`` counts in the grid's axes, ``axis`` in the ring's. Beyond an end is the cell at the opposite end.
+    """
+    one, far = type(T[0])(1.0), side % 2
+    if plan.links_x == 0:
+        return one, one, one, one
+    x, y, z = place
+    step = 2 * far - 1
+    next_x, next_y, next_z = wrap(x + step, plan.nx), wrap(y + step, plan.ny), wrap(z + step, plan.nz)
+    facing = _of_plane(plan, HALF + 1 - far, axis, (next_x, next_y, next_z), T)[0]
+    link, half = _of_plane(plan, LINK + far, axis, place, T)[0], _of_plane(plan, HALF + far, axis, place, T)[0]
+    return link, half, _of_plane(plan, GAIN + far, axis, place, T)[0], facing
 
 
 @compiled
@@ -131,6 +182,16 @@ def _add_within(c: Any, T: Any, here: int, there: int, some: Any) -> None:
     i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
     for x in range(np.uint64(some[1])):
         T[out + x] += c * (T[j + x] - T[i + x])
+
+
+@compiled
+def _add_within_graded(c: Any, factors: Any, T: Any, here: int, there: int, some: Any) -> None:
+    """The same for cells whose links have factors of their own."""
+    whole_vectors()
+    i, j, out = np.uint64(here), np.uint64(there), np.uint64(some[0])
+    for x in range(np.uint64(some[1])):
+        gained = c * constant(factors, x) * (get(T, j + x) - get(T, i + x))
+        put(T, out + x, get(T, out + x) + gained)
 
 
 @compiled
